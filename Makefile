@@ -1,0 +1,48 @@
+# Everything below works on a fresh machine with python3 and pip alone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES ?=
+
+.PHONY: help demo test check lint types imports docs bench lock clean
+
+help:  ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(STAMP)  ## Replay the session that ships with the project and show the bill
+	$(BIN)/pagein replay examples/demo-session.jsonl.gz --html out/demo.html
+
+test: $(STAMP)  ## Run the tests
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+check: lint types imports docs test  ## Everything that CI runs
+
+lint: $(STAMP)  ## Style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## Types
+	$(BIN)/mypy
+
+imports: $(STAMP)  ## The floors of docs/architecture.md
+	$(BIN)/lint-imports
+
+docs: $(STAMP)  ## Generated parts of the docs are up to date
+	$(BIN)/python scripts/generate_docs.py --check
+
+bench: $(STAMP)  ## Benchmarks, as ratios and counts
+	$(BIN)/python benchmarks/run.py
+
+lock:  ## Write requirements.lock anew (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-header --extra tokens --group dev --output-file requirements.lock pyproject.toml
+
+clean:  ## Remove what the targets above made
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""Decisions: (state, facts) -> decision. A policy asks; it never fetches, waits or remembers."""

@@ -1,0 +1,1 @@
+"""Recorded sessions put through the engine and the baselines, and the bill of each."""

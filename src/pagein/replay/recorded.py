@@ -1,0 +1,35 @@
+"""A recorded session: what its host was, and what was said, in order."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pagein.model.messages import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHead:
+    """Who recorded the session.
+
+    source: the group it is reported under (the corpus source, else the agent's name).
+    parent: id of the session that started this one as a sub-agent, else None.
+    window: context window in tokens, where the recording tells it.
+    flags: what a reader of figures should know (`no_times`, `torn_tail`, `branches: 2`, ...); values are JSON-able.
+    """
+
+    id: str
+    source: str
+    agent: str
+    file: str
+    models: tuple[str, ...] = ()
+    parent: str | None = None
+    cwd: str | None = None
+    window: int | None = None
+    flags: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSession:
+    """One session of one agent. `entries` may be consumed once; its memory is one entry at a time."""
+
+    head: SessionHead
+    entries: Iterator[Recorded]

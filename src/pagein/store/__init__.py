@@ -1,0 +1,1 @@
+"""Where bytes are kept so that nothing that left a window is lost."""
