@@ -6,7 +6,8 @@ PageinError
 │   ├── BadName          text that is not the name it claims to be
 │   ├── BadInput         a file or argument that cannot be used; names file and line
 │   ├── BadSetting       a setting or option with a value outside its range
-│   └── NotRecallable    an object that is gone, and why
+│   ├── NotRecallable    an object that is gone, and why
+│   └── Aborted          the caller called it off
 ├── HostError        the host broke its side of a contract
 └── StoreError       our own disk let us down; no model call may fail because of it
     ├── MissingBlob
@@ -39,6 +40,10 @@ class BadSetting(CallerError):
 
 class NotRecallable(CallerError):
     """An object that cannot be recalled. The message tells expired, never existed and foreign apart."""
+
+
+class Aborted(CallerError):
+    """The caller called the work off while it was being done."""
 
 
 class HostError(PageinError):

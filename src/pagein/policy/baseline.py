@@ -1,0 +1,183 @@
+"""What the host's built-in `read` would answer: the baseline that every saving is measured against.
+
+Parity is the whole point, oddities included: lines are split at line feeds alone, so that a trailing newline makes one
+more line; offsets and limits that are zero, negative or fractional do what a JavaScript slice does with them; the
+counts in `truncation` describe the selected text, not the file. Nothing here touches a file.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pagein.errors import BadInput
+
+_KIB = 1024
+_MIB = 1024 * 1024
+_JS_EXPONENT_FROM = 1e21
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How much one read shows: whole lines up to `lines`, and up to `bytes` of UTF-8 with the line feeds between."""
+
+    lines: int = 2000
+    bytes: int = 50 * _KIB
+
+
+DEFAULT_CAPS = Caps()
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """How a text was cut to the caps. `by` is None where it was not. Sizes in bytes of UTF-8."""
+
+    content: str
+    by: Literal["lines", "bytes"] | None
+    total_lines: int
+    total_bytes: int
+    output_lines: int
+    output_bytes: int
+    caps: Caps
+    first_line_exceeds: bool = False
+
+    @property
+    def details(self) -> dict[str, object]:
+        """`details.truncation` as the host's renderer expects it."""
+        return {
+            "content": self.content,
+            "truncated": self.by is not None,
+            "truncatedBy": self.by,
+            "totalLines": self.total_lines,
+            "totalBytes": self.total_bytes,
+            "outputLines": self.output_lines,
+            "outputBytes": self.output_bytes,
+            "lastLinePartial": False,
+            "firstLineExceedsLimit": self.first_line_exceeds,
+            "maxLines": self.caps.lines,
+            "maxBytes": self.caps.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The host's answer to a read.
+
+    body: the lines shown, joined by line feeds. notice: what is said after them where more follows, with the blank
+    line before it; alone where not even the first line fits.
+    first, shown: the lines in `body` are the `shown` ones from line `first` (from 1); those and no others were emitted.
+    total: lines in the file, a trailing newline counting as one more.
+    truncation: how it was cut, None where it was not.
+    """
+
+    body: str
+    notice: str
+    first: int
+    shown: int
+    total: int
+    truncation: Truncation | None = None
+
+    @property
+    def text(self) -> str:
+        """What the model is shown."""
+        return self.body + self.notice
+
+    @property
+    def last(self) -> int:
+        """The last line shown; `first - 1` where none is."""
+        return self.first + self.shown - 1
+
+    @property
+    def details(self) -> dict[str, object]:
+        """The host's details: empty, or the truncation."""
+        return {} if self.truncation is None else {"truncation": self.truncation.details}
+
+
+def baseline(
+    text: str, given: str, *, offset: float | None = None, limit: float | None = None, caps: Caps = DEFAULT_CAPS
+) -> Baseline:
+    """The host's answer to a read of a file with this text, by the path `given`.
+
+    offset: first line, from 1. limit: number of lines. Raises BadInput, in the host's words, past the end.
+    """
+    lines = text.split("\n")
+    start: float = max(0, offset - 1) if offset else 0
+    if start >= len(lines):
+        raise BadInput(f"Offset {number(offset or 0)} is beyond end of file ({len(lines)} lines total)")
+    end = len(lines) if limit is None else min(start + limit, len(lines))
+    selected = lines[int(start) : int(end)]
+    cut = truncated(selected, caps)
+    if cut.by is not None:
+        notice = _cut_notice(cut, lines, start, given)
+    elif end < len(lines):
+        notice = f"\n\n[{number(len(lines) - end)} more lines in file. Use offset={number(end + 1)} to continue.]"
+    else:
+        notice = ""
+    return Baseline(
+        body=cut.content,
+        notice=notice,
+        first=int(start) + 1,
+        shown=len(selected) if cut.by is None else cut.output_lines,
+        total=len(lines),
+        truncation=None if cut.by is None else cut,
+    )
+
+
+def truncated(lines: list[str], caps: Caps = DEFAULT_CAPS) -> Truncation:
+    """The first of these lines that fit under both caps. A line feed counts for each line but the first."""
+    text = "\n".join(lines)
+    count = max(1, len(lines))
+    size = byte_length(text)
+    if count <= caps.lines and size <= caps.bytes:
+        return Truncation(text, None, count, size, count, size, caps)
+    if byte_length(lines[0]) > caps.bytes:
+        return Truncation("", "bytes", count, size, 0, 0, caps, first_line_exceeds=True)
+    kept, used, by = _fitting(lines, caps)
+    return Truncation("\n".join(lines[:kept]), by, count, size, kept, used, caps)
+
+
+def _fitting(lines: list[str], caps: Caps) -> tuple[int, int, Literal["lines", "bytes"]]:
+    used = 0
+    for index, line in enumerate(lines[: caps.lines]):
+        more = byte_length(line) + (1 if index else 0)
+        if used + more > caps.bytes:
+            return index, used, "bytes"
+        used += more
+    return min(len(lines), caps.lines), used, "lines"
+
+
+def _cut_notice(cut: Truncation, lines: list[str], start: float, given: str) -> str:
+    first = number(start + 1)
+    if cut.first_line_exceeds:
+        size = format_size(byte_length(lines[int(start)]))
+        remedy = f"Use bash: sed -n '{first}p' {given} | head -c {cut.caps.bytes}"
+        return f"[Line {first} is {size}, exceeds {format_size(cut.caps.bytes)} limit. {remedy}]"
+    last = start + cut.output_lines
+    limit = f" ({format_size(cut.caps.bytes)} limit)" if cut.by == "bytes" else ""
+    shown = f"Showing lines {first}-{number(last)} of {len(lines)}{limit}."
+    return f"\n\n[{shown} Use offset={number(last + 1)} to continue.]"
+
+
+def byte_length(text: str) -> int:
+    """Length in bytes of UTF-8. A lone surrogate counts as the replacement character that it would be sent as."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def format_size(size: int) -> str:
+    """A size as the host writes it: `900B`, `50.0KB`, `1.5MB`."""
+    if size < _KIB:
+        return f"{size}B"
+    if size < _MIB:
+        return f"{_one_decimal(size, _KIB)}KB"
+    return f"{_one_decimal(size, _MIB)}MB"
+
+
+def _one_decimal(size: int, unit: int) -> str:
+    # exact halves go up, as in JavaScript's toFixed; Python's formatting rounds them to even
+    tenths = (size * 10 * 2 + unit) // (unit * 2)
+    return f"{tenths // 10}.{tenths % 10}"
+
+
+def number(value: float) -> str:
+    """A number as JavaScript prints it: no `.0` behind whole ones."""
+    if isinstance(value, int) or (value.is_integer() and abs(value) < _JS_EXPONENT_FROM):
+        return str(int(value))
+    return repr(value).replace("inf", "Infinity").replace("nan", "NaN")

@@ -1,0 +1,247 @@
+"""From the path a model wrote to the file it means.
+
+Rules of this file
+------------------
+1. A path is understood as the host's built-in `read` understands it (readcache spec 5): one leading `@` dropped,
+   unicode spaces made plain, `~` expanded, absolute paths left as they are, relative ones joined to the folder. Only
+   when nothing is there are the spellings tried that macOS gives its files, in the host's order.
+2. `name:3-6` names lines of `name` only where no file is called `name:3-6`.
+3. Identity is the canonical real path: links, `..`, spellings in another case or unicode form meet in one key. Whether
+   two spellings are one file is asked of the file system, never guessed from its name.
+4. A file is excluded when any name that leads to it is: a link called `notes.txt` does not publish the `.env` behind it.
+"""
+
+import fnmatch
+import os
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pagein.errors import BadInput
+
+_UNICODE_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
+_AM_PM = re.compile(r" (AM|PM)\.", re.IGNORECASE)
+_NARROW_NO_BREAK_SPACE = "\u202f"
+_CURLY_QUOTE = "\u2019"
+_ONE_LINE = re.compile(r"[0-9]+")
+_MAX_LINKS = 40  # as many as Linux follows
+_LINE_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
+
+EXCLUDED = (
+    ".env*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.crt",
+    "*.cer",
+    "*.der",
+    "*.pk8",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    ".npmrc",
+    ".netrc",
+    ".pypirc",
+    ".pgpass",
+    ".git-credentials",
+)
+"""Names of files whose content is never stored (law 9), as patterns over the lower-cased last part of the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What a read call asks for, once its path is understood.
+
+    given: the path as the call wrote it, without a line suffix; it appears in texts shown to the model.
+    absolute: where the file is, or would be if it existed. Not canonical: the host shows it in its errors.
+    offset, limit: as the call gave them, or as its suffix says.
+    """
+
+    given: str
+    absolute: str
+    offset: float | None = None
+    limit: float | None = None
+
+
+def requested(path: str, cwd: str, *, offset: float | None = None, limit: float | None = None) -> Requested:
+    """Understand the path of a read call made in the folder `cwd` (readcache spec 5.2).
+
+    A trailing `:start` or `:start-end` selects lines if the call gives neither offset nor limit, no file has the whole
+    name, and one has the name before the colon. Raises BadInput, in the words of the known implementation, for a
+    suffix that is no range of lines.
+    """
+    whole = resolved(path, cwd)
+    if offset is not None or limit is not None or exists(whole):
+        return Requested(path, whole, offset, limit)
+    name, _, suffix = path.rpartition(":")
+    if not name or not suffix:
+        return Requested(path, whole)
+    candidate = resolved(name, cwd)
+    if not exists(candidate):
+        return Requested(path, whole)
+    start, end = lines_of_suffix(suffix)
+    return Requested(name, candidate, start, None if end is None else end - start + 1)
+
+
+def lines_of_suffix(suffix: str) -> tuple[int, int | None]:
+    """First and last line (from 1, inclusive) of `3` or `3-6`; the last is None for `3`. Raises BadInput."""
+    if _ONE_LINE.fullmatch(suffix):
+        return _line_number(suffix, "start"), None
+    match = _LINE_RANGE.fullmatch(suffix)
+    if match is None:
+        raise BadInput(f'Invalid range suffix "{suffix}". Use :<start> or :<start>-<end>.')
+    start, end = _line_number(match[1], "start"), _line_number(match[2], "end")
+    if end < start:
+        raise BadInput(f'Invalid range "{suffix}": end line must be greater than or equal to start line.')
+    return start, end
+
+
+def _line_number(digits: str, which: str) -> int:
+    number = int(digits)
+    if number < 1:
+        raise BadInput(f'Invalid {which} line number "{number}". Line numbers must be positive integers.')
+    return number
+
+
+def resolved(path: str, cwd: str) -> str:
+    """The absolute path of the first spelling of `path` under which a file exists; of the plain one if none does."""
+    plain = absolute(path, cwd)
+    if exists(plain):
+        return plain
+    return next((variant for variant in spellings(plain) if exists(variant)), plain)
+
+
+def absolute(path: str, cwd: str) -> str:
+    """`path` as the host's read tool makes it absolute. An absolute path is left as it is, `..` and all."""
+    plain = _UNICODE_SPACES.sub(" ", path.removeprefix("@"))
+    if plain == "~" or plain.startswith("~/"):
+        plain = os.path.expanduser("~") + plain[1:]  # noqa: PTH111  pathlib would fold `//` and `.`, the host does not
+    if plain.startswith("/"):
+        return plain
+    joined = os.path.normpath(os.path.join(cwd, plain))  # noqa: PTH118  folds `..` by text alone, as the host does
+    return "/" + joined.lstrip("/")
+
+
+def spellings(plain: str) -> tuple[str, ...]:
+    """Other names that macOS may have given this file, in the order in which the host tries them."""
+    decomposed = unicodedata.normalize("NFD", plain)
+    tried = (
+        _AM_PM.sub(rf"{_NARROW_NO_BREAK_SPACE}\1.", plain),
+        decomposed,
+        plain.replace("'", _CURLY_QUOTE),
+        decomposed.replace("'", _CURLY_QUOTE),
+    )
+    return tuple(variant for variant in dict.fromkeys(tried) if variant != plain)
+
+
+def exists(path: str) -> bool:
+    """Whether anything is there. A path the system cannot even be asked about (a NUL in it) is not."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+class FileNames(Protocol):
+    """What rule 3 asks of a file system. Both may raise OSError or ValueError; then the spelling is taken as given."""
+
+    def same(self, first: str, second: str) -> bool:
+        """Whether both paths lead to one existing file."""
+        ...
+
+    def listed(self, folder: str) -> Iterable[str]:
+        """The names in this folder, spelled as the file system keeps them."""
+        ...
+
+
+class _RealFileNames:
+    def same(self, first: str, second: str) -> bool:
+        return os.path.samefile(first, second)  # noqa: PTH121  paths stay text here
+
+    def listed(self, folder: str) -> Iterable[str]:
+        return os.listdir(folder)  # noqa: PTH208  names, not paths
+
+
+def path_key(path: str, names: FileNames | None = None) -> str:
+    """The one name of the file at this absolute path: real path, spelled as the file system spells it.
+
+    A path that leads nowhere keeps the spelling of what does not exist, so that a file gets its key before its first
+    write.
+    """
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+    return spelled(real, names or _RealFileNames())
+
+
+def spelled(real: str, names: FileNames) -> str:
+    """`real` with each part in the spelling that its folder lists.
+
+    A folder is listed only where the file system takes another spelling of the part for the same file, so that where
+    case matters this costs one question per part.
+    """
+    so_far = "/"
+    for part in real.split("/"):
+        if part:
+            so_far = os.path.join(so_far, _spelled_part(so_far, part, names))  # noqa: PTH118  paths stay text here
+    return so_far
+
+
+def _spelled_part(folder: str, part: str, names: FileNames) -> str:
+    here = f"{folder.rstrip('/')}/"
+    others = {part.swapcase(), unicodedata.normalize("NFC", part), unicodedata.normalize("NFD", part)} - {part}
+    try:
+        if not any(_same(names, here + part, here + other) for other in others):
+            return part
+        listing = sorted(names.listed(folder))
+        if part in listing:
+            return part
+        return next((name for name in listing if _same(names, here + part, here + name)), part)
+    except (OSError, ValueError):
+        return part
+
+
+def _same(names: FileNames, first: str, second: str) -> bool:
+    try:
+        return names.same(first, second)
+    except (OSError, ValueError):
+        return False
+
+
+def same_file(path: str, among: Iterable[str]) -> str | None:
+    """The first of `among` that is the same file as `path` under another name: a hard link. None if there is none.
+
+    Only a file with several links is compared at all.
+    """
+    try:
+        if Path(path).stat().st_nlink < 2:  # noqa: PLR2004  one link is the file itself
+            return None
+    except (OSError, ValueError):
+        return None
+    real = _RealFileNames()
+    return next((other for other in among if _same(real, path, other)), None)
+
+
+def names_leading_to(path: str, key: str) -> tuple[str, ...]:
+    """Every path by which a read of `path` reaches the file `key`: itself, each link on the way, and the key."""
+    ways = [path]
+    for _ in range(_MAX_LINKS):
+        try:
+            target = os.readlink(ways[-1])  # noqa: PTH115  paths stay text here
+        except (OSError, ValueError):
+            break
+        ways.append(os.path.join(os.path.dirname(ways[-1]), target))  # noqa: PTH118, PTH120  paths stay text here
+    return (*ways, key)
+
+
+def is_excluded(paths: Iterable[str], patterns: Iterable[str] = EXCLUDED) -> bool:
+    """Whether the last part of any of these paths matches an exclusion (rule 4)."""
+    lowered = [pattern.lower() for pattern in patterns]
+    names = {os.path.basename(path).lower() for path in paths}  # noqa: PTH119  paths stay text here
+    return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in lowered)
