@@ -1,0 +1,251 @@
+"""Messages and journal entries as JSON lines, versioned.
+
+Rules of this file
+------------------
+1. Strict out: only the newest version is written, fields that hold their default are left out, non-finite numbers are refused.
+2. Forgiving in: a line that cannot be understood becomes an `Unreadable`, which can be counted and shown. Nothing is raised.
+3. Every line says its version. An older one is lifted one version at a time by `UPGRADES`, then read as the newest.
+4. Text may hold lone surrogates (hosts cut strings between them). msgspec refuses those both ways, json does not.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from pagein.errors import BadInput, BadName
+from pagein.model.entries import Body, Compacted, Entry, EpochOpened, Noted, PagedOut, Recalled, RequestSent, Said
+from pagein.model.messages import (
+    Block,
+    Image,
+    Message,
+    Other,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unreadable,
+    Usage,
+)
+from pagein.model.names import ContentHash
+
+Fields: TypeAlias = dict[str, Any]
+Upgrades: TypeAlias = Mapping[int, Callable[[Fields], Fields]]
+
+NEWEST: Final = 1
+UPGRADES: Final[Upgrades] = {}
+"""From a version to the step that lifts its fields to the next one. Version 1 is the first, so there is none yet."""
+
+_BLOCKS: Final[Mapping[str, type[Block]]] = {
+    "text": Text,
+    "thinking": Thinking,
+    "tool_call": ToolCall,
+    "tool_result": ToolResult,
+    "image": Image,
+    "other": Other,
+}
+_BODIES: Final[Mapping[str, type[Body]]] = {
+    "said": Said,
+    "compacted": Compacted,
+    "epoch_opened": EpochOpened,
+    "request_sent": RequestSent,
+    "recalled": Recalled,
+    "noted": Noted,
+}
+_NAME_OF: Final = {kind: name for name, kind in (*_BLOCKS.items(), *_BODIES.items())}
+_EXCERPT: Final = 80
+
+
+class _Shell(msgspec.Struct):
+    """A message but for its blocks, whose kinds msgspec cannot tell apart."""
+
+    role: Role
+    at: float | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    stop: str | None = None
+    id: str | None = None
+
+
+class _Head(msgspec.Struct):
+    """An entry but for its body."""
+
+    id: str
+    parent: str | None = None
+    at: float | None = None
+
+
+def encode_message(message: Message) -> bytes:
+    """One message as a JSON line without its newline. Raises BadInput where a time is not a finite number."""
+    return encode_json({"v": NEWEST, **_message_out(message)})
+
+
+def decode_message(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Message | Unreadable:
+    """Read a line of `encode_message`. `number` is its place in the file, for the report."""
+    return _read(line, number, upgrades, _message_in)
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """One journal entry as a JSON line without its newline. Raises BadInput where a time is not a finite number."""
+    head: Fields = {"v": NEWEST, "id": entry.id}
+    if entry.parent is not None:
+        head["parent"] = entry.parent
+    if entry.at is not None:
+        head["at"] = _finite(entry.at)
+    return encode_json({**head, **_body_out(entry.body)})
+
+
+def decode_entry(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Entry | Unreadable:
+    """Read a line of `encode_entry`. `number` is its place in the file, for the report."""
+    return _read(line, number, upgrades, _entry_in)
+
+
+def encode_body(body: Body) -> bytes:
+    """What an entry says, without its place in the tree: the canonical form from which entries get their names."""
+    return encode_json({"v": NEWEST, **_body_out(body)})
+
+
+def encode_json(value: object) -> bytes:
+    """A value of plain types as compact JSON. Lone surrogates come out as escapes."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def decode_json(text: bytes) -> object:
+    """Plain values from JSON. Raises ValueError (msgspec's and json's errors are both kinds of it)."""
+    try:
+        value: object = msgspec.json.decode(text)
+    except ValueError:
+        value = json.loads(text.decode("utf-8", "surrogatepass"))
+    return value
+
+
+# --- out ---------------------------------------------------------------------------------------------------------
+
+
+def _message_out(message: Message) -> Fields:
+    out: Fields = {"role": message.role, "blocks": [_block_out(block) for block in message.blocks]}
+    if message.at is not None:
+        out["at"] = _finite(message.at)
+    for name in ("model", "stop", "id"):
+        value = getattr(message, name)
+        if value is not None:
+            out[name] = value
+    if message.usage is not None:
+        out["usage"] = _plain(message.usage)
+    return out
+
+
+def _block_out(block: Block) -> Fields:
+    return {"type": _NAME_OF[type(block)], **_plain(block)}
+
+
+def _body_out(body: Body) -> Fields:
+    match body:
+        case Said():
+            said: Fields = {"entry": "said", "message": _message_out(body.message)}
+            return {**said, "result_tokens": list(body.result_tokens)} if body.result_tokens else said
+        case EpochOpened():
+            paged = [{**_plain(one), "content": one.content.hex} for one in body.paged]
+            return {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
+        case _:
+            return {"entry": _NAME_OF[type(body)], **_plain(body)}
+
+
+def _plain(value: Any) -> Fields:  # noqa: ANN401 -- any of the model's dataclasses
+    """Fields of a dataclass as plain values, those at their default left out."""
+    out: Fields = {}
+    for name, default in _fields_of(type(value)):
+        held = getattr(value, name)
+        if held is not default and held != default:
+            out[name] = msgspec.to_builtins(held) if isinstance(held, tuple) or hasattr(held, "__slots__") else held
+    return out
+
+
+_FIELDS: dict[type, tuple[tuple[str, object], ...]] = {}
+
+
+def _fields_of(kind: Any) -> tuple[tuple[str, object], ...]:  # noqa: ANN401 -- a dataclass type
+    found = _FIELDS.get(kind)
+    if found is None:
+        found = _FIELDS[kind] = tuple((field.name, field.default) for field in fields(kind))
+    return found
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise BadInput(f"a time must be a finite number of seconds, not {number}")
+    return number
+
+
+# --- in ----------------------------------------------------------------------------------------------------------
+
+
+_Built = TypeVar("_Built")
+
+
+def _read(line: bytes, number: int, upgrades: Upgrades, build: Callable[[Fields], _Built]) -> _Built | Unreadable:
+    try:
+        raw = decode_json(line)
+        if not isinstance(raw, dict):
+            return Unreadable(number, "not a JSON object", _excerpt(line))
+        return build(_lifted(raw, upgrades))
+    except (KeyError, TypeError, ValueError, RecursionError, BadName) as problem:
+        return Unreadable(number, f"{type(problem).__name__}: {problem}", _excerpt(line))
+
+
+def _lifted(raw: Fields, upgrades: Upgrades) -> Fields:
+    version = raw["v"]
+    while version != NEWEST:
+        if version not in upgrades:
+            raise ValueError(f"version {version!r}; this pagein reads up to {NEWEST}")
+        raw = upgrades[version](raw)
+        if raw["v"] == version:
+            raise ValueError(f"the step from version {version!r} leads nowhere")
+        version = raw["v"]
+    return raw
+
+
+def _message_in(raw: Fields) -> Message:
+    if not isinstance(raw["blocks"], list):
+        raise TypeError("blocks is not a list")
+    known = {name: raw[name] for name in ("role", "at", "model", "usage", "stop", "id") if name in raw}
+    shell = msgspec.convert(known, type=_Shell)
+    blocks = tuple(_block_in(block) for block in raw["blocks"])
+    return Message(shell.role, blocks, shell.at, shell.model, shell.usage, shell.stop, shell.id)
+
+
+def _block_in(raw: Fields) -> Block:
+    return msgspec.convert(raw, type=_BLOCKS[raw["type"]])
+
+
+def _entry_in(raw: Fields) -> Entry:
+    head = msgspec.convert(raw, type=_Head)
+    return Entry(head.id, head.parent, _body_in(raw), head.at)
+
+
+def _body_in(raw: Fields) -> Body:
+    match raw["entry"]:
+        case "said":
+            tokens = msgspec.convert(raw.get("result_tokens", ()), type=tuple[int, ...])
+            return Said(_message_in(raw["message"]), tokens)
+        case "epoch_opened":
+            paged = tuple(_paged_in(one) for one in raw["paged"])
+            return msgspec.convert({**raw, "paged": paged}, type=EpochOpened)
+        case kind:
+            return msgspec.convert(raw, type=_BODIES[kind])
+
+
+def _paged_in(raw: Fields) -> PagedOut:
+    name = ContentHash.parse(raw["content"])
+    return msgspec.convert({**raw, "content": {"hex": name.hex}}, type=PagedOut)
+
+
+def _excerpt(line: bytes) -> str:
+    return line[:_EXCERPT].decode("utf-8", "replace")

@@ -1,0 +1,93 @@
+"""Journal entries: what happened in a session, in the order of its branch.
+
+What was said, what the host did to the window, and what we decided ourselves. A decision carries everything that its
+effect needs, so that state can be folded from entries alone, whatever settings the reader has.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pagein.model.messages import Message
+from pagein.model.names import ContentHash
+
+EntryId: TypeAlias = str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message entered the window. `result_tokens` estimates each tool result in it, in order."""
+
+    message: Message
+    result_tokens: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The host cleared the window, but for leading system messages and the `kept` messages said last."""
+
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PagedOut:
+    """One tool result whose content was replaced by a stub.
+
+    message, block: its place in the request. tokens, chars: the size of what left. content: the hash of its bytes in the store.
+    """
+
+    call_id: str
+    object_id: str
+    content: ContentHash
+    tokens: int
+    chars: int
+    stub: str
+    message: int
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochOpened:
+    """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed."""
+
+    number: int
+    frontier: int
+    paged: tuple[PagedOut, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSent:
+    """A request went to the model; `length` is the number of its messages. What it held is frozen from here on."""
+
+    epoch: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """An object was brought back by id."""
+
+    object_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A fact for other folds than the window's. `kind` names the fold, `data` is JSON text."""
+
+    kind: str
+    data: str
+
+
+Body: TypeAlias = Said | Compacted | EpochOpened | RequestSent | Recalled | Noted
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the journal, after `parent` (None: the first of its branch).
+
+    at: seconds since 1970, None where the host does not say. It takes no part in any decision.
+    """
+
+    id: EntryId
+    parent: EntryId | None
+    body: Body
+    at: float | None = None
