@@ -1,0 +1,126 @@
+r"""What happened to a file on a branch, as far as the model can tell: the events that knowledge is folded from.
+
+Lines are what `text.split("\n")` gives, counted from 1: a text ending in a newline has an empty last line, and an
+empty text has one line. Joining a version's lines with newlines gives its text back, byte for byte.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pagein.model.names import ContentHash
+from pagein.model.spans import NO_LINES, Spans
+
+Mode: TypeAlias = Literal[
+    "full",  # the text, nothing usable was known
+    "baseline_fallback",  # the text, although something was known
+    "unchanged",  # a marker for the whole file
+    "unchanged_range",  # a marker for a range
+    "diff",  # a unified diff of the whole file
+    "moved",  # a marker for lines that stand elsewhere now (v2)
+    "range_diff",  # a unified diff of a range (v2)
+    "partly_known",  # text and markers in file order (v2)
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Lines that stand in an earlier version too: `count` lines from `at` equal those from `first` of `base`."""
+
+    base: ContentHash
+    first: int
+    count: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadServed:
+    """A read was answered.
+
+    path: the path key. version: hash of the bytes the file had. total: its lines. size: its bytes.
+    first, last: the requested lines after clamping; `whole` if that is the whole file.
+    base: the version that a marker or diff rests on. emitted: lines that stand as text in the answer, None where
+    an older writer left it out and it cannot be proven. copies: what the rest of the answer rests on (v2).
+    """
+
+    path: str
+    mode: Mode
+    version: ContentHash
+    total: int
+    first: int
+    last: int
+    size: int
+    base: ContentHash | None = None
+    emitted: Spans | None = None
+    copies: tuple[Copy, ...] = ()
+    v: Literal[1, 2] = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether the request was for the whole file."""
+        return self.first == 1 and self.last == self.total
+
+    @property
+    def scope_key(self) -> str:
+        """`full`, or `r:<first>:<last>` (specification section 4)."""
+        return "full" if self.whole else f"r:{self.first}:{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileAuthored:
+    """The model itself wrote to a file, and the tool reported success.
+
+    version, total: the file afterwards. authored: its lines that stand whole in the call's arguments.
+    base, copies: the version before and the lines that the edit left alone (an edit of a known version only).
+    whole: the call gave the file's whole text.
+    """
+
+    path: str
+    version: ContentHash
+    total: int
+    authored: Spans
+    copies: tuple[Copy, ...] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidated:
+    """Somebody asked for a fresh read: of the whole path (lines None), or of a range of line numbers."""
+
+    path: str
+    lines: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The host replaced everything so far by a summary. A strict barrier: nothing before it is known any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A record that could not be understood: counted and shown, never trusted."""
+
+    why: str
+
+
+ReadEvent: TypeAlias = ReadServed | FileAuthored | Invalidated | Compacted | Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a tool call of the request stands for, for the witness.
+
+    kind: `text` (a plain read), `authored` (write or edit: the text is in the call's arguments), or the mode of an
+    answer that holds markers or a diff. emitted: the lines of the version that stand as text in the answer, or, for
+    `authored`, in the arguments. gutter: regular expression of what the host puts before each line.
+    """
+
+    path: str
+    version: ContentHash
+    total: int
+    first: int
+    last: int
+    kind: Literal["text", "authored", "unchanged", "unchanged_range", "diff", "moved", "range_diff", "partly_known"]
+    emitted: Spans = NO_LINES
+    base: ContentHash | None = None
+    copies: tuple[Copy, ...] = field(default=())
+    gutter: str = ""
