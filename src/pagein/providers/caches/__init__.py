@@ -1,0 +1,1 @@
+"""Cache models, one module per way in which providers cache."""

@@ -1,0 +1,79 @@
+"""What a provider's prompt cache does, as data."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+Model: TypeAlias = Literal["breakpoints", "anywhere", "units", "none"]
+Eligible: TypeAlias = Literal["last_user_or_tool", "last_user", "none"]
+
+UNKNOWN_MINIMUM = 4096
+"""Minimum prefix assumed where none is documented, the largest one known; tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRules:
+    """One kind of prompt cache with its parameters. Times in seconds, sizes in tokens.
+
+    model: `breakpoints` (entries only at marks), `anywhere` (every position is an entry), `units`, or `none` (no cache).
+    min_prefix: smallest cumulative prefix that is cached; below it everything is silently fresh.
+    ttl, long_ttl: lifetime of entries written by a short (`Mark.ttl` 300) and a long (3600) mark.
+    grace: how long an entry survives its lifetime.
+    lookback: positions checked per mark, the mark's own included; None: no look-back, entries match exactly at
+        breakpoints only, the latest `read_breakpoints` of the conversation.
+    strict_marks: more than `max_marks` marks, or a long one after a short one, is refused; otherwise the last ones count.
+    ancestor_refresh: reading an entry also keeps the entries alive that it extends.
+    refresh_on_read: reading keeps an entry alive at all.
+    implicit_eligible: where the provider sets a mark of its own.
+    granularity: a hit is rounded down to this.
+    recomputed: tokens at the end of a prompt that are never read.
+    hit_probability: expected share of a hit that is really read, where the provider promises nothing.
+    interval: tokens between the units inside a long input; 0: none assumed.
+    """
+
+    name: str
+    model: Model
+    min_prefix: int = UNKNOWN_MINIMUM
+    ttl: float = 300.0
+    long_ttl: float = 3600.0
+    grace: float = 0.0
+    max_marks: int = 4
+    lookback: int | None = 20
+    read_breakpoints: int = 80
+    strict_marks: bool = True
+    ancestor_refresh: bool = True
+    refresh_on_read: bool = True
+    implicit_eligible: Eligible = "none"
+    granularity: int = 1
+    recomputed: int = 0
+    hit_probability: float = 1.0
+    interval: int = 0
+
+    def least(self, min_prefix: int) -> "CacheRules":
+        """The same rules with another minimum prefix."""
+        return replace(self, min_prefix=min_prefix)
+
+    def lasting(self, ttl: float) -> "CacheRules":
+        """The same rules with another (short) lifetime."""
+        return replace(self, ttl=ttl)
+
+
+ANTHROPIC = CacheRules("anthropic", "breakpoints")
+OPENAI = CacheRules(
+    "openai",
+    "breakpoints",
+    min_prefix=1024,
+    ttl=1800.0,
+    long_ttl=43_200.0,
+    lookback=None,
+    strict_marks=False,
+    implicit_eligible="last_user_or_tool",
+)
+OPENAI_LEGACY = CacheRules("openai-legacy", "anywhere", min_prefix=1024, ttl=600.0, granularity=128)
+GEMINI_IMPLICIT = CacheRules("gemini", "anywhere", ttl=300.0, hit_probability=0.9)
+DEEPSEEK = CacheRules("deepseek", "units", min_prefix=64, ttl=3600.0)
+VLLM = CacheRules("vllm", "anywhere", min_prefix=16, ttl=math.inf, granularity=16, recomputed=1)
+NO_CACHE = CacheRules("none", "none", min_prefix=0)
+
+KINDS = {rules.name: rules for rules in (ANTHROPIC, OPENAI, OPENAI_LEGACY, GEMINI_IMPLICIT, DEEPSEEK, VLLM, NO_CACHE)}
+"""The kinds by the name that a price specification gives them."""
