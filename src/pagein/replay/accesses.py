@@ -1,0 +1,125 @@
+"""What a recorded tool call touches, and what it quotes: told from its name and arguments alone.
+
+Tools are known by their name as the clients spell it (Claude Code, codex, OpenCode, pi, Copilot CLI, SWE-agent); a tool of
+another name touches nothing. Shell commands are parsed with best effort, see `pagein.replay.shell_reads`.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from pagein.model.messages import Access, ToolCall
+from pagein.replay.readers.fields import Row, lines_of, number, objects, text
+from pagein.replay.shell_reads import shell_reads
+
+_PATHS: Final = ("file_path", "filePath", "path", "filename", "notebook_path", "target_file", "absolute_path")
+_OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text", "search")
+_PATCHES: Final = ("input", "patchText", "patch", "cmd", "command")
+_READS: Final = frozenset(("read", "view", "read_file", "open", "readfile", "notebookread"))
+_EDITS: Final = frozenset(("edit", "multiedit", "str_replace", "replace", "notebookedit", "edit_file"))
+_WRITES: Final = frozenset(("write", "create", "write_file", "create_file"))
+_SHELLS: Final = frozenset(("bash", "exec_command", "shell", "local_shell", "shell_command", "run_command", "execute_bash"))
+_BEGIN: Final = "*** Begin Patch"
+_HEADERS: Final[tuple[tuple[str, Literal["edit", "write", "delete"]], ...]] = (
+    ("*** Update File: ", "edit"),
+    ("*** Add File: ", "write"),
+    ("*** Delete File: ", "delete"),
+    ("*** Move to: ", "write"),
+)
+_SHORTEST_PATCH_LINE: Final = 12
+_LONGEST_PATCH_LINE: Final = 39
+
+
+def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[Access, ...]:
+    """The files that this call reads, edits, writes or deletes, in the order of its arguments.
+
+    arguments: JSON text. cwd: folder of the session; paths inside it are told relative to it.
+    """
+    row = _decoded(arguments)
+    tool = name.lower()
+    body = _patch_body(row)
+    if body is not None:
+        found = list(_patched(body))
+    elif tool in _SHELLS:
+        found = list(shell_reads(lines_of(row.get("cmd", row.get("command"))), text(row, "workdir", "cwd")))
+    else:
+        found = list(_native(tool, row))
+    return tuple(_inside(access, cwd) for access in found)
+
+
+def quotes(call: ToolCall) -> tuple[str, ...]:
+    """The old texts that an edit must quote from the file, as it spells them; empty ones are left out."""
+    if call.name.lower() not in _EDITS:
+        return ()
+    row = _decoded(call.arguments)
+    candidates = [text(row, *_OLD), *(text(edit, *_OLD) for edit in objects(row.get("edits")))]
+    return tuple(old for old in candidates if old)
+
+
+def patch_lines(call: ToolCall) -> tuple[str, ...]:
+    """The removed and context lines of 12 to 39 characters that an apply_patch body quotes, without indentation.
+
+    Source: kind P of the needs that the notes on real sessions define; longer lines are found as any other text is.
+    """
+    body = _patch_body(_decoded(call.arguments))
+    if body is None:
+        return ()
+    quoted = (line[1:].strip() for line in body.split("\n") if line[:1] in ("-", " "))
+    return tuple(line for line in quoted if _SHORTEST_PATCH_LINE <= len(line) <= _LONGEST_PATCH_LINE)
+
+
+def _decoded(arguments: str) -> Row:
+    import msgspec
+
+    try:
+        row: object = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _patch_body(row: Row) -> str | None:
+    for key in _PATCHES:
+        body = lines_of(row.get(key))
+        begin = body.find(_BEGIN)
+        if begin >= 0:
+            return body[begin:]
+    return None
+
+
+def _patched(body: str) -> Iterator[Access]:
+    for line in body.split("\n"):
+        for header, op in _HEADERS:
+            if line.startswith(header):
+                yield Access(op, line[len(header) :].strip())
+
+
+def _native(tool: str, row: Row) -> Iterator[Access]:
+    path = text(row, *_PATHS)
+    if not path:
+        return
+    if tool in _READS:
+        yield _read(path, row)
+    elif tool in _EDITS:
+        yield Access("edit", path)
+    elif tool in _WRITES:
+        yield Access("write", path)
+
+
+def _read(path: str, row: Row) -> Access:
+    span = row.get("view_range")
+    if isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span):  # noqa: PLR2004
+        return Access("read", path, span[0], span[1] if span[1] >= span[0] else None)
+    start, limit = number(row, "offset", "start_line"), number(row, "limit")
+    first = None if start is None else max(1, start)
+    if limit is None:
+        return Access("read", path, first, number(row, "end_line"))
+    return Access("read", path, first or 1, (first or 1) + max(1, limit) - 1)
+
+
+def _inside(access: Access, cwd: str | None) -> Access:
+    if not cwd:
+        return access
+    folder, path = cwd.replace("\\", "/").rstrip("/") + "/", access.path.replace("\\", "/")
+    if not path.startswith(folder):
+        return access
+    return Access(access.op, path[len(folder) :], access.start, access.end, access.via)

@@ -1,0 +1,267 @@
+"""From what was said to model calls and the blocks of their prompts.
+
+A *model call* is one assistant message; messages of the model `<synthetic>` were made up by the host and are none.
+A call starts when the last tool result or user message before it was there. Its prompt holds every block said since
+the last compaction; a block is *born* at the first call whose prompt holds it. Method: notes on real sessions, 1.2.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from pagein.model.messages import (
+    Block as Said,
+    HostEvent,
+    Image,
+    Message,
+    Other,
+    Recorded,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unreadable,
+    Usage,
+)
+
+Kind: TypeAlias = Literal["user", "assistant", "arguments", "result"]
+
+IMAGE_CHARS = 4800  # what pi counts for an image; providers bill 1-2k tokens
+_GUTTER = re.compile(r"^\s*\d+(?:→|\t|\||: )", re.MULTILINE)
+_FIRST_GUTTER = re.compile(r"\s*\d+(?:→|\t|\||: )")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of the prompt.
+
+    ordinal: its number in the session, in order of appearance. born: index of the first call whose prompt holds it.
+    call_id: for arguments and results, the id of the tool call, unique in the session. chars: what it weighs.
+    text: what a model sees of it.
+    """
+
+    ordinal: int
+    kind: Kind
+    born: int
+    chars: int
+    text: str
+    call_id: str = ""
+    tool: str = ""
+    is_read: bool = False
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One model call.
+
+    at, answered_at: start of the request and of its answer as recorded, seconds; never running backwards.
+    segment: number of compactions before it; `opens_segment` on the first call of each segment.
+    blocks: ordinals first seen by this call, [first, last). said: how many messages of `Calls.messages` precede it.
+    reply: the assistant message. output_chars: text, thinking and arguments of the reply.
+    """
+
+    index: int
+    at: float
+    answered_at: float
+    model: str
+    segment: int
+    opens_segment: bool
+    blocks: tuple[int, int]
+    said: int
+    reply: Message
+    output_chars: int
+    user_turn: bool
+
+    @property
+    def usage(self) -> Usage | None:
+        """Recorded usage, None where the recording has none (a prompt of nothing is no usage)."""
+        usage = self.reply.usage
+        return usage if usage is not None and usage.prompt > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The host compacted before the message with index `said`."""
+
+    said: int
+    kept: int = 0
+
+
+@dataclass(slots=True)
+class Calls:
+    """A session as calls and blocks. `messages` holds every message in order, with unique call ids."""
+
+    calls: list[Call] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    compactions: list[Compacted] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    timed: bool = False
+
+
+def without_gutter(text: str) -> str:
+    """Text without the line numbers that hosts put before each line of a read (metric definitions: visible text)."""
+    return _GUTTER.sub("", text) if _FIRST_GUTTER.match(text) else text
+
+
+def strings_in(arguments: str) -> Iterator[str]:
+    """Every string leaf of a call's arguments, in order."""
+    try:
+        stack: list[object] = [msgspec.json.decode(arguments)]
+    except (msgspec.DecodeError, UnicodeError):
+        yield arguments
+        return
+    while stack:
+        leaf = stack.pop()
+        if isinstance(leaf, str):
+            yield leaf
+        elif isinstance(leaf, dict):
+            stack.extend(reversed(leaf.values()))
+        elif isinstance(leaf, list):
+            stack.extend(reversed(leaf))
+
+
+def gather(entries: Iterable[Recorded]) -> Calls:
+    """Fold recorded entries into calls and blocks."""
+    gathering = _Gathering()
+    for entry in entries:
+        match entry:
+            case Message():
+                gathering.message(entry)
+            case HostEvent():
+                gathering.event(entry)
+            case Unreadable():
+                gathering.into.unreadable.append(entry)
+    return gathering.into
+
+
+class _Gathering:
+    """The fold behind `gather`: what is known after the entries so far."""
+
+    def __init__(self) -> None:
+        self.into = Calls()
+        self.pending_from = 0  # ordinal of the first block that no call has seen yet
+        self.segment = 0
+        self.opens_segment = True
+        self.clock = 0.0
+        self.request_at: float | None = None
+        self.user_turn = False
+        self.seen_ids: dict[str, int] = {}
+        self.current_id: dict[str, str] = {}
+
+    def message(self, said: Message) -> None:
+        if said.role == "assistant" and said.model == "<synthetic>":
+            return
+        said = replace(said, blocks=tuple(self._unique(block) for block in said.blocks))
+        if said.at is not None:
+            self.into.timed = True
+        if said.role == "assistant":
+            self._call(said)
+        else:
+            if said.at is not None:
+                self.request_at = said.at if self.request_at is None else max(said.at, self.request_at)
+            if said.role == "user" and any(isinstance(b, Text) and b.injected is None and b.text for b in said.blocks):
+                self.user_turn = True
+        self.into.messages.append(said)
+        for block in said.blocks:
+            self._block(said, block)
+
+    def event(self, event: HostEvent) -> None:
+        if event.kind != "compaction":
+            return
+        self.segment += 1
+        self.opens_segment = True
+        self.pending_from = len(self.into.blocks)
+        self.into.compactions.append(Compacted(len(self.into.messages)))
+
+    def _call(self, reply: Message) -> None:
+        answered = reply.at if reply.at is not None else self.clock
+        start = self.request_at if self.request_at is not None else answered
+        self.clock = max(self.clock, start)
+        index = len(self.into.calls)
+        self.into.calls.append(
+            Call(
+                index=index,
+                at=self.clock,
+                answered_at=max(answered, self.clock),
+                model=reply.model or "",
+                segment=self.segment,
+                opens_segment=self.opens_segment,
+                blocks=(self.pending_from, len(self.into.blocks)),
+                said=len(self.into.messages),
+                reply=reply,
+                output_chars=sum(_weight(block) for block in reply.blocks) + _thought(reply),
+                user_turn=self.user_turn,
+            )
+        )
+        self.clock = max(self.clock, answered)
+        self.pending_from = len(self.into.blocks)
+        self.opens_segment = False
+        self.request_at = None
+        self.user_turn = False
+
+    def _block(self, message: Message, said: Said) -> None:
+        weight = _weight(said)
+        if not weight:
+            return
+        born = len(self.into.calls)
+        ordinal = len(self.into.blocks)
+        match said:
+            case ToolCall():
+                block = Block(ordinal, "arguments", born, weight, said.arguments, said.id, said.name)
+            case ToolResult():
+                read = said.shown is not None or said.call_id in self._reads
+                block = Block(ordinal, "result", born, weight, said.text, said.call_id, said.name, read, said.is_error)
+            case Text():
+                kind: Kind = "assistant" if message.role == "assistant" else "user"
+                block = Block(ordinal, kind, born, weight, said.text)
+            case _:
+                block = Block(ordinal, "assistant" if message.role == "assistant" else "user", born, weight, "")
+        self.into.blocks.append(block)
+
+    @property
+    def _reads(self) -> set[str]:
+        """Ids of the calls of the latest assistant message that read a file."""
+        for message in reversed(self.into.messages):
+            if message.role == "assistant":
+                calls = (block for block in message.blocks if isinstance(block, ToolCall))
+                return {call.id for call in calls if any(access.op == "read" for access in call.accesses)}
+        return set()
+
+    def _unique(self, block: Said) -> Said:
+        """Recordings repeat ids where they were redacted; a call and its result must still find one another."""
+        if isinstance(block, ToolCall):
+            count = self.seen_ids.get(block.id, 0)
+            self.seen_ids[block.id] = count + 1
+            name = block.id if count == 0 else f"{block.id}~{count + 1}"
+            self.current_id[block.id] = name
+            return block if count == 0 else replace(block, id=name)
+        if isinstance(block, ToolResult):
+            name = self.current_id.get(block.call_id, block.call_id)
+            return block if name == block.call_id else replace(block, call_id=name)
+        return block
+
+
+def _weight(block: Said) -> int:
+    """Characters a block puts into a prompt. Thinking is not logged with its true size: it counts as hidden growth."""
+    match block:
+        case Text():
+            return len(block.text)
+        case ToolCall():
+            return len(block.arguments) + len(block.name)
+        case ToolResult():
+            return len(block.text) + IMAGE_CHARS * len(block.images)
+        case Image():
+            return IMAGE_CHARS
+        case Other():
+            return len(block.json)
+        case Thinking():
+            return 0
+
+
+def _thought(reply: Message) -> int:
+    return sum(len(block.text) for block in reply.blocks if isinstance(block, Thinking))

@@ -1,0 +1,382 @@
+"""One policy at work on one session: its prompt, what it hid, and what every call was billed.
+
+The loop is the same for all policies; a policy only says, before each call, which removable blocks to hide
+(`replay.policies`). Order within a call: new blocks, the policy, needs and recalls, the request. Quotes are looked at
+before the recall. Definitions: DESIGN section 9; notes on real sessions, 2.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from pagein.model.bill import EpochMark
+from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, Served, bill
+from pagein.providers.prices import Prices
+from pagein.replay.calls import Block
+from pagein.replay.growth import Sized
+from pagein.replay.needs import Holder, Need, Needs
+from pagein.replay.recording import Recording
+from pagein.replay.window import PARTS, Part, Window
+
+Recall: TypeAlias = Literal["slice", "full"]
+
+SLICE_TOKENS = 1500.0
+RECALL_OUTPUT = 60.0
+STRESS_SHARE, STRESS_REACH = 0.10, 30
+SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
+_SYSTEM_POSITION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Removable:
+    """A block that may leave the prompt: a tool result, or the copy of one that was recalled.
+
+    position: where it stands. born: index of the first call that saw it. holder: ordinal of the original block.
+    first, last: the characters of the original that it shows.
+    """
+
+    key: tuple[object, ...]
+    position: int
+    tokens: float
+    born: int
+    holder: int
+    call_id: str
+    first: int = 0
+    last: int = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Hide:
+    """What a policy does before a call: the stub that replaces each block, in tokens; or a compaction."""
+
+    stubs: Sequence[tuple[Removable, float]] = ()
+    compact: bool = False
+    reason: str = ""
+
+
+NOTHING = Hide()
+
+
+class Policy(Protocol):
+    """Decides what leaves the prompt. Told every call in order; asked once per call, before its request.
+
+    name: its key in the bill. recall: how much a recall brings back. stressed: whether the stress model draws on
+    what it hides. ttl: lifetime it asks for, None = what the host asked for. caches: False prices every token fresh.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def recall(self) -> Recall: ...
+    @property
+    def ttl(self) -> int | None: ...
+    @property
+    def caches(self) -> bool: ...
+
+    def decide(self, sized: Sized, ledger: "Ledger") -> Hide:
+        """What to hide before this call. `ledger` is to be looked at only."""
+        ...
+
+    def frontier(self, ledger: "Ledger") -> int:
+        """Position of the first block that a later decision may change, 0 where no mark is spent on it."""
+        ...
+
+    def recalled(self, copy: Removable, ledger: "Ledger") -> None:
+        """Told that a recalled text was appended to the prompt."""
+        ...
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a policy cost so far. Tokens are not rounded until they are reported."""
+
+    cost: float = 0.0
+    read: float = 0.0
+    written: float = 0.0
+    fresh: float = 0.0
+    output: float = 0.0
+    floor: float = 0.0
+    calls: int = 0
+    faults: int = 0
+    recall_cost: float = 0.0
+    stress_recalls: int = 0
+    rereads: int = 0
+    quotes_visible: int = 0
+    quotes_lost: int = 0
+    quotes_total: int = 0
+    stubs: int = 0
+    epochs: int = 0
+    refused: int = 0
+    unrecoverable_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Trace:
+    """Per call, for the pictures."""
+
+    read: list[float] = field(default_factory=list)
+    written: list[float] = field(default_factory=list)
+    fresh: list[float] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    parts: list[dict[Part, float]] = field(default_factory=list)
+    epochs: list[EpochMark] = field(default_factory=list)
+
+
+class Ledger:
+    """The state of one policy on one session, call by call."""
+
+    def __init__(self, recording: Recording, policy: Policy, prices: Prices, *, stress: bool, trace: bool) -> None:
+        self.recording = recording
+        self.policy = policy
+        self.prices = prices
+        self.tally = Tally()
+        self.trace = Trace() if trace else None
+        self.window = Window(Chains())
+        self.resident: deque[Removable] = deque()  # what may leave, oldest first
+        self.resident_tokens = 0.0
+        self.hidden: dict[int, Removable] = {}  # originals that a stub stands for, by ordinal
+        self.gone_before = 0  # ordinals below are in no window any more (compaction by the policy)
+        self._stress = stress
+        self._simulator = CacheSimulator(prices.cache)
+        self._position: dict[int, int] = {}
+        self._pool: list[int] = []  # positions of hidden growth, oldest first
+        self._copies: dict[int, list[Removable]] = {}
+        self._due: dict[int, list[int]] = {}
+        self._previous_end = 0
+        self._first_changed = 0  # position of the first block changed since the last request, 0: none
+        self._frontier = 0  # position of the frontier mark of the last request, 0: none
+        self._recalls = 0
+        self._served_before = False
+
+    def run(self) -> None:
+        """Bill every call."""
+        for sized, needs in zip(self.recording.sized, self.recording.needs, strict=True):
+            self._enter(sized)
+            hide = self.policy.decide(sized, self)
+            if hide.compact:
+                self._compact(sized, hide)
+            elif hide.stubs:
+                self._hide(sized, hide)
+            self._look(sized, needs)
+            self._serve(sized, sized.output, cap=sized.cap)
+
+    # ── what enters ────────────────────────────────────────────────────────
+
+    def _enter(self, sized: Sized) -> None:
+        if sized.opens_segment:
+            self._begin(sized.call.blocks[0])
+        first, last = sized.call.blocks
+        blocks = self.recording.calls.blocks
+        for block, tokens in zip(blocks[first:last], sized.blocks, strict=True):
+            self._append(block, tokens)
+        if sized.hidden:
+            self._pool.append(self.window.append(("h", sized.call.index), "hidden", sized.hidden))
+        self._take_back(sized.shrunk)
+
+    def _begin(self, ordinal: int) -> None:
+        whole, kept = self.recording.floor
+        self.window.begin([(("floor", "kept"), "floor", kept), (("floor", "own"), "floor", whole - kept)])
+        for state in (self.resident, self.hidden, self._position, self._pool, self._copies, self._due):
+            state.clear()
+        self.resident_tokens = 0.0
+        self.gone_before = ordinal
+        self._previous_end = self._first_changed = self._frontier = 0
+
+    def _append(self, block: Block, tokens: float) -> None:
+        part: Part = "results" if block.kind == "result" else block.kind
+        position = self.window.append(("b", block.ordinal), part, tokens)
+        self._position[block.ordinal] = position
+        if block.kind == "result":
+            self._stay(Removable(("b", block.ordinal), position, tokens, block.born, block.ordinal, block.call_id))
+
+    def _stay(self, removable: Removable) -> None:
+        self.resident.append(removable)
+        self.resident_tokens += removable.tokens
+
+    def _take_back(self, tokens: float) -> None:
+        for position in reversed(self._pool):
+            if tokens <= 0:
+                return
+            there = self.window.tokens_at(position)
+            taken = min(there, tokens)
+            self.window.shrink(position, there - taken)
+            tokens -= taken
+
+    # ── what leaves ────────────────────────────────────────────────────────
+
+    def _hide(self, sized: Sized, hide: Hide) -> None:
+        gone = {removable.key for removable, _ in hide.stubs}
+        self.resident = deque(one for one in self.resident if one.key not in gone)
+        changes: dict[int, tuple[tuple[object, ...], Part, float]] = {}
+        before = self.window.size
+        for removable, stub in hide.stubs:
+            changes[removable.position] = (("s", *removable.key), "stubs", stub)
+            self.resident_tokens -= removable.tokens
+            if removable.key[0] == "b":
+                self.hidden[removable.holder] = removable
+                self._draw(sized.call.index, removable.holder)
+            else:
+                self._copies[removable.holder].remove(removable)
+        self._first_changed = self.window.replace(changes)
+        self.tally.stubs += len(changes)
+        self.tally.epochs += 1
+        if self.trace is not None:
+            saved = round(before - self.window.size)
+            self.trace.epochs.append(EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved))
+
+    def _compact(self, sized: Sized, hide: Hide) -> None:
+        """One more request writes a summary; the window becomes floor, summary and what is new."""
+        before = self.window.size
+        self._serve(sized, SUMMARY_OUTPUT, counted=False)
+        first, last = sized.call.blocks
+        blocks = self.recording.calls.blocks
+        self._begin(first)
+        self.window.append(("summary", sized.call.index), "stubs", SUMMARY_TOKENS)
+        for block, tokens in zip(blocks[first:last], sized.blocks, strict=True):
+            self._append(block, tokens)
+        self.tally.epochs += 1
+        if self.trace is not None:
+            saved = round(before - self.window.size)
+            self.trace.epochs.append(EpochMark(call=sized.call.index, reason=hide.reason, paged=0, tokens=saved))
+
+    def _draw(self, index: int, ordinal: int) -> None:
+        """Stress model: a share of what was hidden is wanted again although no text shows it."""
+        if not self._stress:
+            return
+        digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
+        if int.from_bytes(digest[:4]) < STRESS_SHARE * (1 << 32):
+            self._due.setdefault(index + 1 + digest[4] % STRESS_REACH, []).append(ordinal)
+
+    # ── what was needed ────────────────────────────────────────────────────
+
+    def _look(self, sized: Sized, needs: Needs) -> None:
+        tally = self.tally
+        for quote in needs.quotes:
+            tally.quotes_total += 1
+            shown = any(map(self._shown, quote.holders)) or bool(quote.spans and all(map(self._shown, quote.spans)))
+            tally.quotes_visible += shown
+            tally.quotes_lost += quote.visible_raw and not shown
+        tally.rereads += sum(not self._whole(ordinal) for ordinal in needs.rereads)
+        wanted: dict[int, Holder] = {}
+        for need in needs.needs:
+            if not self._met(need) and not any(holder.ordinal in wanted for holder in need.holders):
+                wanted[need.holders[-1].ordinal] = need.holders[-1]
+        tally.faults += len(wanted)
+        for ordinal in self._due.pop(sized.call.index, ()):
+            if not self._whole(ordinal) and ordinal not in wanted and ordinal not in self._copies:
+                wanted[ordinal] = Holder(ordinal, 0)
+                tally.stress_recalls += 1
+        if wanted:
+            self._bring_back(sized, wanted.values())
+
+    def _whole(self, ordinal: int) -> bool:
+        """Whether the whole block is visible as it was."""
+        return ordinal >= self.gone_before and ordinal not in self.hidden
+
+    def _shown(self, ordinal: int) -> bool:
+        """Whether the whole block is visible, in place or as a recalled copy."""
+        chars = self.recording.calls.blocks[ordinal].chars
+        return self._whole(ordinal) or any(
+            copy.first == 0 and copy.last >= chars for copy in self._copies.get(ordinal, ())
+        )
+
+    def _met(self, need: Need) -> bool:
+        return any(
+            self._whole(holder.ordinal)
+            or any(copy.first <= holder.offset <= copy.last for copy in self._copies.get(holder.ordinal, ()))
+            for holder in need.holders
+        )
+
+    def _bring_back(self, sized: Sized, wanted: Iterable[Holder]) -> None:
+        """One extra request before the real one; the recalled texts join the prompt."""
+        holders = list(wanted)
+        before = self.tally.cost
+        self._serve(sized, RECALL_OUTPUT * len(holders), cap=sized.cap, counted=False)
+        self.tally.recall_cost += self.tally.cost - before
+        for holder in holders:
+            copy = self._copy(sized.call.index, holder)
+            self._copies.setdefault(holder.ordinal, []).append(copy)
+            self._stay(copy)
+            self.policy.recalled(copy, self)
+
+    def _copy(self, index: int, holder: Holder) -> Removable:
+        block = self.recording.calls.blocks[holder.ordinal]
+        original = self.hidden.get(holder.ordinal)
+        tokens = original.tokens if original is not None else block.chars / self.recording.chars_per_token
+        first, last = 0, block.chars
+        if self.policy.recall == "slice" and tokens > SLICE_TOKENS:
+            span = int(block.chars * SLICE_TOKENS / tokens)
+            first = max(0, min(holder.offset - span // 4, block.chars - span))
+            last, tokens = first + span, SLICE_TOKENS
+        self._recalls += 1
+        key = ("r", self._recalls)
+        position = self.window.append(key, "recalled", tokens)
+        return Removable(key, position, tokens, index, holder.ordinal, f"pagein-recall-{self._recalls}", first, last)
+
+    # ── what is sent ───────────────────────────────────────────────────────
+
+    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> None:
+        call = sized.call
+        warm = self.recording.cold_read if self._served_before else self.recording.first_read
+        request = CacheRequest(
+            at=call.at,
+            chain=self.window.chain,
+            cumulative=self.window.cumulative,
+            marks=self._marks(),
+            output=output,
+            answered_at=call.answered_at if counted else call.at,
+            read_cap=cap,
+            warm=min(warm, self.window.size),
+        )
+        if self.policy.caches:
+            served = self._simulator.serve(request)
+        else:
+            served = Served(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
+        self._served_before = True
+        self._previous_end, self._first_changed = len(self.window), 0
+        self._note(served, call.at, counted=counted)
+
+    def _marks(self) -> tuple[Mark, ...]:
+        ttl = self.policy.ttl or self.recording.ttl
+        end = len(self.window)
+        positions = {_SYSTEM_POSITION, end}
+        if not self._first_changed or self._first_changed > self._previous_end:
+            positions.add(self._previous_end)
+        elif self._frontier < self._first_changed:
+            positions.add(self._frontier)
+        frontier = self.policy.frontier(self) - 1
+        if _SYSTEM_POSITION < frontier < end:
+            positions.add(frontier)
+            self._frontier = frontier
+        positions.discard(0)
+        return tuple(Mark(position, ttl) for position in sorted(positions))
+
+    def _note(self, served: Served, at: float, *, counted: bool) -> None:
+        tally = self.tally
+        cost = bill(served, self.prices, at)
+        tally.cost += cost
+        tally.read += served.read
+        tally.written += served.written
+        tally.fresh += served.fresh
+        tally.output += served.output
+        tally.floor += self.recording.floor[0]
+        if self.trace is not None:
+            self._trace(served, cost, counted=counted)
+        if counted:
+            tally.calls += 1
+
+    def _trace(self, served: Served, cost: float, *, counted: bool) -> None:
+        trace = self.trace
+        if trace is None:
+            return
+        while len(trace.cost) <= self.tally.calls:
+            for column in (trace.read, trace.written, trace.fresh, trace.cost):
+                column.append(0.0)
+        trace.read[-1] += served.read
+        trace.written[-1] += served.written
+        trace.fresh[-1] += served.fresh
+        trace.cost[-1] += cost
+        if counted:
+            trace.parts.append({part: self.window.by_part[part] for part in PARTS})

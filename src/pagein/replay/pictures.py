@@ -1,0 +1,94 @@
+"""What the pictures of a report show of one session, from its recording and the traces of its policies."""
+
+import msgspec
+
+from pagein.model.bill import CacheTrace, Composition, Detail, Resident
+from pagein.model.messages import Text, ToolCall
+from pagein.replay.ledger import Trace
+from pagein.replay.recording import Recording
+from pagein.replay.window import PARTS
+
+_LARGEST = 40
+_LABEL = 90
+
+
+def detail(recording: Recording, traces: dict[str, Trace]) -> Detail:
+    """The pictures of a session."""
+    calls = recording.calls.calls
+    start = calls[0].at if calls else 0.0
+    return Detail(
+        id=recording.head.id,
+        file=recording.head.file,
+        title=_title(recording),
+        times=[round(call.at - start, 1) for call in calls],
+        pauses=[b.index for a, b in zip(calls, calls[1:], strict=False) if b.at - a.at >= recording.ttl],
+        compactions=[one.call.index for one in recording.sized if one.opens_segment and one.call.index],
+        traces={name: _cache(trace) for name, trace in traces.items()},
+        composition={
+            name: Composition(tokens={part: [round(row[part]) for row in trace.parts] for part in PARTS})
+            for name, trace in traces.items()
+            if name in ("append", "pagein")
+        },
+        epochs=traces["pagein"].epochs if "pagein" in traces else [],
+        residents=_residents(recording),
+    )
+
+
+def _cache(trace: Trace) -> CacheTrace:
+    return CacheTrace(
+        read=[round(value) for value in trace.read],
+        written=[round(value) for value in trace.written],
+        fresh=[round(value) for value in trace.fresh],
+        cost=[round(value, 1) for value in trace.cost],
+    )
+
+
+def _title(recording: Recording) -> str:
+    for message in recording.calls.messages:
+        if message.role == "user":
+            for block in message.blocks:
+                if isinstance(block, Text) and block.injected is None and block.text.strip():
+                    return _line(block.text)
+    return recording.head.id
+
+
+def _residents(recording: Recording) -> list[Resident]:
+    """The blocks that cost most to carry: tokens times the calls whose prompt held them."""
+    named = {
+        block.id: block
+        for message in recording.calls.messages
+        for block in message.blocks
+        if isinstance(block, ToolCall)
+    }
+    ends = [one.call.index for one in recording.sized if one.opens_segment and one.call.index]
+    ends.append(len(recording.sized))
+    largest: list[Resident] = []
+    for one in recording.sized:
+        end = next(last for last in ends if last > one.call.index)
+        first, last = one.call.blocks
+        for block, tokens in zip(recording.calls.blocks[first:last], one.blocks, strict=True):
+            carried = round(tokens * (end - one.call.index))
+            label = _label(named.get(block.call_id)) or _line(block.text)
+            largest.append(
+                Resident(label=label, kind=block.kind, tokens=round(tokens), born=one.call.index, carried=carried)
+            )
+    largest.sort(key=lambda resident: (-resident["carried"], resident["born"]))
+    return largest[:_LARGEST]
+
+
+def _label(call: ToolCall | None) -> str:
+    if call is None:
+        return ""
+    if call.accesses:
+        return _line(f"{call.name} {call.accesses[0].path}")
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, UnicodeError):
+        return call.name
+    first = next((value for value in arguments.values() if isinstance(value, str)), "") if isinstance(arguments, dict) else ""
+    return _line(f"{call.name} {first}")
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LABEL else line[: _LABEL - 1] + "…"

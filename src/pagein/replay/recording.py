@@ -1,0 +1,74 @@
+"""A session ready to be billed: sized calls, what each needed, and the facts of its provider."""
+
+from dataclasses import dataclass, field
+
+from pagein.providers.prices import Prices
+from pagein.replay.calls import Calls
+from pagein.replay.growth import Sized, SourceFacts, floors, grow, recorded_ttl
+from pagein.replay.needs import Needs, needs_of
+from pagein.replay.recorded import SessionHead
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Everything the policies are measured on.
+
+    floor: (all of it, the part that outlives a compaction), tokens. chars_per_token: the calibrated ratio.
+    ttl: seconds the host asked the cache to live. first_read: what the first call read. cold_read: see SourceFacts.
+    """
+
+    head: SessionHead
+    calls: Calls
+    sized: tuple[Sized, ...]
+    needs: tuple[Needs, ...]
+    floor: tuple[float, float]
+    chars_per_token: float
+    ttl: int
+    first_read: float
+    cold_read: float
+    flags: dict[str, object] = field(default_factory=dict)
+
+
+def provider_family(model: str) -> str:
+    """`anthropic`, `openai` or `other`, by the model's name: whose cache the recording's misses are facts of."""
+    name = model.lower()
+    if "claude" in name or "anthropic" in name:
+        return "anthropic"
+    if any(mark in name for mark in ("gpt", "codex", "o1-", "o3", "o4-", "openai")):
+        return "openai"
+    return "other"
+
+
+def record(
+    head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token: float, prices: Prices, *, misses: bool = True
+) -> Recording:
+    """Lay recorded sizes over the calls of a session and collect their needs.
+
+    misses: replay recorded cache misses; they are facts of the recording's own provider and are left out
+    when another kind of cache is priced.
+    """
+    is_sub = head.parent is not None
+    floor = floors(calls, facts, chars_per_token, is_sub=is_sub)
+    family = provider_family(calls.calls[0].model or next(iter(head.models), "")) if calls.calls else "other"
+    same_cache = prices.cache.name.startswith(family)
+    sized = grow(calls, floor[0], chars_per_token, misses=misses and same_cache)
+    flags = dict(head.flags)
+    if not calls.timed:
+        flags["no_times"] = True
+    if not any(call.usage for call in calls.calls):
+        flags["no_usage"] = True
+    if calls.unreadable:
+        flags["unreadable"] = len(calls.unreadable)
+    first = calls.calls[0].usage if calls.calls else None
+    return Recording(
+        head=head,
+        calls=calls,
+        sized=tuple(sized),
+        needs=tuple(needs_of(calls, [one.opens_segment for one in sized])),
+        floor=floor,
+        chars_per_token=chars_per_token,
+        ttl=recorded_ttl(calls) if same_cache else 300,
+        first_read=float(first.read) if first else 0.0,
+        cold_read=facts.cold_read,
+        flags=flags,
+    )

@@ -1,0 +1,309 @@
+"""Replay of many sessions: find them, learn what each source tells about its sessions, bill each, sum up.
+
+Two passes over the files. The first learns, per source, what no single session tells (floors, what stays warm across
+a pause, characters per token); the second bills. Both run on all cores with one session in memory per worker.
+"""
+
+import os
+import signal
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from pagein.errors import BadInput, BadSetting, PageinError
+from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, Skipped
+from pagein.providers.prices import prices as prices_of
+from pagein.providers.tokens import RatioCounter, Sample, counter_for
+from pagein.replay.calls import gather
+from pagein.replay.figures import by_policy, mean_ratios
+from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
+from pagein.replay.prediction import Compared, compare, prediction
+from pagein.replay.readers.opening import Source, find, read
+from pagein.replay.readers.opening import Skipped as Unfit
+from pagein.replay.recorded import RecordedSession
+from pagein.replay.recording import provider_family, record
+from pagein.replay.session import POLICIES, Billed, Terms, bill_session
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core."""
+
+    paths: tuple[Path, ...]
+    prices: str = "generic:r=.1,w=1.25"
+    policies: tuple[str, ...] = ()
+    baseline: str = "append"
+    stress: bool = True
+    jobs: int = 0
+    detail: bool = False
+    today: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a replay is. total and bytes_total are None until all files have been seen once."""
+
+    done: int
+    total: int | None
+    file: str
+    bytes_done: int
+    bytes_total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The bill, and the pictures of each session where they were asked for."""
+
+    bill: Bill
+    details: list[Detail]
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What the first pass keeps of a session."""
+
+    source: str
+    model: str
+    coding: bool
+    facts: SessionFacts
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What the second pass is told about a source. ratios: characters per token, by model."""
+
+    facts: SourceFacts
+    ratios: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """What the second pass returns of a session."""
+
+    billed: Billed
+    compared: Compared
+
+
+def replay(asked: Asked, progress: Callable[[Progress], None] = lambda _: None) -> Replayed:
+    """Replay everything under the paths that were asked for.
+
+    Raises BadSetting for unknown policies or prices, BadInput when nothing under the paths is a usable session.
+    """
+    terms = _terms(asked)
+    watching = _Watching(progress)
+    with _workers(asked.jobs) as spread:
+        learned: dict[str, list[_Learned]] = defaultdict(list)
+        skipped: dict[str, str] = {}
+        for outcome in spread(_learn, watching.first(_sources(asked.paths, skipped))):
+            _keep(outcome, skipped, lambda one: learned[one.source].append(one))
+        watching.known()
+        sources = {name: _taught(some) for name, some in learned.items()}
+        paid: list[_Paid] = []
+        bill_one = partial(_bill, terms=terms, sources=sources)
+        for outcome in spread(bill_one, watching.second(_sources(asked.paths, {}))):
+            _keep(outcome, skipped, paid.append)
+    if not paid:
+        raise BadInput(_nothing_usable(asked.paths, skipped))
+    coding = {name for name, some in learned.items() if any(one.coding for one in some)}
+    return _summed(paid, coding or set(learned), skipped, terms, asked.baseline)
+
+
+def _terms(asked: Asked) -> Terms:
+    chosen = asked.policies or POLICIES
+    for name in (*chosen, asked.baseline):
+        if name not in POLICIES:
+            raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(POLICIES)}")
+    wanted = tuple(name for name in POLICIES if name in chosen or name in (asked.baseline, "append"))
+    return Terms(prices_of(asked.prices, asked.today), wanted, stress=asked.stress, detail=asked.detail)
+
+
+# ── one file, in a worker ──────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a worker made of one file."""
+
+    results: tuple[object, ...] = ()
+    failed: str | None = None
+    label: str = ""
+
+
+def _each(source: Source, act: Callable[[RecordedSession], Result | None]) -> _Outcome:
+    """Act on every session of a file. Whatever goes wrong with one file must not end the others."""
+    try:
+        results = tuple(done for session in read(source) if (done := act(session)) is not None)
+    except PageinError as error:
+        return _Outcome(failed=str(error), label=source.label)
+    except Exception as error:  # noqa: BLE001 a bug met by one file is reported with it, the rest of the folder goes on
+        return _Outcome(failed=f"pagein failed on it: {type(error).__name__}: {error}", label=source.label)
+    if not results:
+        return _Outcome(failed="no model call in it", label=source.label)
+    return _Outcome(results, label=source.label)
+
+
+def _learn(source: Source) -> _Outcome:
+    return _each(source, _learn_session)
+
+
+def _learn_session(session: RecordedSession) -> _Learned | None:
+    calls = gather(session.entries)
+    if not calls.calls:
+        return None
+    head = session.head
+    return _Learned(
+        source=head.source,
+        model=_model(head.models, calls),
+        coding=any(call.usage for call in calls.calls) and accesses_files(calls),
+        facts=session_facts(calls, is_sub=head.parent is not None),
+        samples=tuple(samples(calls)),
+    )
+
+
+def _bill(source: Source, terms: Terms, sources: dict[str, _Source]) -> _Outcome:
+    return _each(source, partial(_bill_session, terms=terms, sources=sources))
+
+
+def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _Source]) -> _Paid | None:
+    calls = gather(session.entries)
+    if not calls.calls:
+        return None
+    head = session.head
+    known = sources[head.source]
+    model = _model(head.models, calls)
+    ratio = known.ratios[model]
+    recording = record(head, calls, known.facts, ratio, terms.prices)
+    own = own_prices(model)
+    replayed = record(head, calls, known.facts, ratio, own, needs=recording.needs)
+    pure = record(head, calls, known.facts, ratio, own, misses=False, needs=recording.needs)
+    return _Paid(bill_session(recording, terms), compare(replayed, pure, own))
+
+
+def _model(models: tuple[str, ...], calls: Calls) -> str:
+    return next((call.model for call in calls.calls if call.model), next(iter(models), ""))
+
+
+def _taught(some: list[_Learned]) -> _Source:
+    """Characters per token come from the source's own usage, model by model; floors and reads from all its sessions."""
+    ratios: dict[str, float] = {}
+    for model in {one.model for one in some}:
+        sampled = [sample for one in some if one.model == model for sample in one.samples]
+        ratios[model] = chars_per_token(model, sampled)
+    return _Source(source_facts([(one.facts, ratios[one.model]) for one in some]), ratios)
+
+
+# ── all files ──────────────────────────────────────────────────────────────
+
+
+def _sources(paths: Iterable[Path], skipped: dict[str, str]) -> Iterator[Source]:
+    for found in find(paths):
+        if isinstance(found, Unfit):
+            skipped[found.file] = found.reason
+        else:
+            yield found
+
+
+def _keep(outcome: _Outcome, skipped: dict[str, str], act: Callable[[Any], object]) -> None:
+    if outcome.failed is not None:
+        skipped[outcome.label] = outcome.failed
+    for result in outcome.results:
+        act(result)
+
+
+def _nothing_usable(paths: tuple[Path, ...], skipped: dict[str, str]) -> str:
+    if not skipped:
+        where = ", ".join(map(str, paths)) or "no path"
+        return f"nothing to replay in {where}; give session files, folders or archives (docs/formats.md lists the formats)"
+    shown = [f"{file}: {reason}" for file, reason in list(skipped.items())[:20]]
+    more = [f"... and {len(skipped) - 20} more"] if len(skipped) > 20 else []  # noqa: PLR2004 what fits a screen
+    return "\n".join(["nothing usable:", *shown, *more])
+
+
+def _summed(
+    paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms: Terms, baseline: str
+) -> Replayed:
+    rows: dict[str, list[SessionBill]] = defaultdict(list)
+    compared: dict[str, list[Compared]] = defaultdict(list)
+    for one in paid:
+        rows[one.billed.bill["source"]].append(one.billed.bill)
+        compared[one.billed.bill["source"]].append(one.compared)
+    groups = {name: by_policy(row["policies"] for row in some) for name, some in sorted(rows.items())}
+    macro = mean_ratios({name: sums for name, sums in groups.items() if name in coding}, baseline)
+    bill = Bill(
+        sessions=len(paid),
+        skipped=[Skipped(file=file, reason=reason) for file, reason in skipped.items()],
+        prices=terms.prices.name,
+        baseline=baseline,
+        policies=by_policy(groups.values()),
+        groups={name: GroupBill(policies=sums) for name, sums in groups.items()},
+        macro={name: Ratio(ratio=ratio) for name, ratio in macro.items()},
+        prediction={name: prediction(some) for name, some in sorted(compared.items())},
+        per_session=[one.billed.bill for one in paid],
+    )
+    return Replayed(bill, [one.billed.detail for one in paid if one.billed.detail is not None])
+
+
+class _Watching:
+    """Counts files as they go by. A file counts half after the first pass, whole after the second."""
+
+    def __init__(self, tell: Callable[[Progress], None]) -> None:
+        self._tell = tell
+        self._files = self._bytes = 0
+        self._total: int | None = None
+        self._bytes_total: int | None = None
+
+    def first(self, sources: Iterator[Source]) -> Iterator[Source]:
+        yield from self._pass(sources)
+
+    def known(self) -> None:
+        self._total, self._bytes_total = 2 * self._files, 2 * self._bytes
+
+    def second(self, sources: Iterator[Source]) -> Iterator[Source]:
+        yield from self._pass(sources)
+
+    def _pass(self, sources: Iterator[Source]) -> Iterator[Source]:
+        for source in sources:
+            self._tell(Progress(self._files, self._total, source.label, self._bytes, self._bytes_total))
+            yield source
+            self._files += 1
+            self._bytes += source.size
+
+
+def _ignore_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[Callable[..., Iterator[_Outcome]]]:
+    """A map over files: in order, lazily, with a bounded number in flight."""
+    count = jobs or os.cpu_count() or 1
+    if count == 1:
+        yield lambda act, sources: map(act, sources)
+        return
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_ignore_interrupt)
+    try:
+        yield partial(_spread, pool, count)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _spread(
+    pool: ProcessPoolExecutor, count: int, act: Callable[[Source], _Outcome], sources: Iterator[Source]
+) -> Iterator[_Outcome]:
+    waiting: deque[Future[_Outcome]] = deque()
+    for source in sources:
+        waiting.append(pool.submit(act, source))
+        while len(waiting) > 2 * count:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,0 +1,84 @@
+"""One session through every policy that was asked for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pagein.model.bill import Detail, Figures, SessionBill
+from pagein.providers.prices import Prices
+from pagein.replay.figures import figures
+from pagein.replay.ledger import Ledger, Policy, Tally, Trace
+from pagein.replay.oracle import bound, optimum
+from pagein.replay.paging import Paging
+from pagein.replay.pictures import detail
+from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
+from pagein.replay.recording import Recording
+
+POLICIES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact", "pagein", "optimum", "bound")
+"""Names of everything that can be replayed, in the order of the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under what terms sessions are replayed. stress: draw recalls beyond the textual ones. detail: keep the pictures."""
+
+    prices: Prices
+    policies: tuple[str, ...] = POLICIES
+    stress: bool = True
+    detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Billed:
+    """A session's bill, and its pictures where asked for."""
+
+    bill: SessionBill
+    detail: Detail | None
+
+
+def bill_session(recording: Recording, terms: Terms) -> Billed:
+    """Replay one session under each policy."""
+    rows: dict[str, Figures] = {}
+    traces: dict[str, Trace] = {}
+    for name in terms.policies:
+        if name in ("optimum", "bound"):
+            tally = (optimum if name == "optimum" else bound)(recording, terms.prices)
+            rows[name] = figures(tally, terms.prices, counted=False)
+        else:
+            rows[name] = _played(name, recording, terms, traces)
+    head = recording.head
+    bill = SessionBill(
+        file=head.file,
+        id=head.id,
+        source=head.source,
+        agent=head.agent,
+        parent=head.parent,
+        flags=dict(recording.flags),
+        policies=rows,
+    )
+    return Billed(bill, detail(recording, traces) if terms.detail else None)
+
+
+def _played(name: str, recording: Recording, terms: Terms, traces: dict[str, Trace]) -> Figures:
+    if name == "pagein":
+        with Paging(recording) as paging:
+            tally = _run(recording, paging, terms, traces)
+            paging.prove(tally)
+        return figures(tally, terms.prices, proved=True)
+    baselines: Mapping[str, Policy] = {
+        "none": NONE,
+        "append": APPEND,
+        "append-5m": APPEND_5M,
+        "append-1h": APPEND_1H,
+        "rolling": Rolling(),
+        "clear": Clear(),
+        "compact": Compact(window=recording.head.window or terms.prices.window),
+    }
+    return figures(_run(recording, baselines[name], terms, traces), terms.prices)
+
+
+def _run(recording: Recording, policy: Policy, terms: Terms, traces: dict[str, Trace]) -> Tally:
+    ledger = Ledger(recording, policy, terms.prices, stress=terms.stress, trace=terms.detail)
+    ledger.run()
+    if ledger.trace is not None:
+        traces[policy.name] = ledger.trace
+    return ledger.tally
