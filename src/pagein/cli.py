@@ -1,0 +1,261 @@
+"""The command line: parse, call one function, print a view. No decision about context is taken here.
+
+Exit status: 0; 2 where nothing could be used, with the reason on stderr; 130 on Ctrl-C.
+Heavy imports stand inside the commands, so that `--help` and `--version` answer at once.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from pagein.errors import BadInput, BadSetting, PageinError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pagein.model.bill import Bill
+    from pagein.replay.run import Asked, Replayed
+
+_UNUSABLE = 2
+_INTERRUPTED = 130
+# Tables have this width where there is no terminal to ask and COLUMNS does not say.
+_PIPE_WIDTH = 120
+# Sessions offered by `pagein replay` without arguments.
+_OFFERED = 20
+
+app = typer.Typer(
+    name="pagein",
+    help="Virtual memory for the context window of coding agents.",
+    epilog="Example: pagein replay ~/.claude/projects --html report.html",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> NoReturn:
+    """The entry point: run a command and turn what it raises into an exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        # a file name that the terminal cannot write must not cost the table around it
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper wherever a process starts
+    try:
+        app(prog_name="pagein")
+    except PageinError as error:
+        _complain(str(error))
+        sys.exit(_UNUSABLE)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        sys.exit(_INTERRUPTED)
+    sys.exit(0)
+
+
+def _complain(message: str) -> None:
+    from pagein.ui.figures import plain
+
+    sys.stderr.write(f"pagein: {plain(message)}\n")
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if wanted:
+        from pagein import __version__
+
+        typer.echo(f"pagein {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def pagein(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Virtual memory for the context window of coding agents.
+
+    It decides what enters the window, what stays, where it sits and how it comes back. Nothing is ever lost.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """Where the bill goes."""
+
+    json: bool
+    html: Path | None
+    sessions: bool | None
+    quiet: bool
+
+
+@app.command(
+    epilog="Examples:  pagein replay session.jsonl  |  pagein replay sessions/ --html report.html  |  "
+    "pagein replay sessions/ --json > bill.json  |  pagein replay session.jsonl --prices generic:r=.05,w=1"
+)
+def replay(  # noqa: PLR0913 - a command has as many options as it has
+    *,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE|DIR]...",
+            help="Recorded sessions: .jsonl, .json, each also .gz, .tar.xz, or folders of them. "
+            "Without any, your own sessions on this machine are offered.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the bill as one JSON object and nothing else.")
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="REPORT.html", help="Write a page with pictures, complete in one file."),
+    ] = None,
+    prices: Annotated[
+        str,
+        typer.Option(
+            "--prices",
+            metavar="MODEL[@DATE]",
+            help="A model's price table, as of a date, or multipliers of the input price: generic:r=.1,w=1.25.",
+        ),
+    ] = "generic:r=.1,w=1.25",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", metavar="NAME", help="Replay this policy only; may be given several times.", show_default="all"
+        ),
+    ] = None,
+    baseline: Annotated[
+        str, typer.Option("--baseline", metavar="NAME", help="The policy that ratios are taken against.")
+    ] = "append",
+    stress: Annotated[
+        bool,
+        typer.Option(
+            "--stress/--no-stress", help="Charge drawn recalls beyond those that the recording shows to be needed."
+        ),
+    ] = True,
+    sessions: Annotated[
+        bool | None,
+        typer.Option("--sessions/--no-sessions", help="A row per session.", show_default="when there are few"),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=0, help="Processes at work; 0 is one per core.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only, and no progress.")] = False,
+) -> None:
+    """Put recorded sessions through pagein and print the bill with and without it.
+
+    Needs no key, no server and no network, and changes nothing. Costs are in BIT: one uncached input token costs 1.
+    """
+    from pagein.replay.run import POLICIES, Asked
+
+    for name in (*(policy or ()), baseline):
+        _known(name, POLICIES)
+    policies = tuple(dict.fromkeys([*(policy or ()), baseline])) if policy else ()
+    output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet)
+    if html is not None:
+        _check_writable(html)
+    asked = Asked(
+        paths=tuple(paths or _own_sessions()),
+        prices=prices,
+        policies=policies,
+        baseline=baseline,
+        stress=stress,
+        jobs=jobs,
+        detail=html is not None,
+    )
+    _print(_replayed(asked, output), output)
+
+
+def _known(name: str, accepted: Sequence[str]) -> None:
+    if name not in accepted:
+        raise BadSetting(f"there is no policy {name!r}; the policies are {', '.join(accepted)}")
+
+
+def _check_writable(html: Path) -> None:
+    """Refuse before the work what would fail after it."""
+    if html.is_dir():
+        raise BadSetting(f"--html {html}: is a folder; name a file in it, such as {html / 'report.html'}")
+    existing = next((parent for parent in html.absolute().parents if parent.exists()), None)
+    if existing is not None and not existing.is_dir():
+        raise BadSetting(f"--html {html}: {existing} is not a folder")
+
+
+def _replayed(asked: "Asked", output: _Output) -> "Replayed":
+    from pagein.replay.run import replay as run
+    from pagein.ui.progress import progress_bar
+
+    with progress_bar(_console(error=True), wanted=not output.quiet) as progress:
+        return run(asked, progress)
+
+
+def _print(replayed: "Replayed", output: _Output) -> None:
+    bill = replayed.bill
+    if output.json:
+        _print_json(bill)
+    if not bill["sessions"]:
+        _nothing(bill)
+    if not output.json:
+        from pagein.ui.tables import Shown, show
+
+        show(_console(), bill, Shown(sessions=output.sessions, quiet=output.quiet))
+    if output.html is not None:
+        from pagein.ui.report import write_report
+
+        write_report(output.html, bill, replayed.details)
+        if not output.quiet:
+            sys.stderr.write(f"report written to {output.html}\n")
+
+
+def _print_json(bill: "Bill") -> None:
+    import json
+
+    # ASCII, so that a file name in no known encoding is escaped and not refused
+    json.dump(bill, sys.stdout, allow_nan=False, separators=(",", ":"))
+    sys.stdout.write("\n")
+
+
+def _nothing(bill: "Bill") -> NoReturn:
+    from pagein.ui.tables import show_skipped
+
+    show_skipped(_console(error=True), bill)
+    raise BadInput("nothing to replay: no recorded session was found in what was given")
+
+
+def _console(*, error: bool = False) -> "Console":
+    """A console on stdout or stderr. Rich itself heeds NO_COLOR, TERM and COLUMNS."""
+    import os
+
+    from rich.console import Console
+
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdecimal() else _PIPE_WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _own_sessions() -> list[Path]:
+    """The sessions of this machine that a person picks, or an error that shows how to name one."""
+    import os
+    import time
+
+    from pagein.replay.readers import discover
+    from pagein.ui.choice import Candidate, chosen, show_candidates
+
+    now = time.time()  # noqa: TID251 - the rim reads the clock
+    found = [
+        Candidate(agent=each.agent, path=each.path, age=now - each.mtime, size=each.size, title=each.title)
+        for each in discover(Path.home(), os.environ)
+    ]
+    if not found:
+        raise BadInput(
+            "no recorded session of Claude Code, codex, pi or opencode was found on this machine; "
+            "name a file or a folder: pagein replay FILE"
+        )
+    show_candidates(_console(error=True), found, _OFFERED)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadInput(f"name the sessions to replay, for example: pagein replay {found[0].path}")
+    offered = found[:_OFFERED]
+    try:
+        answer = typer.prompt(f"Which? 1-{len(offered)}, several as 1,3-5, or all", default="1", err=True)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return [offered[index].path for index in chosen(answer, len(offered))]

@@ -1,0 +1,131 @@
+"""The columns of the bill, once: what each is called, what it means, and how it is read off the figures.
+
+The terminal, the page and docs/reference/json.md draw from these. The policies' one-line descriptions stand here too.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pagein.model.bill import Bill, Figures
+from pagein.ui.figures import ABSENT, amount, change, count, dollars, rate, ratio
+
+OPTIMUM = "optimum"
+ENGINE = "pagein"
+
+POLICY_MEANINGS: Mapping[str, str] = {
+    "none": "no cache: every prompt token at the full price",
+    "append": "append-only, with the cache lifetime the recording used",
+    "append-5m": "append-only, five-minute cache",
+    "append-1h": "append-only, one-hour cache",
+    "rolling": "results older than the last ten calls masked at every call",
+    "clear": "vendor-style clearing: above 100k tokens, all but the last three results",
+    "compact": "compaction to a summary at 80 % of the window",
+    "pagein": "old results paged out in batches, recalled byte for byte when needed",
+    "optimum": "offline optimum of page-out decisions, with perfect knowledge of what comes",
+    "bound": "position-free lower bound: no policy of this kind can cost less",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One policy on one session or sum: its figures beside those of the baseline and of the optimum, where they exist."""
+
+    name: str
+    figures: Figures
+    baseline: Figures | None = None
+    optimum: Figures | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Cost against the baseline."""
+        return quotient(self.figures["cost"], self.baseline["cost"] if self.baseline else None)
+
+    @property
+    def over_optimum(self) -> float | None:
+        """Cost against the offline optimum."""
+        return quotient(self.figures["cost"], self.optimum["cost"] if self.optimum else None)
+
+    @property
+    def faults_per_hundred(self) -> float | None:
+        """Faults per hundred recorded calls."""
+        faults, calls = self.figures["faults"], self.figures["calls"]
+        return None if faults is None or not calls else 100 * faults / calls
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, its meaning in a sentence, how a row fills it, and its rank when room is short (0 stays)."""
+
+    title: str
+    meaning: str
+    cell: Callable[[Row], str]
+    rank: int = 0
+
+
+def quotient(part: float | None, whole: float | None) -> float | None:
+    """The part over the whole, None where there is nothing to divide by."""
+    return None if part is None or not whole else part / whole
+
+
+def rows(policies: Mapping[str, Figures], baseline: str) -> list[Row]:
+    """The rows of a table, in the order of the bill."""
+    return [Row(name, figures, policies.get(baseline), policies.get(OPTIMUM)) for name, figures in policies.items()]
+
+
+def quotes(row: Row) -> str:
+    """Visible / lost / total exact edit quotes."""
+    parts = (row.figures["quotes_visible"], row.figures["quotes_lost"], row.figures["quotes_total"])
+    return ABSENT if parts[2] is None else " / ".join(map(count, parts))
+
+
+COST: tuple[Column, ...] = (
+    Column("policy", "How old content is treated.", lambda row: row.name),
+    Column("ratio", "Cost against the baseline; 1 is the baseline.", lambda row: ratio(row.ratio), 1),
+    Column("change", "The same as a percentage; negative is cheaper.", lambda row: change(row.ratio)),
+    Column("cost", "The whole bill in BIT: one uncached input token costs 1.", lambda row: amount(row.figures["cost"])),
+    Column("usd", "The whole bill in US dollars.", lambda row: dollars(row.figures["usd"]), 2),
+    Column("read", "Prompt tokens read from the cache.", lambda row: amount(row.figures["read"]), 3),
+    Column("written", "Prompt tokens written to the cache.", lambda row: amount(row.figures["written"]), 3),
+    Column("fresh", "Prompt tokens neither read nor written.", lambda row: amount(row.figures["fresh"]), 5),
+    Column("output", "Tokens the model wrote.", lambda row: amount(row.figures["output"]), 6),
+    Column("prompt", "All prompt tokens, recalls included.", lambda row: amount(row.figures["prompt_tokens"]), 4),
+    Column("vs optimum", "Cost above the offline optimum.", lambda row: change(row.over_optimum), 2),
+)
+
+DEEDS: tuple[Column, ...] = (
+    Column("policy", "How old content is treated.", lambda row: row.name),
+    Column("stubs", "Tool results replaced by a stub.", lambda row: count(row.figures["stubs"])),
+    Column("epochs", "Batches of such replacements.", lambda row: count(row.figures["epochs"])),
+    Column("faults/100", "Recalls a later step needed, per 100 calls.", lambda row: rate(row.faults_per_hundred)),
+    Column("stress", "Recalls drawn beyond those.", lambda row: count(row.figures["stress_recalls"]), 5),
+    Column("recall cost", "BIT of all recalls; part of the cost.", lambda row: amount(row.figures["recall_cost"]), 2),
+    Column("rereads", "Reads the recording made of paged-out things.", lambda row: count(row.figures["rereads"]), 4),
+    Column("quotes seen/lost/all", "Edit quotes visible, lost against append, of all.", quotes, 1),
+    Column("refused", "Requests a provider would refuse.", lambda row: count(row.figures["refused"]), 3),
+    Column(
+        "bytes lost",
+        "Paged-out bytes that did not come back exactly.",
+        lambda row: count(row.figures["unrecoverable_bytes"]),
+    ),
+)
+
+
+def sum_columns(bill: Bill) -> tuple[Column, ...]:
+    """The columns of the table in sum: with several sources, their unweighted mean stands beside the pooled ratio."""
+    if not bill["macro"]:
+        return COST
+    means = bill["macro"]
+
+    def mean(row: Row) -> str:
+        return ratio(means[row.name]["ratio"]) if row.name in means else ABSENT
+
+    return (
+        *COST[:2],
+        Column("macro", "Mean of that ratio over the coding sources, each counting once.", mean, 1),
+        *COST[2:],
+    )
+
+
+def did_something(all_rows: Sequence[Row]) -> list[Row]:
+    """The rows of policies that act on the window at all: the others have nothing to say about deeds."""
+    return [row for row in all_rows if any(column.cell(row) != ABSENT for column in DEEDS[1:])]

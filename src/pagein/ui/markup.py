@@ -1,0 +1,171 @@
+"""The fixed parts of the page: verdict, tiles and tables as HTML, every word of a stranger escaped."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from pagein.model.bill import Bill, Figures, SessionBill
+from pagein.ui.columns import (
+    COST,
+    DEEDS,
+    ENGINE,
+    OPTIMUM,
+    POLICY_MEANINGS,
+    Column,
+    Row,
+    did_something,
+    quotient,
+    rows,
+    sum_columns,
+)
+from pagein.ui.figures import amount, change, count, error, plain, plural, rate, share
+from pagein.ui.verdict import Verdict, money
+
+# Bars reach this far beyond the baseline; what is dearer is drawn cut off.
+_BAR_REACH = 1.6
+_NO_COLUMNS: tuple[str, ...] = ()
+
+
+def text(value: str) -> str:
+    """A stranger's words as HTML text."""
+    return escape(plain(value))
+
+
+def hero(said: Verdict) -> str:
+    """The verdict: the sentence that matters large, the rest below it."""
+    first, _, rest = said.headline.partition(". ")
+    large, small = (rest, f"{first}.") if rest else (said.headline, "")
+    return (
+        f"<p class='soft'>{text(small)}</p><h1><em>{text(large)}</em></h1>"
+        f"<p>{text(said.loss)}</p><p class='soft'>{text(said.floor)}</p>"
+    )
+
+
+def tiles(bill: Bill) -> str:
+    """The few figures that a glance should find."""
+    base, engine = bill["policies"].get(bill["baseline"]), bill["policies"].get(ENGINE)
+    if base is None:
+        return ""
+    found = [(money(base), f"cost, {bill['baseline']}")]
+    if engine is not None:
+        found += _engine_tiles(Row(ENGINE, engine, base, bill["policies"].get(OPTIMUM)))
+    found.append((share(base["floor_tokens"], base["prompt_tokens"]), "of the prompt is floor"))
+    items = "".join(f"<li><b>{text(value)}</b><span>{text(label)}</span></li>" for value, label in found)
+    return f"<ul class='tiles'>{items}</ul>"
+
+
+def _engine_tiles(row: Row) -> list[tuple[str, str]]:
+    figures = row.figures
+    return [
+        (money(figures), "cost, pagein"),
+        (change(row.ratio), "against the baseline"),
+        (rate(row.faults_per_hundred), "faults per 100 calls"),
+        (f"{count(figures['quotes_lost'])} of {count(figures['quotes_total'])}", "edit quotes lost from sight"),
+        (count(figures["unrecoverable_bytes"]), "bytes lost"),
+    ]
+
+
+def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, whole: bool) -> str:
+    """Costs with a bar per policy. `whole`: the table in sum, which has the macro column and explains the policies."""
+    columns = sum_columns(bill) if whole else COST
+    head = [
+        *_heads(columns[:1]),
+        "<th scope='col'><span class='unseen'>cost as a bar</span></th>",
+        *_heads(columns[1:]),
+    ]
+    body = []
+    for row in rows(policies, bill["baseline"]):
+        meaning = f"<small>{text(POLICY_MEANINGS.get(row.name, ''))}</small>" if whole else ""
+        cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in columns[1:])
+        name = f"<th scope='row'>{text(row.name)}{meaning}</th>"
+        body.append(f"<tr{_class(row, bill)}>{name}<td>{_bar(row)}</td>{cells}</tr>")
+    return frame(caption, head, body)
+
+
+def deed_table(bill: Bill) -> str:
+    """What each policy did to the window."""
+    body = []
+    for row in did_something(rows(bill["policies"], bill["baseline"])):
+        cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in DEEDS[1:])
+        body.append(f"<tr{_class(row, bill)}><th scope='row'>{text(row.name)}</th>{cells}</tr>")
+    return frame("Only policies that act on the window.", _heads(DEEDS), body) if body else ""
+
+
+def session_table(bill: Bill, shown: Mapping[str, int]) -> str:
+    """One row per session; those with pictures (`shown`: id to number) link to them."""
+    titles = ("session", "source", "agent", "calls", "cost (BIT)", "pagein", "optimum", "stubs", "faults/100", "flags")
+    body = [_session(session, bill["baseline"], shown.get(session["id"])) for session in bill["per_session"]]
+    return frame(plural(len(body), "session"), (f"<th scope='col'>{title}</th>" for title in titles), body)
+
+
+def _session(session: SessionBill, baseline: str, number: int | None) -> str:
+    found = {row.name: row for row in rows(session["policies"], baseline)}
+    base, engine, optimum = (found.get(name) for name in (baseline, ENGINE, OPTIMUM))
+    name = text(session["id"] or session["file"])
+    linked = f"<a href='#session-{number}'>{name}</a>" if number else name
+    cells = (
+        count(base.figures["calls"]) if base else "-",
+        amount(base.figures["cost"]) if base else "-",
+        change(engine.ratio) if engine else "-",
+        change(optimum.ratio) if optimum else "-",
+        count(engine.figures["stubs"]) if engine else "-",
+        rate(engine.faults_per_hundred) if engine else "-",
+    )
+    flags = ", ".join(key if value is True else f"{key}: {value}" for key, value in session["flags"].items() if value)
+    below = " <small>sub-agent</small>" if session["parent"] else ""
+    return (
+        f"<tr><th scope='row'>{linked}{below}</th><td class='text'>{text(session['source'])}</td>"
+        f"<td class='text'>{text(session['agent'])}</td>{''.join(f'<td>{text(cell)}</td>' for cell in cells)}"
+        f"<td class='text'>{text(flags)}</td></tr>"
+    )
+
+
+def prediction_table(bill: Bill) -> str:
+    """The simulator against the provider's own usage."""
+    titles = ("source", "calls", "read", "written", "read, misses unknown", "written, misses unknown")
+    body = []
+    for source, found in bill["prediction"].items():
+        errors = (found["read_error"], found["written_error"], found["pure_read_error"], found["pure_written_error"])
+        cells = "".join(f"<td>{text(cell)}</td>" for cell in (count(found["calls"]), *map(error, errors)))
+        body.append(f"<tr><th scope='row'>{text(source)}</th>{cells}</tr>")
+    return frame("", (f"<th scope='col'>{title}</th>" for title in titles), body)
+
+
+def skipped_table(bill: Bill) -> str:
+    """Files that were not replayed, and why."""
+    body = (
+        f"<tr><td class='text'>{text(skip['file'])}</td><td class='text'>{text(skip['reason'])}</td></tr>"
+        for skip in bill["skipped"]
+    )
+    return frame("", (f"<th scope='col' class='text'>{title}</th>" for title in ("file", "reason")), body)
+
+
+def words(columns: Iterable[Column]) -> str:
+    """What the columns mean."""
+    return "".join(f"<dt>{text(column.title)}</dt><dd>{text(column.meaning)}</dd>" for column in columns)
+
+
+def frame(caption: str, head: Iterable[str], body: Iterable[str]) -> str:
+    """A table that scrolls by itself where it is too wide."""
+    said = f"<caption>{text(caption)}</caption>" if caption else ""
+    label = escape(caption or "table", quote=True)
+    return (
+        f"<div class='scroll' tabindex='0' role='region' aria-label='{label}'><table>{said}"
+        f"<thead><tr>{''.join(head)}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _heads(columns: Sequence[Column]) -> list[str]:
+    return [
+        f"<th scope='col' title='{escape(column.meaning, quote=True)}'>{text(column.title)}</th>" for column in columns
+    ]
+
+
+def _class(row: Row, bill: Bill) -> str:
+    return " class='engine'" if row.name == ENGINE else " class='baseline'" if row.name == bill["baseline"] else ""
+
+
+def _bar(row: Row) -> str:
+    ratio = quotient(row.figures["cost"], row.baseline["cost"] if row.baseline else None)
+    if ratio is None:
+        return ""
+    return f"<div class='bar' aria-hidden='true' data-share='{ratio / _BAR_REACH:.4f}' data-line='{1 / _BAR_REACH:.4f}'></div>"

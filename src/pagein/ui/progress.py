@@ -1,0 +1,54 @@
+"""How far a replay has come, on stderr, and only where a person is looking."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+
+from pagein.ui.figures import plain
+
+
+class Step(Protocol):
+    """How far the work has come: sessions and bytes done, of how many (None: not known yet), and the file at hand."""
+
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int | None: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def bytes_done(self) -> int: ...
+    @property
+    def bytes_total(self) -> int | None: ...
+
+
+@contextmanager
+def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[Step], None]]:
+    """A bar that lives as long as the block and leaves no trace. Off a terminal, or unwanted: silence."""
+    if not (wanted and console.is_terminal):
+        yield lambda _step: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[at]}", markup=False),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("replaying", total=None, at="")
+
+        def advance(step: Step) -> None:
+            # bytes tell the rest of the way better than sessions, of which one may be a hundred times another
+            done, total = (step.bytes_done, step.bytes_total) if step.bytes_total else (step.done, step.total)
+            of = "" if step.total is None else f"/{step.total}"
+            bar.update(task, completed=done, total=total, at=f"{step.done}{of}  {_tail(step.file)}")
+
+        yield advance
+
+
+def _tail(file: str, room: int = 40) -> str:
+    return plain(file if len(file) <= room else "..." + file[3 - room :])

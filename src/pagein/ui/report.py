@@ -1,0 +1,205 @@
+"""The report: one HTML file that needs no network, opens from disk and shows what happened call by call.
+
+Session text is hostile. It enters the page escaped, or as JSON in which no `<` is left, and reaches the document as text nodes only;
+a content security policy that names the page's own script and style by hash lets nothing else run or load.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from pagein.errors import BadSetting
+from pagein.model.bill import Bill, CacheTrace, Detail
+from pagein.ui import markup
+from pagein.ui.columns import COST, DEEDS, ENGINE
+from pagein.ui.figures import plain, plural
+from pagein.ui.verdict import verdict
+
+# Sessions with pictures, dearest first, and the bytes of their data: what a browser opens without a wait.
+EMBEDDED = 20
+_EMBEDDED_BYTES = 12_000_000
+_STYLES = ("vendor/uplot/uPlot.min.css", "page/report.css")
+_SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "page/charts.js", "page/report.js")
+
+
+def write_report(path: Path, bill: Bill, details: Sequence[Detail]) -> None:
+    """Write the page to `path`, whole or not at all. Raises BadSetting where it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise BadSetting(f"--html {path}: cannot write there: {error.strerror}") from error
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(page(bill, details))
+        part.chmod(0o600)  # it holds pieces of a private session
+        part.replace(path)
+    except OSError as error:
+        raise BadSetting(f"--html {path}: cannot write it: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def page(bill: Bill, details: Sequence[Detail]) -> str:
+    """The whole page as text."""
+    style, script = _joined(_STYLES, "\n"), _joined(_SCRIPTS, ";\n")
+    shown = largest(details, bill["baseline"])
+    said = verdict(bill)
+    parts = (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">',
+        "<meta name='viewport' content='width=device-width, initial-scale=1'><title>pagein replay</title>",
+        f"<style>{style}</style></head><body class='{said.tone}'>",
+        f"<header><div class='mark'>pagein replay</div>{markup.hero(said)}{markup.tiles(bill)}</header><main>",
+        _costs(bill),
+        _session(shown, len(details)) if shown else "",
+        _tables(bill, shown),
+        f"</main>{_footer(bill)}<div id='spoken' class='unseen' aria-live='polite'></div>",
+        f"<script type='application/json' id='facts'>{_facts(bill, shown)}</script><script>{script}</script></body></html>\n",
+    )
+    return "".join(parts)
+
+
+def largest(details: Sequence[Detail], baseline: str) -> list[Detail]:
+    """The sessions whose pictures are embedded: the dearest under the baseline, as many as a page can carry."""
+    ranked = sorted(details, key=lambda detail: -_total(detail, baseline))[:EMBEDDED]
+    kept: list[Detail] = []
+    room = _EMBEDDED_BYTES
+    for detail in ranked:
+        room -= len(_json(_slim(detail)))
+        if room < 0 and kept:
+            break
+        kept.append(detail)
+    return kept
+
+
+def _total(detail: Detail, baseline: str) -> float:
+    trace = detail["traces"].get(baseline)
+    return sum(trace["cost"]) if trace else 0.0
+
+
+def _joined(names: Sequence[str], between: str) -> str:
+    folder = files("pagein.ui")
+    return between.join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+def _policy(style: str, script: str) -> str:
+    def named(content: str) -> str:
+        return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+    return (
+        f"default-src 'none'; script-src 'sha256-{named(script)}'; style-src 'sha256-{named(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _facts(bill: Bill, shown: Sequence[Detail]) -> str:
+    data = {"baseline": bill["baseline"], "engine": ENGINE, "sessions": [_slim(detail) for detail in shown]}
+    return _json(data)
+
+
+def _json(data: object) -> str:
+    """JSON in which nothing can end the element that it stands in."""
+    made = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return made.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _slim(detail: Detail) -> dict[str, object]:
+    """A detail without the digits that no picture can show."""
+    traces = {name: _whole(trace) for name, trace in detail["traces"].items()}
+    residents = [{**resident, "label": plain(resident["label"])} for resident in detail["residents"]]
+    return {**detail, "times": [round(time, 1) for time in detail["times"]], "traces": traces, "residents": residents}
+
+
+def _whole(trace: CacheTrace) -> dict[str, list[int]]:
+    return {
+        "read": trace["read"],
+        "written": trace["written"],
+        "fresh": trace["fresh"],
+        "cost": [round(cost) for cost in trace["cost"]],
+    }
+
+
+def _costs(bill: Bill) -> str:
+    note = f"Prices {bill['prices']}. BIT: one uncached input token costs 1. The dashed line is {bill['baseline']}."
+    table = markup.cost_table(bill, bill["policies"], "Cost by policy", whole=True)
+    return f"<h2>What each policy costs</h2><p class='note'>{markup.text(note)}</p><div class='card'>{table}</div>"
+
+
+def _session(shown: Sequence[Detail], of: int) -> str:
+    options = "".join(f"<option value='{number}'>{_name(detail)}</option>" for number, detail in enumerate(shown))
+    left = f"The pictures are those of the {len(shown)} dearest of {of} sessions." if len(shown) < of else ""
+    heading = "One session, call by call" if of > 1 else "The session, call by call"
+    return (
+        f"<h2 id='one'>{heading}</h2><div class='picker'>"
+        f"<label for='session'{'' if of > 1 else ' class=unseen'}>Session</label><select id='session'>{options}</select>"
+        f"<span class='note'>{left}</span></div><ul class='facts' id='session-facts'></ul>"
+        + _pair(
+            "composition", "What the prompt consists of", "One step per model call. Drag to zoom, double-click for all."
+        )
+        + "<section class='card'><header><h3>What it has cost so far</h3>"
+        "<p class='note'>Cumulative, recalls included. Dear policies wait behind their buttons.</p></header>"
+        "<ul class='keys' id='costs-keys'></ul><div class='plot tall' id='costs0'></div></section>"
+        + _pair("cache", "What the cache did", "What was read is cheap, what was written is not.")
+        + "<section class='card'><header><h3>Largest residents</h3><p class='note'>Tokens carried through the calls under "
+        "append-only: size times the calls it stayed.</p></header><ol class='residents' id='residents'></ol></section>"
+        "<section class='card'><header><h3>Epochs</h3></header><div class='scroll' tabindex='0' role='region' aria-label='Epochs' "
+        "id='epochs'></div><details id='numbers'><summary>The numbers of every call, as a table</summary>"
+        "<div class='scroll' tabindex='0' role='region' aria-label='Every call' id='numbers-table'></div></details></section>"
+    )
+
+
+def _pair(prefix: str, title: str, note: str) -> str:
+    picker = "<label class='unseen' for='cache-policy'>Policy on the right</label><select id='cache-policy'></select>"
+    second = picker if prefix == "cache" else f"<span id='{prefix}-name1'></span>"
+    return (
+        f"<section class='card' id='{prefix}'><header><h3>{title}</h3><p class='note'>{note}</p></header>"
+        f"<ul class='keys' id='{prefix}-keys'></ul><div class='pair'>"
+        f"<div><h4><span id='{prefix}-name0'></span></h4><div class='plot' id='{prefix}0'></div></div>"
+        f"<div><h4>{second}</h4><div class='plot' id='{prefix}1'></div></div></div></section>"
+    )
+
+
+def _name(detail: Detail) -> str:
+    return markup.text(f"{detail['title'] or detail['id']}  ({plural(len(detail['times']), 'call')})")
+
+
+def _tables(bill: Bill, shown: Sequence[Detail]) -> str:
+    made = [_card("What was done, and what it did", "", markup.deed_table(bill))]
+    if len(bill["groups"]) > 1:
+        made += [
+            _card(f"Cost: {source}", "", markup.cost_table(bill, group["policies"], "", whole=False))
+            for source, group in bill["groups"].items()
+        ]
+    numbers = {detail["id"]: number for number, detail in enumerate(shown, start=1)}
+    made.append(_card("Sessions", "", markup.session_table(bill, numbers)))
+    if bill["prediction"]:
+        note = "Relative error of the simulated tokens. The last two columns do not know of the recorded cache misses."
+        made.append(_card("The simulator against the provider's own usage", note, markup.prediction_table(bill)))
+    if bill["skipped"]:
+        made.append(_card(f"Skipped: {plural(len(bill['skipped']), 'file')}", "", markup.skipped_table(bill)))
+    return "".join(made)
+
+
+def _card(title: str, note: str, table: str) -> str:
+    if not table:
+        return ""
+    return f"<h2>{markup.text(title)}</h2><p class='note'>{markup.text(note)}</p><div class='card'>{table}</div>"
+
+
+def _footer(bill: Bill) -> str:
+    from pagein import __version__
+
+    words = markup.words((*COST, *DEEDS[1:]))
+    return (
+        f"<footer><details><summary>What the words mean</summary><dl class='words'>{words}</dl></details>"
+        f"<p>Made by pagein {__version__} from {plural(bill['sessions'], 'recorded session')}. The recording is fixed: this shows "
+        "what would have been cut, recalled and billed, not what the model would have done differently. "
+        "Charts drawn with uPlot (MIT).</p></footer>"
+    )

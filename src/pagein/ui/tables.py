@@ -1,0 +1,198 @@
+"""The bill in a terminal: the verdict, a table in sum, one per source, one row per session, and what was skipped.
+
+A table that is wider than the terminal drops its least telling columns and says so; nothing is cut in the middle.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pagein.model.bill import Bill, SessionBill
+from pagein.ui.columns import COST, DEEDS, ENGINE, Column, Row, did_something, rows, sum_columns
+from pagein.ui.figures import amount, change, count, error, plain, plural, rate
+from pagein.ui.verdict import Tone, Verdict, verdict
+
+# Up to this many sessions each gets its row unasked.
+FEW = 12
+# How many skipped files are named before the rest is only counted.
+SKIPPED_SHOWN = 20
+_GAP = 2
+_INDENT = 1
+_TONES: dict[Tone, str] = {
+    "saves": "bold green",
+    "same": "bold",
+    "costs": "bold yellow",
+    "broken": "bold red",
+    "plain": "bold",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What to show of a bill: a row per session (None: only when few), or the verdict alone."""
+
+    sessions: bool | None = None
+    quiet: bool = False
+
+
+def show(console: Console, bill: Bill, shown: Shown) -> None:
+    """Print a bill."""
+    said = verdict(bill)
+    for line in _verdict(said):
+        console.print(line)
+    if shown.quiet:
+        return
+    for part in _parts(bill, shown, console.width):
+        console.print()
+        console.print(part)
+
+
+def show_skipped(console: Console, bill: Bill) -> None:
+    """Print which files were not replayed and why."""
+    if bill["skipped"]:
+        console.print(skipped(bill))
+
+
+def _parts(bill: Bill, shown: Shown, width: int) -> Iterator[RenderableType]:
+    all_rows = rows(bill["policies"], bill["baseline"])
+    head = f"{plural(bill['sessions'], 'session')}, {plural(_calls(bill), 'model call')}, prices {bill['prices']}"
+    yield _table(f"Cost  ({head})", sum_columns(bill), all_rows, width)
+    yield _table("What was done, and what it did", DEEDS, did_something(all_rows), width)
+    if len(bill["groups"]) > 1:
+        for source, group in bill["groups"].items():
+            yield _table(f"Cost: {plain(source)}", COST, rows(group["policies"], bill["baseline"]), width)
+    if shown.sessions or (shown.sessions is None and 1 < bill["sessions"] <= FEW):
+        yield sessions(bill, width)
+    if bill["prediction"]:
+        yield prediction(bill)
+    if bill["skipped"]:
+        yield skipped(bill)
+
+
+def _calls(bill: Bill) -> int:
+    return max((figures["calls"] for figures in bill["policies"].values()), default=0)
+
+
+def _verdict(said: Verdict) -> Iterator[Text]:
+    yield Text(said.headline, style=_TONES[said.tone])
+    if said.loss:
+        yield Text(said.loss, style=_TONES["broken"] if said.tone == "broken" else "")
+    if said.floor:
+        yield Text(said.floor, style="dim")
+
+
+def _table(title: str, columns: Sequence[Column], all_rows: Sequence[Row], width: int) -> RenderableType:
+    cells = {column.title: [column.cell(row) for row in all_rows] for column in columns}
+    kept = fit(columns, {title: _width(title, column) for title, column in cells.items()}, width)
+    table = _frame(title)
+    for column in kept:
+        table.add_column(column.title, justify="left" if column is columns[0] else "right", no_wrap=True)
+    for index, row in enumerate(all_rows):
+        table.add_row(*(Text(cells[column.title][index]) for column in kept), style=_row_style(row))
+    dropped = [column.title for column in columns if column not in kept]
+    if dropped:
+        table.caption = Text(f"not shown, for want of width: {', '.join(dropped)}")
+    return table
+
+
+def _frame(title: str) -> Table:
+    return Table(
+        title=Text(title),
+        box=None,
+        padding=(0, _GAP, 0, 0),
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        caption_style="dim",
+        header_style="dim",
+        collapse_padding=True,
+    )
+
+
+def _width(title: str, cells: Sequence[str]) -> int:
+    return max(map(len, (title, *cells)))
+
+
+def _row_style(row: Row) -> str:
+    if row.name == ENGINE:
+        return "bold"
+    return "dim" if row.baseline is None else ""
+
+
+def fit(columns: Sequence[Column], widths: dict[str, int], width: int) -> list[Column]:
+    """The columns that fit into `width`: the last of the highest rank leaves first, those of rank 0 always stay."""
+    kept = list(columns)
+    while sum(widths[column.title] + _GAP for column in kept) + _INDENT > width:
+        leaving = max(kept, key=lambda column: (column.rank, kept.index(column)))
+        if leaving.rank == 0:
+            break
+        kept.remove(leaving)
+    return kept
+
+
+def sessions(bill: Bill, width: int) -> Table:
+    """One row per session: what it cost, and how pagein did."""
+    table = _frame("Sessions")
+    table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
+    for title in _SESSION_CELLS:
+        table.add_column(title, justify="right", no_wrap=True)
+    for session in bill["per_session"]:
+        table.add_row(Text(_label(session)), *(cell(session, bill["baseline"]) for cell in _SESSION_CELLS.values()))
+    table.width = width
+    return table
+
+
+def _label(session: SessionBill) -> str:
+    name = session["id"] or session["file"]
+    return plain(f"{session['source']}/{name}") + (" (sub-agent)" if session["parent"] else "")
+
+
+def _row(session: SessionBill, name: str, baseline: str) -> Row | None:
+    found = {row.name: row for row in rows(session["policies"], baseline)}
+    return found.get(name)
+
+
+def _cell(read: Callable[[Row], str], of: str | None = ENGINE) -> Callable[[SessionBill, str], str]:
+    def cell(session: SessionBill, baseline: str) -> str:
+        row = _row(session, of or baseline, baseline)
+        return "-" if row is None else read(row)
+
+    return cell
+
+
+_SESSION_CELLS: dict[str, Callable[[SessionBill, str], str]] = {
+    "calls": _cell(lambda row: count(row.figures["calls"]), None),
+    "cost": _cell(lambda row: amount(row.figures["cost"]), None),
+    "pagein": _cell(lambda row: change(row.ratio)),
+    "optimum": _cell(lambda row: change(row.ratio), "optimum"),
+    "stubs": _cell(lambda row: count(row.figures["stubs"])),
+    "faults/100": _cell(lambda row: rate(row.faults_per_hundred)),
+}
+
+
+def prediction(bill: Bill) -> Table:
+    """The simulator against the provider's own usage: read this before you believe the rest."""
+    table = _frame("The simulator against the provider's own usage")
+    for title in ("source", "calls", "read", "written", "read*", "written*"):
+        table.add_column(title, justify="left" if title == "source" else "right", no_wrap=True)
+    for source, found in bill["prediction"].items():
+        errors = (found["read_error"], found["written_error"], found["pure_read_error"], found["pure_written_error"])
+        table.add_row(Text(plain(source)), count(found["calls"]), *map(error, errors))
+    table.caption = Text("* without being told of the cache misses that the recording shows")
+    return table
+
+
+def skipped(bill: Bill) -> Table:
+    """Files that were not replayed, and why."""
+    table = _frame(f"Skipped: {plural(len(bill['skipped']), 'file')}")
+    table.add_column("file", overflow="fold")
+    table.add_column("reason", overflow="fold")
+    for skip in bill["skipped"][:SKIPPED_SHOWN]:
+        table.add_row(Text(plain(skip["file"])), Text(plain(skip["reason"])))
+    rest = len(bill["skipped"]) - SKIPPED_SHOWN
+    if rest > 0:
+        table.caption = Text(f"and {count(rest)} more; --json lists all")
+    return table

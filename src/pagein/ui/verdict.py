@@ -1,0 +1,115 @@
+"""What a bill says, in plain words: the first thing anybody reads."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pagein.model.bill import Bill, Figures
+from pagein.ui.columns import ENGINE, quotient
+from pagein.ui.figures import amount, count, dollars, plural, rate, share
+
+# Below one part in two thousand a difference is printed as 0.0 %.
+_NOISE = 0.0005
+
+Tone = Literal["saves", "same", "costs", "broken", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A sentence on the money, one on what was lost, one on what no policy can touch; and whether it is good news."""
+
+    headline: str
+    loss: str
+    floor: str
+    tone: Tone
+
+    @property
+    def text(self) -> str:
+        """All of it as one paragraph."""
+        return " ".join(part for part in (self.headline, self.loss, self.floor) if part)
+
+
+def verdict(bill: Bill) -> Verdict:
+    """Read the sums of a bill as a person would want to be told."""
+    base, engine = bill["policies"].get(bill["baseline"]), bill["policies"].get(ENGINE)
+    many = bill["sessions"] != 1
+    who = f"These {count(bill['sessions'])} sessions" if many else "This session"
+    if base is None:
+        return Verdict(f"{who} were replayed." if many else f"{who} was replayed.", "", "", "plain")
+    headline = f"{who} cost {money(base)} as recorded ({bill['baseline']})."
+    floor = _floor(base)
+    if engine is None or bill["baseline"] == ENGINE:
+        return Verdict(headline, "", floor, "plain")
+    said, tone = _compared(base, engine, "they" if many else "it")
+    return Verdict(f"{headline} {said}", _lost(engine), floor, "broken" if _broken(engine) else tone)
+
+
+def money(figures: Figures) -> str:
+    """A cost in BIT, and in dollars where there are any."""
+    usd = "" if figures["usd"] is None else f" ({dollars(figures['usd'])})"
+    return f"{amount(figures['cost'])} BIT{usd}"
+
+
+def _compared(base: Figures, engine: Figures, they: str) -> tuple[str, Tone]:
+    ratio = quotient(engine["cost"], base["cost"])
+    if ratio is None:
+        return "There was nothing to pay for.", "same"
+    percent = f"{abs(100 * (ratio - 1)):.1f} %"
+    if ratio < 1 - _NOISE:
+        return f"With pagein {they} would have cost {money(engine)}: {percent} less.", "saves"
+    if ratio > 1 + _NOISE:
+        return f"With pagein {they} would have cost {money(engine)}: {percent} more. It does not pay here.", "costs"
+    if not engine["stubs"]:
+        return (
+            f"pagein saves nothing here: it found nothing worth paging out, and {they} would have cost the same.",
+            "same",
+        )
+    return f"pagein saves nothing here: with it {they} would have cost the same.", "same"
+
+
+def _broken(engine: Figures) -> bool:
+    return bool(engine["unrecoverable_bytes"] or engine["refused"])
+
+
+def _lost(engine: Figures) -> str:
+    if engine["unrecoverable_bytes"]:
+        return f"BROKEN: {plural(engine['unrecoverable_bytes'], 'byte')} did not come back exactly. Please report this."
+    if engine["refused"]:
+        return f"BROKEN: a provider would refuse {plural(engine['refused'], 'request')}. Please report this."
+    if not engine["stubs"]:
+        return "Nothing left the window, so nothing was lost."
+    left = plural(engine["stubs"], "tool result")
+    said = f"{left} left the window and 0 bytes were lost: each came back byte for byte."
+    return " ".join(part for part in (said, _needed(engine), _unseen(engine)) if part)
+
+
+def _needed(engine: Figures) -> str:
+    recalls = (engine["faults"] or 0) + (engine["stress_recalls"] or 0)
+    if not recalls:
+        return "None was needed again."
+    per = rate(quotient(100 * (engine["faults"] or 0), engine["calls"]))
+    drawn = (
+        f", {plural(engine['stress_recalls'], 'more was', 'more were')} drawn to be fair"
+        if engine["stress_recalls"]
+        else ""
+    )
+    return (
+        f"A later step needed {count(engine['faults'])} of them again ({per} per 100 calls){drawn}; "
+        f"{amount(engine['recall_cost'])} BIT for recalls are in that price."
+    )
+
+
+def _unseen(engine: Figures) -> str:
+    if not engine["quotes_total"]:
+        return ""
+    if not engine["quotes_lost"]:
+        return f"No edit lost sight of the text it quotes ({plural(engine['quotes_total'], 'quote')})."
+    return f"{count(engine['quotes_lost'])} of {plural(engine['quotes_total'], 'edit quote')} had to be recalled before the edit."
+
+
+def _floor(base: Figures) -> str:
+    if not base["floor_tokens"]:
+        return ""
+    return (
+        f"System prompt and tool schemas are {share(base['floor_tokens'], base['prompt_tokens'])} of all prompt tokens "
+        f"({amount(base['floor_tokens'])} of {amount(base['prompt_tokens'])}): no policy here can touch those."
+    )

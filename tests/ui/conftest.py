@@ -1,0 +1,198 @@
+"""A bill and its details of our own making: a session of 160 calls, three epochs, two pauses, one compaction."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pagein.model.bill import Bill, CacheTrace, Composition, Detail, Figures, SessionBill
+
+CALLS = 160
+PAUSES = (41, 97)
+COMPACTION = 131
+EPOCHS = (58, 97, 120)
+KINDS = ("floor", "user", "assistant", "arguments", "results", "stubs", "recalled", "hidden")
+FACTORS = {
+    "none": 5.4,
+    "append": 1.0,
+    "append-5m": 0.99,
+    "append-1h": 1.04,
+    "rolling": 1.98,
+    "clear": 1.07,
+    "compact": 0.95,
+    "pagein": 0.873,
+    "optimum": 0.65,
+    "bound": 0.58,
+}
+
+
+def figures(cost: float, **known: float | None) -> Figures:
+    made: Figures = {
+        "cost": cost,
+        "usd": cost * 3e-6,
+        "read": int(cost * 6),
+        "written": int(cost * 0.2),
+        "fresh": 160,
+        "output": int(cost * 0.02),
+        "prompt_tokens": int(cost * 6.2) + 160,
+        "floor_tokens": int(cost * 1.1),
+        "calls": CALLS,
+        "faults": None,
+        "recall_cost": None,
+        "stress_recalls": None,
+        "rereads": None,
+        "quotes_visible": None,
+        "quotes_lost": None,
+        "quotes_total": None,
+        "stubs": None,
+        "epochs": None,
+        "refused": None,
+        "unrecoverable_bytes": None,
+    }
+    return {**made, **known}  # type: ignore[typeddict-item]  # the names are checked by the views
+
+
+def engine_figures(cost: float, **known: float | None) -> Figures:
+    deeds: dict[str, float | None] = {
+        "faults": 3,
+        "recall_cost": 21_000.0,
+        "stress_recalls": 4,
+        "rereads": 2,
+        "quotes_visible": 117,
+        "quotes_lost": 1,
+        "quotes_total": 120,
+        "stubs": 64,
+        "epochs": len(EPOCHS),
+        "refused": 0,
+        "unrecoverable_bytes": 0,
+    }
+    return figures(cost, **{**deeds, **known})
+
+
+def policies(cost: float = 3_420_000.0) -> dict[str, Figures]:
+    return {
+        name: (engine_figures if name in {"pagein", "rolling", "clear"} else figures)(cost * factor)
+        for name, factor in FACTORS.items()
+    }
+
+
+def session(number: int, cost: float) -> SessionBill:
+    return {
+        "file": f"sessions/{number:03}.jsonl",
+        "id": f"session-{number}",
+        "source": "alpha" if number % 2 else "beta",
+        "agent": "Claude Code",
+        "parent": "session-0" if number == 2 else None,
+        "flags": {},
+        "policies": policies(cost),
+    }
+
+
+def make_bill(number: int = 1) -> Bill:
+    each = [session(index, 3_420_000.0 / (index + 1)) for index in range(number)]
+    total = sum(one["policies"]["append"]["cost"] for one in each)
+    sources = sorted({one["source"] for one in each})
+    return {
+        "sessions": number,
+        "skipped": [],
+        "prices": "generic:r=.1,w=1.25",
+        "baseline": "append",
+        "policies": policies(total),
+        "groups": {source: {"policies": policies(total / len(sources))} for source in sources},
+        "macro": {name: {"ratio": factor} for name, factor in FACTORS.items()} if len(sources) > 1 else {},
+        "prediction": {
+            source: {
+                "calls": 1603,
+                "read_error": 0.004,
+                "written_error": 0.047,
+                "pure_read_error": 0.012,
+                "pure_written_error": -0.1,
+            }
+            for source in sources
+        },
+        "per_session": each,
+    }
+
+
+def make_detail(identity: str = "session-0", title: str = "Teach the parser to say where it stopped") -> Detail:
+    compositions = {"append": _composition(paging=False), "pagein": _composition(paging=True)}
+    return {
+        "id": identity,
+        "file": "sessions/000.jsonl",
+        "title": title,
+        "times": [call * 20.0 + sum(1800.0 for pause in PAUSES if call >= pause) for call in range(CALLS)],
+        "pauses": list(PAUSES),
+        "compactions": [COMPACTION],
+        "traces": {
+            name: _trace(compositions["pagein" if name == "pagein" else "append"], factor, paging=name == "pagein")
+            for name, factor in FACTORS.items()
+        },
+        "composition": compositions,
+        "epochs": [
+            {"call": call, "reason": "batch of 40k removable tokens", "paged": 21, "tokens": 43_000} for call in EPOCHS
+        ],
+        "residents": [
+            {
+                "label": f"Read src/package/module_{number}.py",
+                "kind": ("Read", "Bash", "Grep")[number % 3],
+                "tokens": 14_000 - 900 * number,
+                "born": 7 * number,
+                "carried": (14_000 - 900 * number) * (CALLS - 7 * number),
+            }
+            for number in range(12)
+        ],
+    }
+
+
+def _composition(*, paging: bool) -> Composition:
+    tokens: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    now = dict.fromkeys(KINDS, 0) | {"floor": 18_000, "user": 1_200}
+    for call in range(CALLS):
+        if call == COMPACTION:
+            now |= {"results": 4_000, "arguments": 500, "assistant": 900, "stubs": 0, "hidden": 300, "recalled": 0}
+        if paging and call in EPOCHS:
+            now["stubs"] += 840
+            now["results"] = max(now["results"] - 43_000, 9_000)
+        now["results"] += (call * 7919) % 1900
+        now["arguments"] += (call * 104_729) % 320
+        now["assistant"] += 80 + call % 60
+        now["hidden"] += 60
+        now["user"] += 400 if call % 29 == 0 else 0
+        now["recalled"] += 1_500 if paging and call in {70, 111} else 0
+        for kind in KINDS:
+            tokens[kind].append(now[kind])
+    return {"tokens": tokens}
+
+
+def _trace(composition: Composition, factor: float, *, paging: bool) -> CacheTrace:
+    prompts = [sum(column) for column in zip(*composition["tokens"].values(), strict=True)]
+    trace: CacheTrace = {"read": [], "written": [], "fresh": [], "cost": []}
+    before = 0
+    for call, prompt in enumerate(prompts):
+        cold = call in PAUSES or call == 0
+        read = 18_000 if cold or call == COMPACTION or (paging and call in EPOCHS) else min(before, prompt)
+        trace["read"].append(read)
+        trace["written"].append(prompt - read)
+        trace["fresh"].append(1)
+        trace["cost"].append((0.1 * read + 1.25 * (prompt - read) + 5 * 220) * (1 if paging else factor))
+        before = prompt
+    return trace
+
+
+@pytest.fixture
+def bill() -> Bill:
+    return make_bill()
+
+
+@pytest.fixture
+def bills() -> Callable[[int], Bill]:
+    return make_bill
+
+
+@pytest.fixture
+def detail() -> Detail:
+    return make_detail()
+
+
+@pytest.fixture
+def details() -> Callable[[str, str], Detail]:
+    return make_detail
