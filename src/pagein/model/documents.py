@@ -44,3 +44,20 @@ class Document:
     def is_text(self) -> bool:
         """Whether the file is exactly its text, so that lines of it may be known, compared and stored."""
         return self.strict and self.media_type is None
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The file that a call means, found but not yet read.
+
+    given: the path as the call wrote it, without a line suffix. absolute: where it is or would be.
+    key: canonical real path, its one name on the branch. offset, limit: as the call gave them, or as its suffix says.
+    excluded: its content must not be stored (law 9).
+    """
+
+    given: str
+    absolute: str
+    key: str
+    offset: float | None = None
+    limit: float | None = None
+    excluded: bool = False

@@ -1,0 +1,38 @@
+"""The folder an agent works in: where its relative paths begin, and what of it must not be stored."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pagein.model.documents import Document, Located
+from pagein.workspace import paths
+from pagein.workspace.files import MAX_FILE_BYTES, Signal, read_document
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A working folder on this machine. It keeps nothing: every question is asked of the disk.
+
+    path: absolute. excluded: patterns of names whose content is never stored. max_bytes: files beyond are refused.
+
+    Reads are not confined to the folder: an agent that reads through pagein may read what it may read without it, no
+    less and no more. Hosts that lend pagein's own rights to a model confine before they call.
+    """
+
+    path: str
+    excluded: tuple[str, ...] = paths.EXCLUDED
+    max_bytes: int = MAX_FILE_BYTES
+
+    def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> Located:
+        """The file that a read call means. Raises BadInput for a malformed line suffix; the file may be missing."""
+        asked = paths.requested(path, self.path, offset=offset, limit=limit)
+        key = paths.path_key(asked.absolute)
+        excluded = paths.is_excluded(paths.names_leading_to(asked.absolute, key), self.excluded)
+        return Located(asked.given, asked.absolute, key, asked.offset, asked.limit, excluded)
+
+    def read(self, located: Located, signal: Signal | None = None) -> Document:
+        """Read the file once. Raises BadInput in the host's words, and Aborted."""
+        return read_document(located.absolute, located.key, signal, max_bytes=self.max_bytes)
+
+    def same_file(self, located: Located, among: Iterable[str]) -> str | None:
+        """The key among these that is a hard link to the same file, if any."""
+        return paths.same_file(located.absolute, among)
