@@ -1,6 +1,6 @@
 """Objects: paged-out content under an id that only this store can have made.
 
-An id is `pg-<8 hex>-<8 hex>`. The first half names what was paged out (content, session, call and block), the second is a
+An id is `pg-<8 hex>-<8 hex>`. The first half names what was paged out (content, session and call), the second is a
 tag keyed with the secret of the store. The same content, session and call give the same id again; an id that somebody
 else wrote into a tool result fails the tag and is text like any other (law 8).
 """
@@ -20,11 +20,10 @@ _HALF = 8
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a piece of content stood: the session, the tool call that it answered, and which answer of that message."""
+    """Where a piece of content stood: the session, and the tool call that it answered."""
 
     session: str
     call_id: str
-    ordinal: int = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,9 +33,12 @@ class ObjectId:
     text: str
 
     @classmethod
-    def of(cls, content: ContentHash, origin: Origin, secret: bytes) -> Self:
-        """Name this content at this origin. `secret` is that of the store which keeps it."""
-        parts = (content.hex, origin.session, origin.call_id, str(origin.ordinal))
+    def of(cls, content: ContentHash, origin: Origin, secret: bytes, attempt: int = 0) -> Self:
+        """Name this content at this origin. `secret` is that of the store which keeps it.
+
+        attempt: 0, and one more each time that the id turned out to be taken by something else.
+        """
+        parts = (content.hex, origin.session, origin.call_id, str(attempt))
         # Lengths stand in front, so that no two lists of parts have the same canonical form.
         canonical = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass")
         name = hashlib.sha256(canonical).hexdigest()[:_HALF]

@@ -1,0 +1,108 @@
+"""The journal: an append-only tree of entries, and the state at each of them.
+
+Rules of this file
+------------------
+1. Nothing is ever changed or taken away. A branch is the way from the root to an entry.
+2. An entry that the host does not name is named by the hash of its parent's name and of what it says. So the same
+   conversation has the same names in every process, and saying again what was said at the same place adds nothing.
+3. State at an entry is folded from its branch alone and remembered, so one more entry costs one step.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Generic, TypeVar
+
+from pagein.errors import HostError
+from pagein.model.codec import encode_body
+from pagein.model.entries import Body, Entry, EntryId
+
+S = TypeVar("S")
+_NAME_DIGITS: Final = 32
+
+
+class Journal(Generic[S]):
+    """Entries and the states folded from them by `step`, beginning with `start`."""
+
+    def __init__(self, start: S, step: Callable[[S, Body], S]) -> None:
+        self._start = start
+        self._step = step
+        self._entries: dict[EntryId, Entry] = {}
+        self._states: dict[EntryId, S] = {}
+
+    def append(
+        self, parent: EntryId | None, body: Body, *, at: float | None = None, name: EntryId | None = None
+    ) -> Entry:
+        """Add what happened after `parent`. Raises HostError for an unknown parent, or a name that is taken by something else."""
+        entry = Entry(name if name is not None else entry_name(parent, body), parent, body, at)
+        self.add(entry)
+        return self._entries[entry.id]
+
+    def add(self, entry: Entry) -> bool:
+        """Add an entry that was made before; False if it is there already. Raises as `append` does."""
+        known = self._entries.get(entry.id)
+        if known is not None:
+            if (known.parent, known.body) != (entry.parent, entry.body):
+                raise HostError(
+                    f"the host gave the name {entry.id!r} to two entries; names must be unique in a session"
+                )
+            return False
+        if entry.parent is not None and entry.parent not in self._entries:
+            raise HostError(f"the host put entry {entry.id!r} behind {entry.parent!r}, which it never told of")
+        self._entries[entry.id] = entry
+        return True
+
+    def state_at(self, leaf: EntryId | None) -> S:
+        """The state after the branch that ends at `leaf` (None: before everything)."""
+        todo: list[Entry] = []
+        here = leaf
+        while here is not None and here not in self._states:
+            entry = self.entry(here)
+            todo.append(entry)
+            here = entry.parent
+        state = self._start if here is None else self._states[here]
+        for entry in reversed(todo):
+            state = self._states[entry.id] = self._step(state, entry.body)
+        return state
+
+    def entry(self, name: EntryId) -> Entry:
+        """The entry of this name. Raises HostError where there is none."""
+        try:
+            return self._entries[name]
+        except KeyError:
+            raise HostError(f"the host asked for entry {name!r}, which it never told of") from None
+
+    def branch(self, leaf: EntryId | None) -> list[Entry]:
+        """The entries from the root to `leaf`."""
+        found: list[Entry] = []
+        while leaf is not None:
+            entry = self.entry(leaf)
+            found.append(entry)
+            leaf = entry.parent
+        found.reverse()
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """All entries, parents before children, in the order in which they were added."""
+        return iter(self._entries.values())
+
+
+def entry_name(parent: EntryId | None, body: Body) -> EntryId:
+    """The name of an entry that its host does not name: 32 hexadecimal digits."""
+    digest = hashlib.sha256((parent or "").encode("utf-8", "surrogatepass"))
+    digest.update(b"\n")
+    digest.update(encode_body(body))
+    return digest.hexdigest()[:_NAME_DIGITS]
+
+
+def replayed(start: S, step: Callable[[S, Body], S], entries: Iterable[Entry]) -> Journal[S]:
+    """A journal with these entries, parents first."""
+    journal = Journal(start, step)
+    for entry in entries:
+        journal.add(entry)
+    return journal

@@ -1,0 +1,107 @@
+"""Paging out and recalling: content is stored first, then the stub may be sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.errors import BadName, MissingBlob, NotRecallable, StoreError
+from pagein.model.entries import PagedOut
+from pagein.model.messages import ToolResult
+from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.policy.residency import Resident
+from pagein.policy.stubs import description, stub
+from pagein.ports import BlobStore
+
+TOOLCALL: Final = "toolcall"
+_ATTEMPTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A result that the policy wants paged out, and the name of its tool."""
+
+    resident: Resident
+    result: ToolResult
+    tool: str
+
+
+class Pager:
+    """Pages content out to a store and recalls it by id, for one workspace."""
+
+    def __init__(self, blobs: BlobStore, workspace: str) -> None:
+        self._blobs = blobs
+        self._workspace = workspace
+
+    def page_out(self, session: str, leaving: Sequence[Leaving]) -> tuple[PagedOut, ...]:
+        """Store these results, and say what stands for them, in the same order. Raises StoreError; then nothing has left."""
+        secret = self._blobs.secret()
+        attempts = [0] * len(leaving)
+        for _ in range(_ATTEMPTS):
+            objects = [
+                self._object(session, one, secret, attempt) for one, attempt in zip(leaving, attempts, strict=True)
+            ]
+            taken = self._blobs.put_objects(objects)
+            if not taken:
+                return tuple(_paged(one, stored) for one, (stored, _) in zip(leaving, objects, strict=True))
+            attempts = [attempt + (stored.id in taken) for attempt, (stored, _) in zip(attempts, objects, strict=True)]
+        raise StoreError(f"object ids of session {session!r} are taken by other content, {_ATTEMPTS} times in a row")
+
+    def recall(self, object_id: str) -> str:
+        """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
+        try:
+            name = ObjectId.parse(object_id.strip())
+        except BadName as problem:
+            raise NotRecallable(str(problem)) from problem
+        stored = self._blobs.find(name)
+        if stored is None:
+            raise NotRecallable(self._why_unknown(name))
+        if stored.workspace != self._workspace:
+            raise NotRecallable(f"{name} belongs to another workspace; recall it from a session there")
+        try:
+            content = self._blobs.get(stored.content)
+        except MissingBlob as problem:
+            raise NotRecallable(f"{name} has expired: its content is no longer kept") from problem
+        return text_of(content)
+
+    def _object(self, session: str, one: Leaving, secret: bytes, attempt: int) -> tuple[StoredObject, bytes]:
+        text = one.result.text
+        content = bytes_of(text)
+        name = ContentHash.of(content)
+        origin = Origin(session, one.result.call_id)
+        object_id = ObjectId.of(name, origin, secret, attempt)
+        about = description(text)
+        label = f"{one.tool}: {about}" if one.tool else about
+        stored = StoredObject(object_id, name, TOOLCALL, self._workspace, origin, label, one.resident.tokens, len(text))
+        return stored, content
+
+    def _why_unknown(self, name: ObjectId) -> str:
+        if name.made_with(self._blobs.secret()):
+            return f"{name} has expired: this store made it and no longer keeps it"
+        if self._blobs.elsewhere(name):
+            return f"{name} belongs to another workspace; recall it from a session there"
+        return f"{name} never existed in this store"
+
+
+def bytes_of(text: str) -> bytes:
+    """Text as it is stored. Lone surrogates, which hosts do produce, survive."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def text_of(content: bytes) -> str:
+    """What `bytes_of` stored."""
+    return content.decode("utf-8", "surrogatepass")
+
+
+def _paged(one: Leaving, stored: StoredObject) -> PagedOut:
+    resident, text = one.resident, one.result.text
+    return PagedOut(
+        call_id=one.result.call_id,
+        object_id=str(stored.id),
+        content=stored.content,
+        tokens=resident.tokens,
+        chars=len(text),
+        stub=stub(stored.id, one.tool, resident.tokens, description(text)),
+        message=resident.message,
+        block=resident.block,
+    )

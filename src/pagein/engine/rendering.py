@@ -1,0 +1,75 @@
+"""The request as a list that shares its beginning.
+
+Each cell is one message after another cell. Branches, epochs and requests that begin alike share the cells of that
+beginning, so one more message costs one more cell, and where two requests part is found by walking back from their ends.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pagein.model.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A message in the window, with what residency must know of it.
+
+    tokens: the estimate for each tool result in it, in order (0: paged out already, or made by us).
+    born: the model call that first saw it, None until one did. said: how many messages had been said when it was.
+    """
+
+    message: Message
+    tokens: tuple[int, ...] = ()
+    born: int | None = None
+    said: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cell:
+    """A piece after all those before it. `length` counts it. Two cells are the same request only if they are the same cell."""
+
+    piece: Piece
+    before: "Cell | None"
+    length: int
+
+
+def pushed(tip: Cell | None, piece: Piece) -> Cell:
+    """The request with one message more."""
+    return Cell(piece, tip, length(tip) + 1)
+
+
+def length(tip: Cell | None) -> int:
+    """How many messages the request has."""
+    return 0 if tip is None else tip.length
+
+
+def shared(one: Cell | None, other: Cell | None) -> int:
+    """How many messages two requests have in common from their beginning, by identity of cells. Costs what they differ in."""
+    while one is not other:
+        if length(one) > length(other):
+            one = one.before if one else None
+        elif length(other) > length(one):
+            other = other.before if other else None
+        else:
+            one, other = one.before if one else None, other.before if other else None
+    return length(one)
+
+
+def pieces_since(tip: Cell | None, keep: int) -> list[Piece]:
+    """What stands behind the first `keep` messages, in order. Costs what it returns."""
+    found = [cell.piece for cell in _back_to(tip, keep)]
+    found.reverse()
+    return found
+
+
+def cut(tip: Cell | None, keep: int) -> Cell | None:
+    """The request that has only the first `keep` messages."""
+    while tip is not None and tip.length > keep:
+        tip = tip.before
+    return tip
+
+
+def _back_to(tip: Cell | None, keep: int) -> Iterator[Cell]:
+    while tip is not None and tip.length > keep:
+        yield tip
+        tip = tip.before

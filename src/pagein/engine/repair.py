@@ -1,0 +1,246 @@
+"""A conversation as it was said becomes a request that a provider takes.
+
+Rules of this file
+------------------
+1. A valid conversation comes out as the very messages that went in.
+2. What a request held when it was sent is never touched again: everything here happens between two requests (law 4).
+   Hence the messages that follow an assistant message are *held* until the next one, or the next request, seals them.
+3. Each call is answered right behind its message, once. A call that nobody answered gets an answer that says so.
+4. Text is never lost: a result without its call becomes text.
+
+Recordings have all of these gaps: calls whose host died, results cut from their calls by a compaction, results that came late,
+two assistant messages in a row. Rules M1-M4, M7, M8, C1, C2 of `notes/provider-rules.md`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pagein.engine.rendering import Cell, Piece, length, pieces_since, pushed
+from pagein.model.messages import Block, Message, Role, Text, ToolCall, ToolResult
+
+UNANSWERED: Final = "[no result was recorded for this call]"
+NOBODY_SPOKE: Final = "[no message of the user was recorded here]"
+_MADE_UP: Final = "repair"
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What had to be done, counted in messages or blocks.
+
+    unanswered: calls that got an answer saying there was none. orphans: results turned into text. merged: assistant messages put
+    together with the one before. fillers: user messages made up. emptied: messages dropped because nothing was in them. moved:
+    results brought in front of text.
+    """
+
+    unanswered: int = 0
+    orphans: int = 0
+    merged: int = 0
+    fillers: int = 0
+    emptied: int = 0
+    moved: int = 0
+
+
+NO_REPAIRS: Final = Repairs()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Held:
+    piece: Piece
+    before: "_Held | None"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Draft:
+    """The next request in the making: what is settled, and what was said since the last assistant message (held).
+
+    head: how many system messages it begins with. said: messages said so far, calls: those of them that a model said.
+    """
+
+    tip: Cell | None = None
+    head: int = 0
+    said: int = 0
+    calls: int = 0
+    repairs: Repairs = NO_REPAIRS
+    unsettled: _Held | None = None
+
+    def with_said(self, message: Message, tokens: Sequence[int] = ()) -> "Draft":
+        """One more message was said; `tokens` estimates each tool result in it. O(1) amortised."""
+        next_draft = self.with_piece(Piece(message, tuple(tokens), None, self.said + 1))
+        return replace(next_draft, calls=self.calls + 1) if message.role == "assistant" else next_draft
+
+    def with_piece(self, piece: Piece) -> "Draft":
+        """One more message, of which more is known. An assistant message settles what is held."""
+        role = piece.message.role
+        full, orphans = _cleaned(piece)
+        here = replace(self, said=max(self.said, piece.said), repairs=_counted(self.repairs, orphans=orphans))
+        if full is None:
+            return replace(here, repairs=_counted(here.repairs, emptied=1))
+        if role == "assistant":
+            return _with_answer(here.settled(), full)
+        return replace(here, unsettled=_Held(full, here.unsettled))
+
+    def settled(self) -> "Draft":
+        """Nothing is held any more: what was said since the last assistant message stands behind it, in a valid order."""
+        calls = _calls(self.tip)
+        if self.unsettled is None and not calls:
+            return self
+        ordered, repairs = _ordered(calls, list(self.held()), self.repairs)
+        tip, head = self.tip, self.head
+        for piece in ordered:
+            if piece.message.role == "system" and length(tip) == head:
+                head += 1
+            tip = pushed(tip, piece if piece.born is not None else replace(piece, born=self.calls))
+        return replace(self, tip=tip, head=head, repairs=repairs, unsettled=None)
+
+    def ready(self) -> "Draft":
+        """Settled, and ending with words that a model can answer: a request."""
+        draft = self.settled()
+        return _with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft
+
+    def held(self) -> Iterator[Piece]:
+        """What is not settled yet, in order."""
+        link, found = self.unsettled, []
+        while link is not None:
+            found.append(link.piece)
+            link = link.before
+        return reversed(found)
+
+
+def repaired(messages: Iterable[Message]) -> tuple[list[Message], Repairs]:
+    """These messages as one valid request, and what that took."""
+    draft = Draft()
+    for message in messages:
+        draft = draft.with_said(message)
+    draft = draft.ready()
+    return [piece.message for piece in pieces_since(draft.tip, 0)], draft.repairs
+
+
+def _with_answer(draft: Draft, piece: Piece) -> Draft:
+    """The model spoke, and nothing is held."""
+    if _nobody_spoke(draft):
+        return _with_answer(_with_filler(draft), piece)
+    if draft.tip is None or not _is_answer(draft.tip):
+        return replace(draft, tip=pushed(draft.tip, piece))
+    # Whatever a request held ends with a user's words, so the message before has not been sent and may still change.
+    first = draft.tip.piece
+    both = replace(piece.message, blocks=(*first.message.blocks, *piece.message.blocks))
+    tip = pushed(draft.tip.before, replace(piece, message=both))
+    return replace(draft, tip=tip, repairs=_counted(draft.repairs, merged=1))
+
+
+def _with_filler(draft: Draft) -> Draft:
+    filler = Piece(Message("user", (Text(NOBODY_SPOKE, injected=_MADE_UP),)), born=draft.calls, said=draft.said)
+    return replace(draft, tip=pushed(draft.tip, filler), repairs=_counted(draft.repairs, fillers=1))
+
+
+def _nobody_spoke(draft: Draft) -> bool:
+    return length(draft.tip) == draft.head
+
+
+def _is_answer(tip: Cell | None) -> bool:
+    return tip is not None and tip.piece.message.role == "assistant"
+
+
+def _calls(tip: Cell | None) -> tuple[ToolCall, ...]:
+    """The calls that wait for answers behind this message."""
+    if tip is None or not _is_answer(tip):
+        return ()
+    return tuple(block for block in tip.piece.message.blocks if isinstance(block, ToolCall))
+
+
+def _cleaned(piece: Piece) -> tuple[Piece | None, int]:
+    """The piece without blank text and without blocks on the wrong side, None where nothing is left; and how many results became text."""
+    blocks = piece.message.blocks
+    wrong = ToolResult if piece.message.role == "assistant" else ToolCall
+    if not any(isinstance(block, wrong) or _is_blank(block) for block in blocks):
+        return (piece if blocks else None), 0
+    kept: list[Block] = []
+    for block in blocks:
+        if isinstance(block, wrong):
+            kept.extend(_as_text(block))
+        elif not _is_blank(block):
+            kept.append(block)
+    tokens = () if wrong is ToolResult else piece.tokens
+    orphans = sum(isinstance(block, ToolResult) for block in blocks) if wrong is ToolResult else 0
+    return (
+        replace(piece, message=replace(piece.message, blocks=tuple(kept)), tokens=tokens) if kept else None
+    ), orphans
+
+
+def _is_blank(block: Block) -> bool:
+    return isinstance(block, Text) and (not block.text or block.text.isspace())
+
+
+def _as_text(block: Block) -> tuple[Block, ...]:
+    """A call or result that cannot stand where it stands, as text that can."""
+    match block:
+        case ToolResult():
+            return (Text(f"[result of call {block.call_id}]\n{block.text}", injected=_MADE_UP), *block.images)
+        case ToolCall():
+            return (Text(f"[call {block.id} of {block.name}]\n{block.arguments}", injected=_MADE_UP),)
+        case _:
+            return (block,)
+
+
+def _counted(repairs: Repairs, **more: int) -> Repairs:
+    grown = {name: getattr(repairs, name) + count for name, count in more.items() if count}
+    return replace(repairs, **grown) if grown else repairs
+
+
+def _is_in_order(calls: Sequence[ToolCall], held: Sequence[Piece]) -> bool:
+    """Whether each call has one answer, all answers stand in front, and nothing else claims to be one."""
+    waiting = {call.id for call in calls}
+    text_came = False
+    for piece in held:
+        for block in piece.message.blocks:
+            if not isinstance(block, ToolResult):
+                text_came = True
+            elif text_came or block.call_id not in waiting:
+                return False
+            else:
+                waiting.discard(block.call_id)
+        if text_came and piece.message.role == "tool":
+            return False
+    return not waiting
+
+
+def _ordered(calls: Sequence[ToolCall], held: list[Piece], repairs: Repairs) -> tuple[list[Piece], Repairs]:
+    """What was held, answers first, each call answered once."""
+    if _is_in_order(calls, held):
+        return held, repairs
+    waiting = {call.id: call for call in calls}
+    answers: list[Piece] = []
+    rest: list[Piece] = []
+    for piece in held:
+        ours, others = _parted(piece, waiting)
+        orphans = sum(isinstance(block, ToolResult) for block in piece.message.blocks) - len(ours)
+        repairs = _counted(repairs, orphans=orphans, moved=len(ours) if rest else 0)
+        if ours:
+            blocks, tokens = zip(*ours, strict=True)
+            answers.append(replace(piece, message=replace(piece.message, blocks=blocks), tokens=tokens))
+        if others:
+            role: Role = "user" if piece.message.role == "tool" else piece.message.role
+            rest.append(replace(piece, message=replace(piece.message, role=role, blocks=tuple(others)), tokens=()))
+    if waiting:
+        made_up = tuple(ToolResult(call.id, UNANSWERED, call.name) for call in waiting.values())
+        said = held[-1].said if held else 0
+        answers.append(Piece(Message("tool", made_up), (0,) * len(made_up), said=said))
+    return [*answers, *rest], _counted(repairs, unanswered=len(waiting))
+
+
+def _parted(piece: Piece, waiting: dict[str, ToolCall]) -> tuple[list[tuple[ToolResult, int]], list[Block]]:
+    """The answers in it to waiting calls, which then wait no longer, with their tokens; and everything else."""
+    tokens = iter(piece.tokens)
+    ours: list[tuple[ToolResult, int]] = []
+    others: list[Block] = []
+    for block in piece.message.blocks:
+        if not isinstance(block, ToolResult):
+            others.append(block)
+            continue
+        count = next(tokens, 0)
+        if waiting.pop(block.call_id, None) is not None:
+            ours.append((block, count))
+        else:
+            others.extend(_as_text(block))
+    return ours, others

@@ -1,0 +1,159 @@
+"""A session: messages go in one by one, before each model call a request comes out.
+
+The session owns no rules. It journals what happens, asks the policy, has stored what the policy wants paged out, and renders
+the state at its leaf.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pagein.engine.journal import Journal
+from pagein.engine.paging import Leaving, Pager
+from pagein.engine.rendering import Cell, Piece, length, pieces_since, shared
+from pagein.engine.repair import Repairs
+from pagein.engine.state import START, State, step
+from pagein.errors import HostError, StoreError
+from pagein.model.entries import Body, Compacted, Entry, EntryId, EpochOpened, Noted, Recalled, RequestSent, Said
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.policy.residency import Epoch, Residency, decide
+from pagein.ports import TokenCounter
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request: the first `keep` messages of the one that this session prepared before, then `tail`.
+
+    epoch: how often the window was rewritten so far, by us or by the host. While it lasts, `keep` is all of the request before.
+    opened: the epoch that we opened for this request, None where we left the window alone.
+    failure: why what should have been done was not (law 7); the request is good all the same. None where all went well.
+    """
+
+    keep: int
+    tail: tuple[Message, ...]
+    epoch: int
+    opened: EpochOpened | None = None
+    failure: str | None = None
+
+    @property
+    def length(self) -> int:
+        """How many messages the request has."""
+        return self.keep + len(self.tail)
+
+
+class Session:
+    """One session of one agent. Not for use by several threads at once."""
+
+    def __init__(self, name: str, *, pager: Pager, counter: TokenCounter, residency: Residency) -> None:
+        self.name = name
+        self._pager = pager
+        self._counter = counter
+        self._residency = residency
+        self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, residency))
+        self._leaf: EntryId | None = None
+        self._sent: Cell | None = None
+
+    @property
+    def leaf(self) -> EntryId | None:
+        """The entry where the session stands, None before the first."""
+        return self._leaf
+
+    @property
+    def journal(self) -> Journal[State]:
+        """All that happened, on every branch. Read it; entries are added through the session."""
+        return self._journal
+
+    @property
+    def repairs(self) -> Repairs:
+        """What it took so far to make valid requests of what was said on this branch."""
+        return self._state().draft.repairs
+
+    def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
+        """A message was said. `name` is the host's own name for it, if it has one; it must be unique in the session."""
+        return self._add(Said(message, self._tokens(message)), at=message.at, name=name)
+
+    def compacted(self, kept: int = 0) -> EntryId:
+        """The host compacted: of what was said, only leading system messages and the last `kept` messages are in the window."""
+        if kept < 0:
+            raise HostError(f"the host kept {kept} messages in a compaction; it must be 0 or more")
+        return self._add(Compacted(kept))
+
+    def note(self, kind: str, data: str) -> EntryId:
+        """Journal a fact for another fold than the window's; `data` is JSON text."""
+        return self._add(Noted(kind, data))
+
+    def move(self, leaf: EntryId | None) -> None:
+        """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
+        if leaf is not None:
+            self._journal.entry(leaf)
+        self._leaf = leaf
+
+    def prepare(self) -> Prepared:
+        """The request for the next model call."""
+        opened, failure = self._curated()
+        if opened is not None:
+            self._add(opened)
+        state = self._state()
+        ready = state.draft.ready()
+        self._add(RequestSent(state.epoch, length(ready.tip)))
+        tip = self._state().sent
+        keep = shared(self._sent, tip)
+        self._sent = tip
+        tail = tuple(piece.message for piece in pieces_since(tip, keep))
+        return Prepared(keep, tail, state.epoch, opened, failure)
+
+    def rendering(self) -> list[Message]:
+        """The whole of the request that was prepared last, empty before the first."""
+        return [piece.message for piece in pieces_since(self._sent, 0)]
+
+    def recall(self, object_id: str) -> str:
+        """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
+        text = self._pager.recall(object_id)
+        self._add(Recalled(object_id))
+        return text
+
+    def _curated(self) -> tuple[EpochOpened | None, str | None]:
+        """The pass before a call: what the policy wants paged out is stored; an epoch is opened only when that is done."""
+        state = self._state()
+        epoch = decide(state.standing, self._residency)
+        if epoch is None:
+            return None, None
+        try:
+            paged = self._pager.page_out(self.name, _leaving(state, epoch))
+        except StoreError as problem:
+            return None, f"nothing was paged out: {type(problem).__name__}: {problem}"
+        if not paged:
+            return None, None
+        return EpochOpened(state.epoch + 1, min(one.message for one in paged), paged), None
+
+    def _tokens(self, message: Message) -> tuple[int, ...]:
+        count: Callable[[str, str], float] = self._counter.count
+        return tuple(
+            math.ceil(count(block.text, "result")) for block in message.blocks if isinstance(block, ToolResult)
+        )
+
+    def _add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
+        entry: Entry = self._journal.append(self._leaf, body, at=at, name=name)
+        self._leaf = entry.id
+        return entry.id
+
+    def _state(self) -> State:
+        return self._journal.state_at(self._leaf)
+
+
+def _leaving(state: State, epoch: Epoch) -> list[Leaving]:
+    """The results of a decision, looked up in the request."""
+    # One message earlier, for the calls that the first results answer.
+    start = max(epoch.frontier - 1, 0)
+    pieces = pieces_since(state.draft.tip, start)
+    tools = _tool_names(pieces)
+    found: list[Leaving] = []
+    for resident in epoch.page_out:
+        block = pieces[resident.message - start].message.blocks[resident.block]
+        if isinstance(block, ToolResult):
+            found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
+    return found
+
+
+def _tool_names(pieces: list[Piece]) -> dict[str, str]:
+    return {block.id: block.name for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)}

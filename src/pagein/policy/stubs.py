@@ -1,0 +1,43 @@
+"""The text that stands in place of a tool result's content.
+
+A stub is a function of the object alone: no clock and no position, so that it is the same whenever it is rendered. It
+claims one thing, that its id recalls exactly the stored bytes. Form: pi-rlm spec 3.4; description: `notes/prior-art.md` 3.2.
+"""
+
+from typing import Final
+
+from pagein.model.objects import ObjectId
+
+FIRST_LINE: Final = 100
+"""At most so many characters of the first non-empty line appear in a description."""
+TOOL_NAME: Final = 40
+"""At most so many characters of the tool's name appear in a stub."""
+LONGEST: Final = 320
+"""No stub has more characters. Content that is not longer than this stays where it is."""
+
+
+def description(text: str) -> str:
+    """What a result begins with and how long it is: `<first non-empty line, at most 100> - <N> lines`."""
+    count = text.count("\n") + (not text.endswith("\n")) if text else 0
+    lines = "1 line" if count == 1 else f"{count:,} lines"
+    first = _first_line(text)
+    return f"{first} - {lines}" if first else lines
+
+
+def stub(object_id: ObjectId, tool: str, tokens: int, about: str) -> str:
+    """The two lines that replace content of `tokens` tokens."""
+    label = " ".join(tool.split())[:TOOL_NAME] or "tool"
+    return f'[pagein: {object_id} | {label} | {tokens:,} tokens | {about}]\nUse peek("{object_id}") to view, or search to find specific content.'
+
+
+def _first_line(text: str) -> str:
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        # A line may be megabytes long: look at no more of it than can be shown (and the blanks in front of that).
+        line = text[start:end].lstrip()[: 4 * FIRST_LINE]
+        if line:
+            return "".join(char if char.isprintable() else " " for char in " ".join(line.split()))[:FIRST_LINE].rstrip()
+        start = end + 1
+    return ""

@@ -1,0 +1,90 @@
+"""What pagein needs from outside, as Protocols whose docstrings are contracts."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from pagein.model.entries import Entry
+from pagein.model.messages import Unreadable
+from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId, StoredObject
+
+
+class TokenCounter(Protocol):
+    """Estimates how many tokens a provider counts for a text.
+
+    Called for each tool result as it enters, from any thread. Must be fast (a few ns per character), must not raise, and
+    must give the same answer for the same text until it is calibrated anew. `kind` is `result` for text of a tool.
+    """
+
+    def count(self, text: str, kind: str = "result") -> float:
+        """Tokens of this text."""
+        ...
+
+
+class BlobStore(Protocol):
+    """Keeps bytes under the hash of their content, and objects: ids under which paged-out content is recalled.
+
+    Called by sessions from several threads, and by several processes on one store. When a `put` returns, what it stored
+    survives the death of the process at any point (law 1). Puts are idempotent: storing again what is there changes
+    nothing. Nothing else is promised about order. Raises StoreError for whatever goes wrong on our side, and only that.
+    """
+
+    def put(self, content: bytes) -> ContentHash:
+        """Store these bytes."""
+        ...
+
+    def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
+        """Store all of these in one transaction: all of them or none."""
+        ...
+
+    def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
+        """Store objects with their bytes in one transaction. An id that is there already keeps its first record.
+
+        Returns the ids whose first record names other content or another workspace (32 bits do collide): these are not
+        stored, and must not be used.
+        """
+        ...
+
+    def get(self, name: ContentHash) -> bytes:
+        """The bytes under this name, proven by hashing them. Raises MissingBlob or DamagedBlob."""
+        ...
+
+    def has(self, name: ContentHash) -> bool:
+        """Whether there are bytes under this name. Does not prove them."""
+        ...
+
+    def names(self) -> Iterator[ContentHash]:
+        """Names of all blobs, in ascending order, as they stood when the iteration began."""
+        ...
+
+    def find(self, object_id: ObjectId) -> StoredObject | None:
+        """The record of an object, of whatever workspace, or None."""
+        ...
+
+    def elsewhere(self, object_id: ObjectId) -> bool:
+        """Whether a neighbouring store knows this id: asked only to say why an object cannot be recalled. May always be False."""
+        ...
+
+    def secret(self) -> bytes:
+        """The key of this store's object ids: 32 random bytes, made once, readable by the user alone."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files. Calling it again does nothing."""
+        ...
+
+
+class JournalStore(Protocol):
+    """Keeps the entries of sessions, in the order in which they were appended.
+
+    Called by the engine, from one thread per session, possibly from several processes. An entry that is there already
+    is left alone. When `append` returns, the entries survive the death of the process. Raises StoreError.
+    """
+
+    def append(self, session: str, entries: Sequence[Entry]) -> None:
+        """Add entries in one transaction."""
+        ...
+
+    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+        """All entries of a session, parents first. One that cannot be understood comes as Unreadable."""
+        ...
