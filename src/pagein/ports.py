@@ -1,9 +1,10 @@
 """What pagein needs from outside, as Protocols whose docstrings are contracts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from pagein.model.entries import Entry
+from pagein.model.documents import Document, Located
+from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
@@ -79,6 +80,9 @@ class JournalStore(Protocol):
 
     Called by the engine, from one thread per session, possibly from several processes. An entry that is there already
     is left alone. When `append` returns, the entries survive the death of the process. Raises StoreError.
+
+    The session stands at the last entry of the last `append`, also where that entry was there already: going back and
+    saying the same thing again is going there.
     """
 
     def append(self, session: str, entries: Sequence[Entry]) -> None:
@@ -87,4 +91,40 @@ class JournalStore(Protocol):
 
     def entries(self, session: str) -> Iterator[Entry | Unreadable]:
         """All entries of a session, parents first. One that cannot be understood comes as Unreadable."""
+        ...
+
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+        """What `entries` gives from behind the place `after` on, each with its place; places only grow. Cheap where there is none."""
+        ...
+
+    def leaf(self, session: str) -> EntryId | None:
+        """Where the session stands, None where nothing was kept of it."""
+        ...
+
+
+class Signal(Protocol):
+    """How a caller calls a read off. A `threading.Event` is one. Asked between steps, from the reading thread; must not block."""
+
+    def is_set(self) -> bool:
+        """Whether the caller has given up."""
+        ...
+
+
+class Files(Protocol):
+    """The files an agent works on, as the engine sees them.
+
+    Called from several threads at once. `locate` and `read` raise BadInput in the words that the model is to see where
+    a path or file cannot be used, `read` also Aborted. Nothing is remembered between two calls.
+    """
+
+    def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> Located:
+        """The file that a read call means, and whether its content may be stored. It may be missing."""
+        ...
+
+    def read(self, located: Located, signal: Signal | None = None) -> Document:
+        """The file's bytes, read once."""
+        ...
+
+    def same_file(self, located: Located, among: Iterable[str]) -> str | None:
+        """The key among these that names the same file by another way than links (a hard link), None for none."""
         ...

@@ -7,10 +7,10 @@ file changes meanwhile.
 import errno
 import os
 import stat
-from typing import Protocol
 
 from pagein.errors import Aborted, BadInput
 from pagein.model.documents import Document
+from pagein.ports import Signal
 
 MAX_FILE_BYTES = 2 * 1024**3 - 1
 """Beyond this the host's read refuses a file, and so do we."""
@@ -29,14 +29,6 @@ _PHRASES = {
     errno.EIO: "i/o error",
     errno.ENXIO: "no such device or address",
 }
-
-
-class Signal(Protocol):
-    """How a caller calls a read off. A `threading.Event` is one. Asked between steps, from the reading thread."""
-
-    def is_set(self) -> bool:
-        """Whether the caller has given up."""
-        ...
 
 
 def check(signal: Signal | None) -> None:

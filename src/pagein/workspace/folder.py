@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pagein.model.documents import Document, Located
+from pagein.ports import Signal
 from pagein.workspace import paths
-from pagein.workspace.files import MAX_FILE_BYTES, Signal, read_document
+from pagein.workspace.files import MAX_FILE_BYTES, read_document
 
 
 @dataclass(frozen=True, slots=True)
