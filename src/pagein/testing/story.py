@@ -1,0 +1,61 @@
+"""A recorded session told in a few lines: calls, results of a given size, pauses. For tests of anything that replays."""
+
+from dataclasses import dataclass, field
+
+from pagein.model.messages import Message, Recorded, Text, ToolCall, ToolResult, Usage
+from pagein.providers.prices import Prices, prices
+from pagein.replay.calls import Calls, gather
+from pagein.replay.growth import SourceFacts
+from pagein.replay.recorded import SessionHead
+from pagein.replay.recording import Recording, record
+
+RATIO = 2.0  # characters per token in these stories, so that sizes are easy to check
+FLOOR = 2000.0
+
+
+@dataclass
+class Story:
+    """Builds a recorded session; every size is in tokens."""
+
+    entries: list[Recorded] = field(default_factory=list)
+    now: float = 0.0
+    made: int = 0
+
+    def asks(self, text: str = "please go on") -> "Story":
+        self.entries.append(Message("user", (Text(text),), at=self.now))
+        return self
+
+    def works(self, *results: int | str, wait: float = 10.0, args: str = "{}", usage: Usage | None = None) -> "Story":
+        """One model call that makes one tool call per result; a number makes a result of that many tokens."""
+        ids = [f"call-{self.made + i}" for i in range(len(results))]
+        self.made += len(results)
+        said = tuple(ToolCall(name, "Bash", args) for name in ids)
+        self.entries.append(Message("assistant", said, at=self.now, model="claude-opus-4-6", usage=usage, stop="tool_use"))
+        self.now += wait
+        for name, result in zip(ids, results, strict=True):
+            text = result if isinstance(result, str) else filler(name, result)
+            self.entries.append(Message("tool", (ToolResult(name, text, "Bash"),), at=self.now))
+        return self
+
+    def says(self, text: str = "done", usage: Usage | None = None) -> "Story":
+        self.entries.append(Message("assistant", (Text(text),), at=self.now, model="claude-opus-4-6", usage=usage))
+        return self
+
+    def waits(self, seconds: float) -> "Story":
+        self.now += seconds
+        return self
+
+    def calls(self) -> Calls:
+        return gather(self.entries)
+
+    def recording(self, charged: Prices | None = None) -> Recording:
+        facts = SourceFacts({"main": FLOOR}, FLOOR, 0.0)
+        head = SessionHead("story", "tests", "claude-code", "story.jsonl")
+        return record(head, self.calls(), facts, RATIO, charged or prices("generic:r=.1,w=1.25"))
+
+
+def filler(name: str, tokens: int) -> str:
+    """Text of a size whose lines recur nowhere else."""
+    words = " ".join(f"{name}.{i}" for i in range(int(tokens * RATIO)))
+    return words[: int(tokens * RATIO)]
+
