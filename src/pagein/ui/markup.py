@@ -17,12 +17,11 @@ from pagein.ui.columns import (
     rows,
     sum_columns,
 )
-from pagein.ui.figures import amount, change, count, error, plain, plural, rate, share
-from pagein.ui.verdict import Verdict, money
+from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, share
+from pagein.ui.verdict import Verdict
 
 # Bars reach this far beyond the baseline; what is dearer is drawn cut off.
 _BAR_REACH = 1.6
-_NO_COLUMNS: tuple[str, ...] = ()
 
 
 def text(value: str) -> str:
@@ -45,7 +44,7 @@ def tiles(bill: Bill) -> str:
     base, engine = bill["policies"].get(bill["baseline"]), bill["policies"].get(ENGINE)
     if base is None:
         return ""
-    found = [(money(base), f"cost, {bill['baseline']}")]
+    found = [_cost_tile(base, bill["baseline"])]
     if engine is not None:
         found += _engine_tiles(Row(ENGINE, engine, base, bill["policies"].get(OPTIMUM)))
     found.append((share(base["floor_tokens"], base["prompt_tokens"]), "of the prompt is floor"))
@@ -53,10 +52,15 @@ def tiles(bill: Bill) -> str:
     return f"<ul class='tiles'>{items}</ul>"
 
 
+def _cost_tile(figures: Figures, name: str) -> tuple[str, str]:
+    usd = "" if figures["usd"] is None else f" ({dollars(figures['usd'])})"
+    return amount(figures["cost"]), f"BIT{usd}, {name}"
+
+
 def _engine_tiles(row: Row) -> list[tuple[str, str]]:
     figures = row.figures
     return [
-        (money(figures), "cost, pagein"),
+        _cost_tile(figures, row.name),
         (change(row.ratio), "against the baseline"),
         (rate(row.faults_per_hundred), "faults per 100 calls"),
         (f"{count(figures['quotes_lost'])} of {count(figures['quotes_total'])}", "edit quotes lost from sight"),
@@ -140,8 +144,9 @@ def skipped_table(bill: Bill) -> str:
 
 
 def words(columns: Iterable[Column]) -> str:
-    """What the columns mean."""
-    return "".join(f"<dt>{text(column.title)}</dt><dd>{text(column.meaning)}</dd>" for column in columns)
+    """What the policies and the columns mean."""
+    meanings = [*POLICY_MEANINGS.items(), *((column.title, column.meaning) for column in columns)]
+    return "".join(f"<dt>{text(word)}</dt><dd>{text(meaning)}</dd>" for word, meaning in meanings)
 
 
 def frame(caption: str, head: Iterable[str], body: Iterable[str]) -> str:

@@ -133,13 +133,10 @@ def _costs(bill: Bill) -> str:
 
 
 def _session(shown: Sequence[Detail], of: int) -> str:
-    options = "".join(f"<option value='{number}'>{_name(detail)}</option>" for number, detail in enumerate(shown))
     left = f"The pictures are those of the {len(shown)} dearest of {of} sessions." if len(shown) < of else ""
     heading = "One session, call by call" if of > 1 else "The session, call by call"
     return (
-        f"<h2 id='one'>{heading}</h2><div class='picker'>"
-        f"<label for='session'{'' if of > 1 else ' class=unseen'}>Session</label><select id='session'>{options}</select>"
-        f"<span class='note'>{left}</span></div><ul class='facts' id='session-facts'></ul>"
+        f"<h2 id='one'>{heading}</h2>{_picker(shown, left, hidden=of == 1)}<ul class='facts' id='session-facts'></ul>"
         + _pair(
             "composition", "What the prompt consists of", "One step per model call. Drag to zoom, double-click for all."
         )
@@ -152,6 +149,16 @@ def _session(shown: Sequence[Detail], of: int) -> str:
         "<section class='card'><header><h3>Epochs</h3></header><div class='scroll' tabindex='0' role='region' aria-label='Epochs' "
         "id='epochs'></div><details id='numbers'><summary>The numbers of every call, as a table</summary>"
         "<div class='scroll' tabindex='0' role='region' aria-label='Every call' id='numbers-table'></div></details></section>"
+    )
+
+
+def _picker(shown: Sequence[Detail], left: str, *, hidden: bool) -> str:
+    """The choice of a session; with one there is nothing to choose, and its title stands there."""
+    options = "".join(f"<option value='{number}'>{_name(detail)}</option>" for number, detail in enumerate(shown))
+    title = f"<p><b>{_name(shown[0])}</b></p>" if hidden else ""
+    return (
+        f"{title}<div class='picker'{' hidden' if hidden else ''}><label for='session'>Session</label>"
+        f"<select id='session'>{options}</select><span class='note'>{left}</span></div>"
     )
 
 

@@ -38,6 +38,15 @@ const MARKS = {
   compaction: { label: "compaction by the host", colour: "bad", dash: [], style: "" },
 };
 
+// A series as it looks in the chart: a block of colour, or a piece of its line.
+function swatch(series) {
+  if (!series.width) return make("i", { background: colour(series.colour) });
+  const line = make("i", { class: "line " + (series.dash ? (series.dash[0] > 4 ? "dashed" : "dotted") : "") });
+  line.style.borderTopColor = colour(series.colour);
+  line.style.borderTopWidth = Math.max(2, Math.round(series.width)) + "px";
+  return line;
+}
+
 // Charts in one group share the x range, the cursor and the set of hidden series.
 class Group {
   constructor(calls, describe) {
@@ -170,7 +179,7 @@ class Chart {
     const ordered = this.spec.stacked ? shown.slice().reverse() : shown.slice().sort((one, other) => other.values[at] - one.values[at]);
     for (const series of ordered)
       if (!this.spec.stacked || series.values[at])
-        list.append(make("i", { background: colour(series.colour) }), make("dt", {}, series.label), make("dd", {}, amount(series.values[at])));
+        list.append(swatch(series), make("dt", {}, series.label), make("dd", {}, amount(series.values[at])));
     if (this.spec.stacked) list.append(make("i"), make("dt", {}, "together"), make("dd", {}, make("b", {}, amount(sum))));
     return list;
   }
@@ -211,7 +220,7 @@ class Chart {
 // Buttons that show and hide series, and the key to the marks.
 function keys(list, series, hidden, marks, changed) {
   list.replaceChildren(...series.map((each) => {
-    const button = make("button", { type: "button", "aria-pressed": String(!hidden.has(each.key)) }, make("i", { background: colour(each.colour) }), each.label);
+    const button = make("button", { type: "button", "aria-pressed": String(!hidden.has(each.key)) }, swatch(each), each.label);
     button.onclick = () => {
       hidden.has(each.key) ? hidden.delete(each.key) : hidden.add(each.key);
       button.setAttribute("aria-pressed", String(!hidden.has(each.key)));

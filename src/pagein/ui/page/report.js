@@ -6,8 +6,8 @@ const KINDS = [
 ];
 const BILLED = [["read", "read from cache"], ["written", "written to cache"], ["fresh", "neither"]];
 const STROKES = {
-  none: ["p6", 1.4], append: ["p0", 2.2], "append-5m": ["p2", 1.4], "append-1h": ["p4", 1.4], rolling: ["p5", 1.4], clear: ["p3", 1.4],
-  compact: ["p7", 1.4], pagein: ["p1", 3], optimum: ["good", 1.6, [8, 4]], bound: ["good", 1.4, [2, 4]],
+  none: ["bad", 1.4], append: ["ink", 2.2], "append-5m": ["p2", 1.4], "append-1h": ["p4", 1.4], rolling: ["p5", 1.4], clear: ["p3", 1.4],
+  compact: ["p7", 1.4], pagein: ["p1", 3], optimum: ["p6", 2, [8, 4]], bound: ["p6", 2, [2, 4]],
 };
 // A policy this much dearer than the baseline would flatten the others; its line waits behind its button.
 const TOWERING = 1.5;
@@ -109,7 +109,7 @@ function showResidents(session) {
   $("residents").replaceChildren(...session.residents.map((each) => {
     const bar = make("i");
     bar.style.width = (100 * each.carried) / most + "%";
-    const size = make("span", { class: "size" }, make("b", {}, amount(each.carried)), ` = ${amount(each.tokens)} from call ${each.born + 1}`);
+    const size = make("span", { class: "size" }, make("b", {}, amount(each.carried)), ` (${amount(each.tokens)} from call ${each.born + 1})`);
     return make("li", {}, make("span", { class: "label", title: each.label }, each.label), make("span", { class: "track" }, bar), size);
   }));
   if (!session.residents.length) $("residents").replaceChildren(make("li", {}, "Nothing large stayed in this window."));
@@ -129,7 +129,7 @@ function showNumbers(session) {
   details.ontoggle = () => {
     if (!details.open) return;
     const names = [facts.baseline, facts.engine].filter((name) => session.traces[name]?.read);
-    const head = ["call", "seconds", ...names.flatMap((name) => ["read", "written", "fresh", "cost"].map((part) => name + " " + part))];
+    const head = ["call", "second", ...names.flatMap((name) => ["read", "written", "fresh", "cost"].map((part) => name + " " + part))];
     const rows = session.times.map((time, call) => [call + 1, Math.round(time - session.times[0]), ...names.flatMap((name) => ["read", "written", "fresh", "cost"].map((part) => Math.round(session.traces[name][part][call])))]);
     $("numbers-table").replaceChildren(table(head, rows));
   };
@@ -141,7 +141,7 @@ function showFacts(session) {
   const said = [
     [calls, calls === 1 ? "call" : "calls"], [calls ? span(last(session.times) - session.times[0]) : "-", "long"], [amount(base), "BIT " + facts.baseline],
     engine !== null && base ? [`${amount(engine)} (${(100 * (engine / base - 1)).toFixed(1)} %)`, "BIT " + facts.engine] : null,
-    [session.epochs.length, "epochs"], [session.pauses.length, "pauses"], [session.compactions.length, "compactions"],
+    ...[["epochs", "epoch"], ["pauses", "pause"], ["compactions", "compaction"]].map(([key, one]) => [session[key].length, session[key].length === 1 ? one : key]),
   ];
   $("session-facts").replaceChildren(...said.filter(Boolean).map(([value, what]) => make("li", {}, make("b", {}, String(value)), " " + what)));
 }
