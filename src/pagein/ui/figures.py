@@ -4,16 +4,16 @@ All of it is ASCII, so that a table survives every terminal and every pipe.
 """
 
 ABSENT = "-"
-_STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+# From where each letter is used: a step is taken where rounding would otherwise print 1000 of the smaller.
+_STEPS = ((999.95e6, 1e9, "G"), (999.95e3, 1e6, "M"), (999.5, 1e3, "k"))
 
 
 def amount(value: float | None) -> str:
     """Tokens or BIT in three or four digits: 950, 12.3k, 1.23M. `-` where the figure does not apply."""
     if value is None:
         return ABSENT
-    for size, letter in _STEPS:
-        # the step up is taken where rounding would otherwise print 1000k
-        if abs(value) >= size * 0.99995:
+    for least, size, letter in _STEPS:
+        if abs(value) >= least:
             scaled = value / size
             return f"{scaled:.{_decimals(scaled)}f}{letter}"
     return f"{value:.0f}"

@@ -11,8 +11,8 @@ const make = (tag, attributes = {}, ...children) => {
 };
 const amount = (value) => {
   if (value === null || value === undefined) return "-";
-  for (const [size, letter] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-    if (Math.abs(value) >= size * 0.99995) {
+  for (const [least, size, letter] of [[999.95e6, 1e9, "G"], [999.95e3, 1e6, "M"], [999.5, 1e3, "k"]]) {
+    if (Math.abs(value) >= least) {
       const scaled = value / size;
       return scaled.toFixed(Math.abs(scaled) < 9.995 ? 2 : Math.abs(scaled) < 999.95 ? 1 : 0) + letter;
     }

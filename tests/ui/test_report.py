@@ -1,0 +1,170 @@
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pagein.errors import BadSetting
+from pagein.model.bill import Bill, Detail
+from pagein.ui.report import EMBEDDED, largest, page, write_report
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028'\"&amp;<!--"
+
+
+class Outline(HTMLParser):
+    """The elements of a page, as a browser would find them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def facts(text: str) -> dict[str, object]:
+    found = re.search(r"<script type='application/json' id='facts'>(.*?)</script>", text, re.DOTALL)
+    assert found
+    loaded: dict[str, object] = json.loads(found[1])
+    return loaded
+
+
+def hostile(bill: Bill, detail: Detail) -> tuple[Bill, Detail]:
+    bill["skipped"] = [{"file": HOSTILE, "reason": HOSTILE}]
+    bill["prices"] = HOSTILE
+    bill["groups"] = {HOSTILE: bill["groups"]["beta"], "other": bill["groups"]["beta"]}
+    bill["prediction"] = {HOSTILE: bill["prediction"]["beta"]}
+    bill["per_session"][0] |= {
+        "id": HOSTILE,
+        "file": HOSTILE,
+        "source": HOSTILE,
+        "agent": HOSTILE,
+        "flags": {HOSTILE: HOSTILE},
+    }
+    detail["title"] = detail["id"] = detail["file"] = HOSTILE
+    detail["residents"][0]["label"] = HOSTILE
+    detail["epochs"][0]["reason"] = HOSTILE
+    return bill, detail
+
+
+def test_hostile_session_text_stays_text(bill: Bill, detail: Detail) -> None:
+    plain_tags = [tag for tag, _ in Outline(page(bill, [detail])).tags]
+    text = page(*_listed(hostile(bill, detail)))
+    outline = Outline(text)
+    assert len(outline.named("script")) == plain_tags.count("script") == 2
+    assert not outline.named("img")
+    assert "<script>alert" not in text
+    assert not any(name.startswith("on") for _, attributes in outline.tags for name in attributes)
+
+
+def _listed(pair: tuple[Bill, Detail]) -> tuple[Bill, list[Detail]]:
+    return pair[0], [pair[1]]
+
+
+def test_hostile_text_comes_back_whole_from_the_embedded_data(bill: Bill, detail: Detail) -> None:
+    sessions = facts(page(*_listed(hostile(bill, detail))))["sessions"]
+    assert isinstance(sessions, list)
+    assert sessions[0]["title"] == HOSTILE
+
+
+def test_nothing_is_loaded_from_anywhere(bill: Bill, detail: Detail) -> None:
+    text = page(bill, [detail])
+    outline = Outline(text)
+    assert not [name for _, attributes in outline.tags for name in attributes if name in {"src", "srcset", "action"}]
+    assert not outline.named("link")
+    assert "default-src 'none'" in text
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_the_security_policy_names_the_very_script_and_style(bill: Bill, detail: Detail) -> None:
+    import base64
+    import hashlib
+
+    text = page(bill, [detail])
+    for element in ("style", "script"):
+        content = re.search(rf"<{element}>(.*?)</{element}>", text, re.DOTALL)
+        assert content
+        name = base64.b64encode(hashlib.sha256(content[1].encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{name}'" in text
+
+
+def test_no_element_has_a_style_of_its_own_that_the_policy_would_block(bill: Bill, detail: Detail) -> None:
+    assert not [tag for tag, attributes in Outline(page(bill, [detail])).tags if "style" in attributes]
+
+
+def test_every_id_that_the_script_asks_for_exists(bill: Bill, detail: Detail) -> None:
+    text = page(bill, [detail])
+    ids = {attributes["id"] for _, attributes in Outline(text).tags if "id" in attributes}
+    asked = set(re.findall(r'\$\("([a-z-]+\d?)"\)', text)) - {"composition-name", "composition", "cache"}
+    assert asked
+    assert asked <= ids
+    assert {f"{chart}{index}" for chart in ("composition", "cache") for index in (0, 1)} <= ids
+
+
+def test_the_pictures_are_of_the_dearest_sessions_and_the_page_says_so(
+    bills: Callable[[int], Bill], details: Callable[[str, str], Detail]
+) -> None:
+    many = [details(f"session-{number}", "x") for number in range(EMBEDDED + 5)]
+    for number, each in enumerate(many):
+        each["traces"]["append"]["cost"] = [float(number)]
+    kept = largest(many, "append")
+    assert [each["id"] for each in kept] == [f"session-{number}" for number in range(EMBEDDED + 4, 4, -1)]
+    text = page(bills(EMBEDDED + 5), many)
+    assert f"The pictures are those of the {EMBEDDED} dearest of {EMBEDDED + 5} sessions." in text
+
+
+def test_a_session_row_links_to_its_pictures(bill: Bill, detail: Detail) -> None:
+    assert {"href": "#session-1"} in Outline(page(bill, [detail])).named("a")
+
+
+def test_a_page_without_details_shows_the_tables(bill: Bill) -> None:
+    text = page(bill, [])
+    assert "What each policy costs" in text
+    assert "What the prompt consists of" not in Outline(text).texts
+
+
+def test_a_page_about_few_policies_is_made(bill: Bill, detail: Detail) -> None:
+    del bill["policies"]["pagein"], bill["policies"]["optimum"]
+    assert "cost, pagein" not in page(bill, [detail])
+
+
+def test_a_report_is_written_whole_and_for_its_owner_only(bill: Bill, detail: Detail, tmp_path: Path) -> None:
+    target = tmp_path / "new" / "report.html"
+    write_report(target, bill, [detail])
+    assert target.read_text(encoding="utf-8").endswith("</html>\n")
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in target.parent.iterdir()] == ["report.html"]
+
+
+def test_a_report_that_fails_half_way_leaves_the_old_one(bill: Bill, detail: Detail, tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    detail["times"][0] = float("nan")
+    with pytest.raises(ValueError, match="JSON"):
+        write_report(target, bill, [detail])
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_place_that_cannot_be_written_is_named(bill: Bill, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadSetting, match=r"report\.html: cannot write"):
+        write_report(tmp_path / "file" / "report.html", bill, [])
+
+
+def test_names_without_an_encoding_do_not_stop_the_page(bill: Bill, detail: Detail, tmp_path: Path) -> None:
+    bill["skipped"] = [{"file": "bad\udcff.jsonl", "reason": "binary"}]
+    detail["title"] = "lone \ud800 surrogate"
+    write_report(tmp_path / "report.html", bill, [detail])
+    assert (tmp_path / "report.html").stat().st_size > 50_000

@@ -1,0 +1,144 @@
+import io
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from pagein.model.bill import Bill
+from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
+from pagein.ui.tables import SKIPPED_SHOWN, Shown, fit, show
+
+
+def printed(bill: Bill, width: int = 140, shown: Shown | None = None) -> str:
+    out = io.StringIO()
+    show(Console(file=out, width=width, highlight=False, markup=False, emoji=False), bill, shown or Shown())
+    return out.getvalue()
+
+
+def line(text: str, start: str) -> list[str]:
+    return next(row for row in text.splitlines() if row.startswith(start + " ")).split()
+
+
+def test_the_verdict_comes_first(bill: Bill) -> None:
+    assert printed(bill).startswith("This session cost 3.42M BIT")
+
+
+def test_quiet_prints_the_verdict_alone(bill: Bill) -> None:
+    assert "ratio" not in printed(bill, shown=Shown(quiet=True))
+
+
+def test_a_policy_is_a_row_of_what_it_cost(bill: Bill) -> None:
+    row = line(printed(bill), "pagein")
+    assert row == [
+        "pagein",
+        "0.873",
+        "-12.7",
+        "%",
+        "2.99M",
+        "$8.96",
+        "17.9M",
+        "597.1k",
+        "160",
+        "59.7k",
+        "18.5M",
+        "+34.3",
+        "%",
+    ]
+
+
+def test_what_a_policy_did_has_its_faults_quotes_and_lost_bytes(bill: Bill) -> None:
+    deeds = printed(bill).split("What was done")[1]
+    assert line(deeds, "pagein") == [
+        "pagein",
+        "64",
+        "3",
+        "1.88",
+        "4",
+        "21.0k",
+        "2",
+        "117",
+        "/",
+        "1",
+        "/",
+        "120",
+        "0",
+        "0",
+    ]
+    assert "append " not in deeds.split("The simulator")[0]
+
+
+@pytest.mark.parametrize("width", [200, 120, 100, 80, 72])
+def test_no_line_is_wider_than_the_terminal(bills: Callable[[int], Bill], width: int) -> None:
+    assert max(map(len, printed(bills(3), width).splitlines())) <= width
+
+
+def test_a_narrow_terminal_drops_columns_whole_and_says_which(bill: Bill) -> None:
+    text = printed(bill, 60)
+    assert "not shown, for want of width: read, written, fresh, output, prompt" in " ".join(text.split())
+    assert line(text, "pagein") == ["pagein", "0.873", "-12.7", "%", "2.99M", "$8.96", "+34.3", "%"]
+
+
+@given(st.integers(0, 200))
+def test_columns_leave_by_rank_and_the_first_never(width: int) -> None:
+    kept = fit(COST, {column.title: 9 for column in COST}, width)
+    assert kept == [column for column in COST if column in kept]
+    assert {column for column in COST if column.rank == 0} <= set(kept)
+    gone = [column.rank for column in COST if column not in kept]
+    assert not gone or min(gone) >= max((column.rank for column in kept), default=0)
+
+
+def test_several_sources_have_a_table_each_and_a_mean(bills: Callable[[int], Bill]) -> None:
+    text = printed(bills(2))
+    assert "Cost: alpha" in text
+    assert "Cost: beta" in text
+    assert "macro" in text
+
+
+def test_one_source_has_no_table_of_its_own(bill: Bill) -> None:
+    assert "Cost: " not in printed(bill)
+
+
+def test_few_sessions_get_a_row_each_and_many_only_on_request(bills: Callable[[int], Bill]) -> None:
+    assert "beta/session-2 (sub-agent)" in printed(bills(3))
+    assert "session-29" not in printed(bills(30))
+    assert "session-29" in printed(bills(30), shown=Shown(sessions=True))
+    assert "session-2" not in printed(bills(3), shown=Shown(sessions=False))
+
+
+def test_skipped_files_are_named_with_their_reason_up_to_a_number(bill: Bill) -> None:
+    bill["skipped"] = [
+        {"file": f"bad-{number}.jsonl", "reason": "line 3: not JSON"} for number in range(SKIPPED_SHOWN + 5)
+    ]
+    text = printed(bill)
+    assert "Skipped: 25 files" in text
+    assert "bad-0.jsonl" in text
+    assert f"bad-{SKIPPED_SHOWN}.jsonl" not in text
+    assert "and 5 more; --json lists all" in text
+
+
+def test_hostile_names_neither_style_nor_steer_the_terminal(bill: Bill) -> None:
+    bill["skipped"] = [{"file": "a\x1b[2J[red]b", "reason": "c\x07"}]
+    text = printed(bill)
+    assert "a?[2J[red]b" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_the_error_of_the_simulator_is_shown(bill: Bill) -> None:
+    assert line(printed(bill), "beta") == ["beta", "1,603", "+0.4", "%", "+4.7", "%", "+1.2", "%", "-10.0", "%"]
+
+
+def test_an_empty_bill_prints_without_a_crash(bill: Bill) -> None:
+    empty: Bill = {**bill, "sessions": 0, "policies": {}, "groups": {}, "prediction": {}, "per_session": []}
+    assert "These 0 sessions were replayed." in printed(empty)
+
+
+@pytest.mark.parametrize("column", [*COST, *DEEDS], ids=lambda column: column.title)
+def test_every_column_says_what_it_means(column: Column) -> None:
+    assert column.meaning.endswith(".")
+
+
+def test_every_policy_is_explained(bill: Bill) -> None:
+    assert set(bill["policies"]) <= set(POLICY_MEANINGS)

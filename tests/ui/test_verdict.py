@@ -1,0 +1,80 @@
+from collections.abc import Callable
+
+from pagein.model.bill import Bill, Figures
+from pagein.ui.verdict import verdict
+
+
+def engine(bill: Bill, **changed: float) -> Bill:
+    figures: Figures = {**bill["policies"]["pagein"], **changed}  # type: ignore[typeddict-item]  # names are the figures' own
+    bill["policies"]["pagein"] = figures
+    return bill
+
+
+def test_a_saving_is_told_with_both_costs_and_what_was_lost(bill: Bill) -> None:
+    said = verdict(bill)
+    assert said.tone == "saves"
+    assert said.headline == (
+        "This session cost 3.42M BIT ($10.26) as recorded (append). "
+        "With pagein it would have cost 2.99M BIT ($8.96): 12.7 % less."
+    )
+    assert "64 tool results left the window and 0 bytes were lost" in said.loss
+    assert "needed 3 of them again (1.88 per 100 calls)" in said.loss
+    assert said.floor.startswith("System prompt and tool schemas are 18 % of all prompt tokens")
+
+
+def test_a_session_that_pagein_makes_dearer_is_told_so(bill: Bill) -> None:
+    said = verdict(engine(bill, cost=3_420_000 * 1.012))
+    assert said.tone == "costs"
+    assert "1.2 % more. It does not pay here." in said.headline
+
+
+def test_a_session_without_anything_to_page_out_is_told_to_cost_the_same(bill: Bill) -> None:
+    said = verdict(engine(bill, cost=3_420_000.0, stubs=0, epochs=0))
+    assert said.tone == "same"
+    assert "pagein saves nothing here: it found nothing worth paging out" in said.headline
+    assert said.loss == "Nothing left the window, so nothing was lost."
+
+
+def test_an_equal_cost_with_stubs_is_no_saving(bill: Bill) -> None:
+    assert "pagein saves nothing here" in verdict(engine(bill, cost=3_420_000.0 * 0.9997)).headline
+
+
+def test_lost_bytes_outweigh_any_saving(bill: Bill) -> None:
+    said = verdict(engine(bill, unrecoverable_bytes=17))
+    assert said.tone == "broken"
+    assert said.loss == "BROKEN: 17 bytes did not come back exactly. Please report this."
+
+
+def test_a_refused_request_outweighs_any_saving(bill: Bill) -> None:
+    said = verdict(engine(bill, refused=1))
+    assert said.tone == "broken"
+    assert "would refuse 1 request." in said.loss
+
+
+def test_several_sessions_are_spoken_of_as_several(bills: Callable[[int], Bill]) -> None:
+    assert verdict(bills(3)).headline.startswith("These 3 sessions cost ")
+
+
+def test_without_dollars_none_are_named(bill: Bill) -> None:
+    for figures in bill["policies"].values():
+        figures["usd"] = None
+    assert "$" not in verdict(bill).text
+
+
+def test_without_pagein_among_the_policies_only_the_cost_is_told(bill: Bill) -> None:
+    del bill["policies"]["pagein"]
+    said = verdict(bill)
+    assert (said.tone, said.loss) == ("plain", "")
+    assert said.headline == "This session cost 3.42M BIT ($10.26) as recorded (append)."
+
+
+def test_a_bill_without_its_baseline_makes_no_comparison(bill: Bill) -> None:
+    bill["baseline"] = "append-5m"
+    del bill["policies"]["append-5m"]
+    assert verdict(bill).text == "This session was replayed."
+
+
+def test_a_free_session_divides_nothing_by_zero(bill: Bill) -> None:
+    for figures in bill["policies"].values():
+        figures["cost"] = 0.0
+    assert "There was nothing to pay for." in verdict(bill).headline
