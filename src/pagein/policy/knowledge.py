@@ -126,10 +126,11 @@ def proven(state: Knowledge, event: ReadServed) -> bool:
 
     False for a marker or diff whose base was hidden since (paged out, compacted): render it in full, or hide it too.
     """
-    return _claimed(state.of(event.path), event).holds(event.first, event.last) or rule_of(event).anchors
+    return claimed(state.of(event.path), event).holds(event.first, event.last) or rule_of(event).anchors
 
 
-def _claimed(path: PathKnown, event: ReadServed) -> Spans:
+def claimed(path: PathKnown, event: ReadServed) -> Spans:
+    """The lines of the served version that become known by an answer, given what was known of its path before."""
     last = path.last_complete()
     known = {copy.base: held.spans for copy in event.copies if (held := path.known(copy.base)) is not None}
     fresh = path.fresh(event.base) if event.base is not None else NO_LINES
@@ -139,7 +140,7 @@ def _claimed(path: PathKnown, event: ReadServed) -> Spans:
 def _served(state: Knowledge, event: ReadServed) -> Knowledge:
     seq = state.seq + 1
     path = state.of(event.path)
-    spans = _claimed(path, event)
+    spans = claimed(path, event)
     if not spans:
         return replace(state, seq=seq)
     emitted = event.emitted or NO_LINES

@@ -1,96 +1,268 @@
-"""What a read is answered with."""
+"""What a read is answered with: text, a marker, a diff, or text with markers in it.
 
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import TypeAlias
+Rules of this file
+------------------
+1. The baseline is always a right answer. Everything else must be proven from knowledge, and must be smaller.
+2. A marker that names lines means the text shown last under those numbers (see `knowledge`); every answer with
+   metadata v2 is checked once more against the transition table before it is given.
+3. A plan asks for the text of earlier versions with `NeedBlob`, only on the way that needs it, and goes on without.
+"""
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Final, TypeAlias
 
 from pagein.model.names import ContentHash
-from pagein.model.reading import ReadServed
+from pagein.model.reading import Copy, Mode
 from pagein.model.spans import NO_LINES, Spans
+from pagein.policy import markers
+from pagein.policy.baseline import byte_length
+from pagein.policy.diffing import Change, Diff, changes, terminated, unified, within
+from pagein.policy.knowledge import PathKnown
+from pagein.policy.partly import partly_known
+from pagein.policy.request import DEFAULTS, Decision, NeedBlob, ReadingSettings, ReadRequest
+from pagein.policy.sight import Sight
 
-
-@dataclass(frozen=True, slots=True)
-class ReadingSettings:
-    """Bounds of the read policy.
-
-    new_answers: `moved`, range diffs and partly known reads (metadata v2); off = the specification's answers only.
-    min_run: shortest run of known lines that a marker may stand for inside a partly known read.
-    max_bytes, max_lines: no diff and no search for moved lines beyond these, on either side.
-    byte_ratio, line_ratio: a diff must be smaller than this share of the text it replaces.
-    cap_bytes, cap_lines: what the read tool itself would cut; a diff beyond them is not sent.
-    max_bases: how many earlier versions one decision may fetch.
-    """
-
-    new_answers: bool = True
-    min_run: int = 5
-    max_bytes: int = 2 * 1024 * 1024
-    max_lines: int = 12_000
-    byte_ratio: float = 0.9
-    line_ratio: float = 0.85
-    context: int = 3
-    cap_bytes: int = 51_200
-    cap_lines: int = 2_000
-    max_bases: int = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Current:
-    """The file as it is now. `text` is the exact decoding of the bytes that `version` names (a BOM stays in it)."""
-
-    version: ContentHash
-    text: str
-    size: int
-    total: int
-
-    @classmethod
-    def of(cls, content: bytes) -> "Current":
-        """From the bytes of a text file. Raises UnicodeDecodeError where they are not UTF-8."""
-        text = content.decode("utf-8")
-        return cls(ContentHash.of(content), text, len(content), text.count("\n") + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """What the read tool would say without us.
-
-    text: all of it. emitted: the file's lines that stand in it, from the start of the text (none, or one run).
-    notice: the closing notice that `text` ends with (leading blank line included), "" where there is none.
-    """
-
-    text: str
-    emitted: Spans = NO_LINES
-    notice: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """One read. path: the path key. label: the path as the model gave it (diff headers). first, last: the lines
-    asked for, clamped to the file. bypass: the model asked for the text itself.
-    """
-
-    path: str
-    label: str
-    current: Current
-    first: int
-    last: int
-    baseline: Baseline
-    bypass: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NeedBlob:
-    """The plan needs the bytes of an earlier version. Send them, or None where they cannot be had."""
-
-    version: ContentHash
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer: its text, the event to journal (its metadata comes from `readmeta.encode`), and why it was chosen."""
-
-    text: str
-    event: ReadServed
-    reason: str
-
+_DIFFED_BASES: Final = 3  # versions that a range is compared with, one of them perhaps the current one
 
 Plan: TypeAlias = Generator[NeedBlob, bytes | None, Decision]
+Texts: TypeAlias = Generator[NeedBlob, bytes | None, dict[ContentHash, list[str]]]
+
+
+def decide(
+    request: ReadRequest,
+    known: PathKnown,
+    fetch: Callable[[ContentHash], bytes | None],
+    settings: ReadingSettings = DEFAULTS,
+) -> Decision:
+    """Run the plan. `fetch` gives the bytes of a version, or None where they cannot be had; it must not raise."""
+    going = plan(request, known, settings)
+    try:
+        need = next(going)
+        while True:
+            need = going.send(fetch(need.version))
+    except StopIteration as done:
+        decision: Decision = done.value
+        return decision
+
+
+def plan(request: ReadRequest, known: PathKnown, settings: ReadingSettings = DEFAULTS) -> Plan:
+    """Decide on one read. Yields NeedBlob; returns the decision (specification section 8, extended)."""
+    withheld = known.stale if request.whole else known.stale.unite(known.blocked)
+    sight = Sight(request, known, settings, {}, withheld.clamp(request.first, request.last))
+    base = _base(request, known)
+    if request.bypass:
+        return _baseline(sight, None, "bypass_cache")
+    if not known.view:
+        return _baseline(sight, base, "no_base_hash")
+    if _is_fresh(sight):
+        same = request.document.hash
+        answer = sight.answer(_unchanged_mode(request), _unchanged(sight), "hash_match", base=same)
+        return answer if _is_smaller(answer, request) else _baseline(sight, same, "marker_not_smaller")
+    texts = yield from _texts(request, known, settings, base)
+    sight = Sight(request, known, settings, texts, sight.withheld)
+    answer_or_none = _best(sight)
+    if answer_or_none is not None:
+        return answer_or_none
+    if base is not None and base not in texts:
+        return _baseline(sight, base, "base_object_missing")
+    return _baseline(sight, base, "no_base_hash" if base is None else "nothing_smaller")
+
+
+def _base(request: ReadRequest, known: PathKnown) -> ContentHash | None:
+    """The version that the specification would compare with: known whole, or for a range, over the whole range."""
+    if request.whole:
+        last = known.last_complete()
+        return None if last is None else last[0]
+    for version, _ in reversed(known.versions):
+        if known.fresh(version).holds(request.first, request.last):
+            return version
+    return None
+
+
+def _is_fresh(sight: Sight) -> bool:
+    """Whether everything asked for was shown last as it is now: decided by hashes alone."""
+    request, known = sight.request, sight.known
+    if sight.withheld or not known.fresh(request.document.hash).holds(request.first, request.last):
+        return False
+    return not request.whole or known.view[-1].last <= request.total
+
+
+def _texts(request: ReadRequest, known: PathKnown, settings: ReadingSettings, base: ContentHash | None) -> Texts:
+    """Lines of the current version, and of the earlier ones that an answer may rest on, the likeliest first."""
+    texts = {request.document.hash: request.document.lines}
+    seen = {piece.version for piece in known.view}
+    wanted = [version for version, _ in reversed(known.versions) if settings.new_answers and version in seen]
+    if base is not None:
+        wanted = [base, *(version for version in wanted if version != base)]
+    fetched = 0
+    for version in wanted:
+        if version in texts or fetched >= settings.max_bases:
+            continue
+        fetched += 1
+        content = yield NeedBlob(version)
+        if content is not None:
+            try:
+                texts[version] = content.decode("utf-8").split("\n")
+            except UnicodeDecodeError:  # not what was shown, then: as good as missing
+                continue
+    return texts
+
+
+def _best(sight: Sight) -> Decision | None:
+    """The answer to give instead of the baseline, or None."""
+    in_place = sight.in_place()
+    request = sight.request
+    same = _unchanged_by_lines(sight, in_place)
+    if same is not None:
+        return same if _is_smaller(same, request) else None
+    if not sight.settings.new_answers:
+        return _full_diff(sight)
+    moved = _moved(sight)
+    if moved is not None and _is_smaller(moved, request):
+        return moved
+    diff = _full_diff(sight) if request.whole else _range_diff(sight)
+    if diff is not None and diff.event.base == sight.known.versions[-1][0]:
+        return diff
+    partly = partly_known(sight, in_place)
+    answers = [answer for answer in (diff, partly) if answer is not None and _is_smaller(answer, request)]
+    return min(answers, key=lambda answer: byte_length(answer.text), default=None)
+
+
+def _unchanged_mode(request: ReadRequest) -> Mode:
+    return "unchanged" if request.whole else "unchanged_range"
+
+
+def _unchanged(sight: Sight) -> str:
+    request = sight.request
+    if request.whole:
+        return markers.unchanged(request.total)
+    return markers.unchanged_lines(request.first, request.last, request.total)
+
+
+def _unchanged_by_lines(sight: Sight, in_place: Spans) -> Decision | None:
+    """The marker for lines that are as they were, although the file as a whole is not, or was shown in parts."""
+    request = sight.request
+    if not in_place.holds(request.first, request.last):
+        return None
+    if request.whole and sight.known.view[-1].last > request.total:
+        return None
+    rests_on = sight.copies(request.first, request.last - request.first + 1, request.first)
+    if len(rests_on) == 1 and not request.whole:
+        text = markers.unchanged_inside(request.first, request.last)
+        return sight.answer("unchanged_range", text, "range_slice_unchanged", base=rests_on[0].base)
+    if not sight.settings.new_answers:
+        return None
+    answer = sight.answer(_unchanged_mode(request), _unchanged(sight), "lines_unchanged", copies=rests_on)
+    return _checked(sight, answer)
+
+
+def _moved(sight: Sight) -> Decision | None:
+    request = sight.request
+    if sight.withheld or not sight.settings.allow(request.document.text):
+        return None
+    count = request.last - request.first + 1
+    for run in sight.moved([(request.first, request.last)]):
+        if run.count == count:
+            text = markers.moved(request.first, request.last, request.total, run.shown_as)
+            return _checked(
+                sight, sight.answer("moved", text, "lines_moved", copies=sight.copies(run.at, count, run.shown_as))
+            )
+    return None
+
+
+def _full_diff(sight: Sight) -> Decision | None:
+    last = sight.known.last_complete()
+    if not sight.request.whole or last is None or sight.withheld:
+        return None
+    both = _both(sight, last[0])
+    if both is None:
+        return None
+    old, new, found = both
+    diff = unified(old, new, sight.request.given, found, Change(0, len(old), 0, len(new)), sight.settings.context)
+    text = f"{markers.changed(diff.changed, sight.request.total)}\n{diff.text}"
+    answer = sight.answer("diff", text, "diff_emitted", base=last[0], emitted=Spans.of(*diff.shown))
+    return answer if _is_useful(answer, diff, sight) else None
+
+
+def _range_diff(sight: Sight) -> Decision | None:
+    """A diff of the range against the version touched last in which the lines it comes from are known."""
+    if sight.withheld:
+        return None
+    request = sight.request
+    candidates = [version for version, _ in reversed(sight.known.versions) if version in sight.texts]
+    for version in candidates[:_DIFFED_BASES]:
+        both = _both(sight, version)
+        if both is None:
+            continue
+        old, new, found = both
+        frame, inside = within(found, request.first - 1, min(request.last, len(new)))
+        if not inside or (frame.j2 < request.last and frame.i2 < len(old)):
+            continue  # unchanged, or lines were cut off behind the last one, where this diff would not show it
+        diff = unified(old, new, request.given, inside, frame, sight.settings.context)
+        head = markers.changed_lines(diff.changed, request.first, request.last, request.total)
+        answer = sight.answer(
+            "range_diff",
+            f"{head}\n{diff.text}",
+            "range_diff_emitted",
+            base=version,
+            emitted=Spans.of(*diff.shown),
+            copies=_kept(version, inside, frame, request),
+        )
+        if _is_useful(answer, diff, sight) and _checked(sight, answer) is not None:
+            return answer
+    return None
+
+
+def _kept(version: ContentHash, inside: Iterable[Change], frame: Change, request: ReadRequest) -> tuple[Copy, ...]:
+    """The lines of the frame that no change touches, as copies of the base."""
+    copies: list[Copy] = []
+    i, j = frame.i1, frame.j1
+    # the empty line behind a last newline is no line of a diff; it follows the line before it
+    tail = request.last - frame.j2
+    for change in (*inside, Change(frame.i2 + tail, frame.i2 + tail, frame.j2 + tail, frame.j2 + tail)):
+        if change.j1 > j:
+            copies.append(Copy(version, i + 1, change.j1 - j, j + 1))
+        i, j = change.i2, change.j2
+    return tuple(copies)
+
+
+def _both(sight: Sight, version: ContentHash) -> tuple[list[str], list[str], tuple[Change, ...]] | None:
+    """The lines of a base and of the file, with their ends, and what changed; None where that cannot be had."""
+    document = sight.request.document
+    theirs = sight.texts.get(version)
+    if version == document.hash or theirs is None:
+        return None
+    text = "\n".join(theirs)
+    if not sight.settings.allow(text) or not sight.settings.allow(document.text):
+        return None
+    old, new = terminated(text), terminated(document.text)
+    return old, new, changes(old, new)
+
+
+def _is_useful(answer: Decision, diff: Diff, sight: Sight) -> bool:
+    """Whether a diff is worth sending (specification 16.3)."""
+    settings, request = sight.settings, sight.request
+    size, lines = byte_length(answer.text), answer.text.count("\n") + 1
+    return (
+        bool(diff.text)
+        and size < settings.byte_ratio * byte_length(request.baseline.text)
+        and diff.lines <= settings.line_ratio * (request.last - request.first + 1)
+        and size <= settings.cap_bytes
+        and lines <= settings.cap_lines
+    )
+
+
+def _is_smaller(answer: Decision, request: ReadRequest) -> bool:
+    return byte_length(answer.text) < byte_length(request.baseline.text)
+
+
+def _checked(sight: Sight, answer: Decision) -> Decision | None:
+    lines = Spans.of((sight.request.first, sight.request.last))
+    return answer if sight.proves(answer, lines) else None
+
+
+def _baseline(sight: Sight, base: ContentHash | None, reason: str) -> Decision:
+    baseline = sight.request.baseline
+    emitted = Spans.of((baseline.first, baseline.last)) if baseline.shown > 0 else NO_LINES
+    mode: Mode = "full" if base is None else "baseline_fallback"
+    return sight.answer(mode, baseline.text, reason, base=base, emitted=emitted)

@@ -1,0 +1,224 @@
+r"""Line diffs, byte-exact and bounded.
+
+Rules of this file
+------------------
+1. Only `\n` ends a line. Carriage returns, form feeds and NUL are content; a last line without `\n` is marked as such.
+2. Any list of changes found here turns one side into the other exactly. How short it is depends on the budget; that it
+   is right does not.
+3. Work is bounded: lines that occur once on both sides split the problem (near linear); between them the longest common
+   run is sought while the budget lasts, and what it does not reach is replaced whole.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final, NamedTuple
+
+_BUDGET: Final = 2_000_000  # steps, a second or less; a diff that needs more is hardly worth sending
+_NO_NEWLINE: Final = "\\ No newline at end of file\n"
+
+
+class Change(NamedTuple):
+    """Lines `[i1, i2)` of the old side became lines `[j1, j2)` of the new one. Counted from 0."""
+
+    i1: int
+    i2: int
+    j1: int
+    j2: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A unified diff. added, removed: lines with that sign. shown: runs `(first, last)` of the new side's lines that
+    stand in it, as context or added, counted from 1 in the new file. lines: lines of `text`.
+    """
+
+    text: str
+    added: int
+    removed: int
+    shown: tuple[tuple[int, int], ...]
+
+    @property
+    def changed(self) -> int:
+        """Lines changed, as the marker counts them: the greater of added and removed."""
+        return max(self.added, self.removed)
+
+    @property
+    def lines(self) -> int:
+        """Lines of the text, without the empty one after its last newline."""
+        return self.text.count("\n")
+
+
+def terminated(text: str) -> list[str]:
+    r"""The lines of a text with their `\n`; the last may lack it. Joined they are the text. No line in an empty text."""
+    lines = text.split("\n")
+    last = lines.pop()
+    out = [line + "\n" for line in lines]
+    return [*out, last] if last else out
+
+
+def changes(old: Sequence[str], new: Sequence[str], budget: int = _BUDGET) -> tuple[Change, ...]:
+    """What turns `old` into `new`, in order; neighbours are separated by at least one common line."""
+    found: list[Change] = []
+    waiting = [Change(0, len(old), 0, len(new))]
+    while waiting:
+        gap = _trimmed(old, new, waiting.pop())
+        if gap.i1 == gap.i2 or gap.j1 == gap.j2:
+            if gap.i1 != gap.i2 or gap.j1 != gap.j2:
+                found.append(gap)
+            continue
+        common, cost = _common(old, new, gap, budget)
+        budget -= cost
+        if common:
+            waiting.extend(reversed(_between(gap, common)))
+        else:
+            found.append(gap)
+    return _joined(sorted(found))
+
+
+def _trimmed(old: Sequence[str], new: Sequence[str], gap: Change) -> Change:
+    i1, i2, j1, j2 = gap
+    while i1 < i2 and j1 < j2 and old[i1] == new[j1]:
+        i1, j1 = i1 + 1, j1 + 1
+    while i1 < i2 and j1 < j2 and old[i2 - 1] == new[j2 - 1]:
+        i2, j2 = i2 - 1, j2 - 1
+    return Change(i1, i2, j1, j2)
+
+
+def _between(gap: Change, common: Sequence[tuple[int, int]]) -> list[Change]:
+    gaps: list[Change] = []
+    i, j = gap.i1, gap.j1
+    for at_old, at_new in common:
+        if at_old > i or at_new > j:
+            gaps.append(Change(i, at_old, j, at_new))
+        i, j = at_old + 1, at_new + 1
+    if i < gap.i2 or j < gap.j2:
+        gaps.append(Change(i, gap.i2, j, gap.j2))
+    return gaps
+
+
+def _common(old: Sequence[str], new: Sequence[str], gap: Change, budget: int) -> tuple[list[tuple[int, int]], int]:
+    """Common lines to split the gap at, in order on both sides, and what finding them cost."""
+    a, b = old[gap.i1 : gap.i2], new[gap.j1 : gap.j2]
+    cost = len(a) + len(b)
+    if cost > budget:
+        return [], cost
+    here, there = Counter(a), Counter(b)
+    place = {line: j for j, line in enumerate(b) if there[line] == 1}
+    unique = [(i, place[line]) for i, line in enumerate(a) if here[line] == 1 and line in place]
+    if unique:
+        return [(gap.i1 + i, gap.j1 + j) for i, j in _rising(unique)], cost
+    cost += sum(there[line] for line in a)
+    if cost > budget:
+        return [], cost
+    match = SequenceMatcher(None, a, b, autojunk=False).find_longest_match()
+    return [(gap.i1 + match.a + k, gap.j1 + match.b + k) for k in range(match.size)], cost
+
+
+def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest run of pairs that rises on the second side too (the first side rises already)."""
+    ends: list[int] = []
+    at: list[int] = []
+    before: list[int] = []
+    for k, (_, j) in enumerate(pairs):
+        length = bisect_left(ends, j)
+        before.append(at[length - 1] if length else -1)
+        if length == len(ends):
+            ends.append(j)
+            at.append(k)
+        else:
+            ends[length] = j
+            at[length] = k
+    out: list[tuple[int, int]] = []
+    k = at[-1]
+    while k >= 0:
+        out.append(pairs[k])
+        k = before[k]
+    return out[::-1]
+
+
+def _joined(found: Sequence[Change]) -> tuple[Change, ...]:
+    out: list[Change] = []
+    for change in found:
+        if out and out[-1].i2 == change.i1 and out[-1].j2 == change.j1:
+            out[-1] = Change(out[-1].i1, change.i2, out[-1].j1, change.j2)
+        else:
+            out.append(change)
+    return tuple(out)
+
+
+def within(found: Sequence[Change], first: int, last: int) -> tuple[Change, tuple[Change, ...]]:
+    """The part of some changes that makes lines `[first, last)` of the new side, and the frame they happen in.
+
+    The frame says which old lines those new lines come from. Old lines deleted exactly at its edges are left out.
+    """
+    i1, i2 = first, last
+    inside: list[Change] = []
+    for change in found:
+        if change.j2 <= first:
+            i1 = first + change.i2 - change.j2
+        elif change.j1 < first:
+            i1 = change.i1
+        if change.j2 <= last and not change.j1 == change.j2 == last:
+            i2 = last + change.i2 - change.j2
+        elif change.j1 < last:
+            i2 = change.i2
+        if change.j1 < last and change.j2 > first and not change.j1 == change.j2 == first:
+            inside.append(Change(change.i1, change.i2, max(change.j1, first), min(change.j2, last)))
+    return Change(i1, i2, first, last), tuple(inside)
+
+
+def unified(
+    old: Sequence[str], new: Sequence[str], label: str, found: Sequence[Change], frame: Change, context: int = 3
+) -> Diff:
+    """The diff of these changes, in the form of jsdiff (prior art 2.3): tabs behind the names, counts always given.
+
+    old, new: the whole files, as `terminated` gives them. frame: what the diff may show and speak of.
+    """
+    name = _header_name(label)
+    out = [f"--- a/{name}\t\n", f"+++ b/{name}\t\n"]
+    added = removed = 0
+    shown: list[tuple[int, int]] = []
+    for group in _groups(found, context):
+        i1 = max(group[0].i1 - context, frame.i1)
+        j1 = group[0].j1 - (group[0].i1 - i1)
+        tail = min(context, frame.i2 - group[-1].i2)
+        i2, j2 = group[-1].i2 + tail, group[-1].j2 + tail
+        out.append(f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@\n")
+        at = i1
+        for change in group:
+            out.extend(_signed(" ", old[at : change.i1]))
+            out.extend(_signed("-", old[change.i1 : change.i2]))
+            out.extend(_signed("+", new[change.j1 : change.j2]))
+            at = change.i2
+            removed += change.i2 - change.i1
+            added += change.j2 - change.j1
+        out.extend(_signed(" ", old[at:i2]))
+        if j2 > j1:
+            shown.append((j1 + 1, j2))
+    return Diff("".join(out), added, removed, tuple(shown))
+
+
+def _groups(found: Sequence[Change], context: int) -> list[list[Change]]:
+    groups: list[list[Change]] = []
+    for change in found:
+        if groups and change.i1 - groups[-1][-1].i2 <= 2 * context:
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def _range(first: int, stop: int) -> str:
+    # an empty side is placed after the line before it
+    return f"{first + 1 if stop > first else first},{stop - first}"
+
+
+def _signed(sign: str, lines: Sequence[str]) -> list[str]:
+    return [sign + line if line.endswith("\n") else f"{sign}{line}\n{_NO_NEWLINE}" for line in lines]
+
+
+def _header_name(label: str) -> str:
+    return label.translate({9: "_", 10: "_", 13: "_"}) or "unknown"

@@ -1,0 +1,37 @@
+"""The exact texts that stand for known lines (specification section 9; the last two are ours, metadata v2).
+
+Their number of lines counts as the read tool counts: a trailing newline makes one more.
+"""
+
+
+def unchanged(total: int) -> str:
+    """The whole file, `total` lines, is as the model knows it."""
+    return f"[readcache: unchanged, {total} lines]"
+
+
+def unchanged_lines(first: int, last: int, total: int) -> str:
+    """Lines `first` to `last` are what was shown last under these numbers."""
+    return f"[readcache: unchanged in lines {first}-{last} of {total}]"
+
+
+def unchanged_inside(first: int, last: int) -> str:
+    """As `unchanged_lines`, for a file that changed elsewhere."""
+    return f"[readcache: unchanged in lines {first}-{last}; changes exist outside this range]"
+
+
+def changed(count: int, total: int) -> str:
+    """The line before a diff of the whole file."""
+    return f"[readcache: {count} lines changed of {total}]"
+
+
+def changed_lines(count: int, first: int, last: int, total: int) -> str:
+    """The line before a diff of a range."""
+    return f"[readcache: {count} lines changed in lines {first}-{last} of {total}]"
+
+
+def moved(first: int, last: int, total: int, shown_as: int) -> str:
+    """Lines `first` to `last` are what was shown last under the numbers from `shown_as` on."""
+    return (
+        f"[readcache: lines {first}-{last} of {total} unchanged, "
+        f"shown earlier as lines {shown_as}-{shown_as + last - first}]"
+    )

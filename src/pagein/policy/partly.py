@@ -1,0 +1,61 @@
+"""A partly known read: the file's text in order, each known run replaced by one line of its own."""
+
+from pagein.model.reading import Copy
+from pagein.model.spans import Spans
+from pagein.policy import markers
+from pagein.policy.baseline import byte_length
+from pagein.policy.matching import Moved
+from pagein.policy.request import Decision
+from pagein.policy.sight import Sight
+
+
+def partly_known(sight: Sight, in_place: Spans) -> Decision | None:
+    """The lines that the baseline would show, with markers for the known runs; None where no run is worth one.
+
+    The baseline's closing notice stays, since the text is cut where the baseline cuts it.
+    """
+    baseline = sight.request.baseline
+    runs = _worth_a_marker(sight, in_place.clamp(baseline.first, baseline.last))
+    if not runs:
+        return None
+    out: list[str] = []
+    copies: list[Copy] = []
+    emitted: list[tuple[int, int]] = []
+    at = baseline.first
+    for run in runs:
+        out.extend(sight.lines[at - 1 : run.at - 1])
+        emitted.append((at, run.at - 1))
+        out.append(_marker(run, sight.request.total))
+        copies.extend(sight.copies(run.at, run.count, run.shown_as))
+        at = run.at + run.count
+    out.extend(sight.lines[at - 1 : baseline.last])
+    emitted.append((at, baseline.last))
+    text = "\n".join(out) + baseline.notice
+    decision = sight.answer("partly_known", text, "partly_known", emitted=Spans.of(*emitted), copies=tuple(copies))
+    shown = Spans.of((baseline.first, baseline.last))
+    return decision if sight.proves(decision, shown) else None
+
+
+def _worth_a_marker(sight: Sight, in_place: Spans) -> list[Moved]:
+    """Known runs whose marker is shorter than their text, in order: where they stand, then where they stood."""
+    least = sight.settings.min_run
+    kept = [Moved(a, b - a + 1, a) for a, b in in_place if b - a + 1 >= least]
+    kept = [run for run in kept if _saves(sight, run)]
+    if sight.settings.allow(sight.request.document.text):
+        baseline = sight.request.baseline
+        rest = Spans.of((baseline.first, baseline.last)).subtract(sight.withheld)
+        rest = rest.subtract(Spans.of(*((run.at, run.at + run.count - 1) for run in kept)))
+        kept.extend(run for run in sight.moved(rest) if _saves(sight, run))
+    return sorted(kept, key=lambda run: run.at)
+
+
+def _saves(sight: Sight, run: Moved) -> bool:
+    text = "\n".join(sight.lines[run.at - 1 : run.at - 1 + run.count])
+    return len(_marker(run, sight.request.total)) < byte_length(text)
+
+
+def _marker(run: Moved, total: int) -> str:
+    last = run.at + run.count - 1
+    if run.at == run.shown_as:
+        return markers.unchanged_lines(run.at, last, total)
+    return markers.moved(run.at, last, total, run.shown_as)
