@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from pagein.engine.engine import Engine, Settings
-from pagein.ports import BlobStore, TokenCounter
+from pagein.ports import TokenCounter
 
 MEMORY: Final = ":memory:"
 
@@ -18,25 +18,21 @@ def open(  # noqa: A001 -- users write pagein.open
 ) -> Engine:
     """An engine for one workspace.
 
-    store: a file for the SQLite store, `":memory:"` for none, or None for the default place in the user's data folder, which
-    is made when something is first stored. Raises StoreError where a store cannot be opened.
+    store: a file for the SQLite store, `":memory:"` for one that keeps nothing, or None for the default place in the user's
+    data folder. The file is made when it is first used; a failure to do so shows as StoreError then.
     """
-    place = str(Path(workspace).resolve())
-    blobs = _blobs(store, place)
-    return Engine(
-        blobs=blobs, counter=counter if counter is not None else default_counter(), settings=settings, workspace=place
-    )
-
-
-def _blobs(store: str | Path | None, workspace: str) -> BlobStore:
+    # A path may hold bytes that are no text. Stores keep names as text, so such bytes are spelled out once, here.
+    place = str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode()
+    tokens = counter if counter is not None else default_counter()
     if store == MEMORY:
-        from pagein.store.memory import MemoryBlobs
+        from pagein.store.memory import MemoryStore
 
-        return MemoryBlobs()
+        return Engine(blobs=MemoryStore(), counter=tokens, settings=settings, workspace=place)
     from pagein.store.location import default_path
-    from pagein.store.sqlite import SqliteBlobs
+    from pagein.store.sqlite import SqliteStore
 
-    return SqliteBlobs(default_path(workspace) if store is None else Path(store))
+    kept = SqliteStore(default_path(place) if store is None else Path(store))
+    return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place)
 
 
 class _Ratio:

@@ -5,9 +5,9 @@ from types import TracebackType
 from typing import Self
 
 from pagein.engine.paging import Pager
-from pagein.engine.session import Session
+from pagein.engine.session import Parts, Session
 from pagein.policy.residency import Residency
-from pagein.ports import BlobStore, TokenCounter
+from pagein.ports import BlobStore, JournalStore, TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,22 +18,34 @@ class Settings:
 
 
 class Engine:
-    """Sessions on one store. `workspace` says whose objects may be recalled here."""
+    """Sessions on one store.
+
+    workspace: whose objects may be recalled here. journals: where sessions are kept from one process to the next; None
+    for sessions that end with this one.
+    """
 
     def __init__(
-        self, *, blobs: BlobStore, counter: TokenCounter, settings: Settings | None = None, workspace: str = ""
+        self,
+        *,
+        blobs: BlobStore,
+        counter: TokenCounter,
+        journals: JournalStore | None = None,
+        settings: Settings | None = None,
+        workspace: str = "",
     ) -> None:
         self._blobs = blobs
+        self._journals = journals
         self._counter = counter
         self._settings = settings if settings is not None else Settings()
         self._pager = Pager(blobs, workspace)
         self._sessions: dict[str, Session] = {}
 
     def session(self, name: str) -> Session:
-        """The session of this name, begun where it is not known yet."""
+        """The session of this name: as it was left, in this process or another, or a new one. Raises StoreError."""
         found = self._sessions.get(name)
         if found is None:
-            found = Session(name, pager=self._pager, counter=self._counter, residency=self._settings.residency)
+            parts = Parts(self._pager, self._counter, self._settings.residency, self._journals)
+            found = Session.resumed(name, parts) if self._journals is not None else Session(name, parts)
             self._sessions[name] = found
         return found
 

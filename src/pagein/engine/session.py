@@ -16,8 +16,8 @@ from pagein.engine.state import START, State, step
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, Compacted, Entry, EntryId, EpochOpened, Noted, Recalled, RequestSent, Said
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.residency import Epoch, Residency, decide
-from pagein.ports import TokenCounter
+from pagein.policy.residency import EMPTY, Epoch, Residency, Standing, decide
+from pagein.ports import JournalStore, TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,40 @@ class Prepared:
         return self.keep + len(self.tail)
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a session works with. journals: None for a session that ends with its process."""
+
+    pager: Pager
+    counter: TokenCounter
+    residency: Residency
+    journals: JournalStore | None = None
+
+
 class Session:
     """One session of one agent. Not for use by several threads at once."""
 
-    def __init__(self, name: str, *, pager: Pager, counter: TokenCounter, residency: Residency) -> None:
+    def __init__(self, name: str, parts: Parts) -> None:
         self.name = name
-        self._pager = pager
-        self._counter = counter
-        self._residency = residency
+        self._parts = parts
+        residency = parts.residency
         self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, residency))
         self._leaf: EntryId | None = None
         self._sent: Cell | None = None
+        self._unkept: list[Entry] = []
+        self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
+
+    @classmethod
+    def resumed(cls, name: str, parts: Parts) -> "Session":
+        """The session as its journal was kept. Raises StoreError. What cannot be understood there is left out, and what hangs on it."""
+        session = cls(name, parts)
+        if parts.journals is not None:
+            for entry in parts.journals.entries(name):
+                if isinstance(entry, Entry) and (entry.parent is None or entry.parent in session.journal):
+                    session.journal.add(entry)
+            leaf = parts.journals.leaf(name)
+            session.move(leaf if leaf in session.journal else None)
+        return session
 
     @property
     def leaf(self) -> EntryId | None:
@@ -96,6 +119,8 @@ class Session:
         state = self._state()
         ready = state.draft.ready()
         self._add(RequestSent(state.epoch, length(ready.tip)))
+        # What was decided must be kept before it is seen, or another process would decide again, and differently (law 6).
+        failure = self._kept() or failure
         tip = self._state().sent
         keep = shared(self._sent, tip)
         self._sent = tip
@@ -106,28 +131,48 @@ class Session:
         """The whole of the request that was prepared last, empty before the first."""
         return [piece.message for piece in pieces_since(self._sent, 0)]
 
+    def keep(self) -> None:
+        """What happened so far survives the process. `prepare` does so by itself. Raises StoreError; then it may be tried again."""
+        if self._parts.journals is not None and self._unkept:
+            self._parts.journals.append(self.name, self._unkept)
+            self._unkept = []
+
     def recall(self, object_id: str) -> str:
         """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
-        text = self._pager.recall(object_id)
+        text = self._parts.pager.recall(object_id)
         self._add(Recalled(object_id))
         return text
+
+    def may_leave(self, call_id: str) -> bool:
+        """Whether the result of this call is in the window and may be paged out, now or when it is older."""
+        standing = self._state().standing
+        if self._residents[0] is not standing:
+            self._residents = (standing, frozenset(one.call_id for one in standing.all()))
+        return call_id in self._residents[1]
 
     def _curated(self) -> tuple[EpochOpened | None, str | None]:
         """The pass before a call: what the policy wants paged out is stored; an epoch is opened only when that is done."""
         state = self._state()
-        epoch = decide(state.standing, self._residency)
+        epoch = decide(state.standing, self._parts.residency)
         if epoch is None:
             return None, None
         try:
-            paged = self._pager.page_out(self.name, _leaving(state, epoch))
+            paged = self._parts.pager.page_out(self.name, _leaving(state, epoch))
         except StoreError as problem:
             return None, f"nothing was paged out: {type(problem).__name__}: {problem}"
         if not paged:
             return None, None
         return EpochOpened(state.epoch + 1, min(one.message for one in paged), paged), None
 
+    def _kept(self) -> str | None:
+        try:
+            self.keep()
+        except StoreError as problem:
+            return f"the journal was not kept: {type(problem).__name__}: {problem}"
+        return None
+
     def _tokens(self, message: Message) -> tuple[int, ...]:
-        count: Callable[[str, str], float] = self._counter.count
+        count: Callable[[str, str], float] = self._parts.counter.count
         return tuple(
             math.ceil(count(block.text, "result")) for block in message.blocks if isinstance(block, ToolResult)
         )
@@ -135,6 +180,8 @@ class Session:
     def _add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
         entry: Entry = self._journal.append(self._leaf, body, at=at, name=name)
         self._leaf = entry.id
+        if self._parts.journals is not None:
+            self._unkept.append(entry)
         return entry.id
 
     def _state(self) -> State:

@@ -77,7 +77,7 @@ def _residents(place: int, piece: Piece, calls: dict[str, ToolCall], settings: R
         count = next(tokens, 0)
         call = calls.get(block.call_id)
         if call is not None and removable(block, count, settings) and not may_show_excluded(call):
-            yield Resident(place, index, count, piece.born)
+            yield Resident(block.call_id, place, index, count, piece.born)
 
 
 def _paged_out(state: State, epoch: EpochOpened) -> State:

@@ -42,6 +42,7 @@ class Resident:
     message, block: its place in the request. born: the model call, from 0, that first saw it; results of one group share it.
     """
 
+    call_id: str
     message: int
     block: int
     tokens: int
@@ -96,6 +97,11 @@ class Standing:
     def old(self) -> Iterator[Resident]:
         """Residents that may go, oldest first."""
         yield from _walk(_reversed(self._old))
+
+    def all(self) -> Iterator[Resident]:
+        """All residents, oldest first: those that may go now, and those that may go one day."""
+        yield from self.old()
+        yield from self._young()
 
     def _young(self) -> Iterator[Resident]:
         yield from _walk(self._front)

@@ -4,17 +4,21 @@ import secrets
 from collections.abc import Iterator, Sequence
 
 from pagein.errors import DamagedBlob, MissingBlob
+from pagein.model.entries import Entry, EntryId
+from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 
 
-class MemoryBlobs:
-    """A BlobStore that dies with its process."""
+class MemoryStore:
+    """A BlobStore and JournalStore that dies with its process."""
 
     def __init__(self) -> None:
         self._blobs: dict[ContentHash, bytes] = {}
         self._objects: dict[ObjectId, StoredObject] = {}
         self._secret = secrets.token_bytes(32)
+        self._journals: dict[str, dict[EntryId, Entry]] = {}
+        self._leaves: dict[str, EntryId] = {}
 
     def put(self, content: bytes) -> ContentHash:
         name = ContentHash.of(content)
@@ -57,6 +61,22 @@ class MemoryBlobs:
 
     def secret(self) -> bytes:
         return self._secret
+
+    def append(self, session: str, entries: Sequence[Entry]) -> None:
+        journal = self._journals.setdefault(session, {})
+        for entry in entries:
+            journal.setdefault(entry.id, entry)
+            self._leaves[session] = entry.id
+
+    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+        return iter(tuple(self._journals.get(session, {}).values()))
+
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+        journal = tuple(self._journals.get(session, {}).values())
+        return ((place, journal[place - 1]) for place in range(after + 1, len(journal) + 1))
+
+    def leaf(self, session: str) -> EntryId | None:
+        return self._leaves.get(session)
 
     def close(self) -> None:
         """Nothing is held that the garbage collector does not know of."""

@@ -1,0 +1,156 @@
+"""One SQLite file: opened lazily, private to the user, brought up to date, used in transactions.
+
+Rules of this file
+------------------
+1. The file, and a folder that is made for it, are readable by the user alone, from their first moment on: the file is made
+   before SQLite sees it, and SQLite gives its `-wal` and `-shm` the same mode.
+2. Every write is a transaction begun with BEGIN IMMEDIATE, so two writers queue up instead of failing at commit.
+3. WAL with synchronous=NORMAL: a commit survives the death of the process at any point; at power loss the last commits may
+   be lost, never the file.
+4. Whatever SQLite or the disk raises leaves here as StoreError.
+"""
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from pagein.errors import StoreError
+from pagein.store.schema import APPLICATION_ID, MIGRATIONS
+
+_BUSY_MS: Final = 5_000
+_WAL_TRIES: Final = 100
+_WAL_PAUSE: Final = 0.05
+
+
+class Database:
+    """A connection that several threads may share."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for queries."""
+        with self._lock, self._errors():
+            yield self._opened()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside a transaction, which is committed at the end or, on any exception, undone."""
+        with self._lock, self._errors():
+            connection = self._opened()
+            with _transaction(connection):
+                yield connection
+
+    def close(self) -> None:
+        """Close the file. Later uses raise StoreError."""
+        with self._lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as problem:
+            raise StoreError(f"store {self.path.name}: {problem}") from problem
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"store {self.path.name} is closed")
+        if self._connection is None:
+            _make_private(self.path)
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            try:
+                _set_up(connection, self.path.name)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+
+def _make_private(path: Path) -> None:
+    _make_folder(path.parent)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+
+
+def _make_folder(folder: Path) -> None:
+    # Path.mkdir(parents=True) would give the parents the default mode.
+    if not folder.exists():
+        _make_folder(folder.parent)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+
+
+def _set_up(connection: sqlite3.Connection, label: str) -> None:
+    connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if tables and mark != APPLICATION_ID:
+        raise StoreError(f"{label} is a SQLite file, but not a store of pagein; choose another path")
+    _use_wal(connection)
+    connection.execute("PRAGMA synchronous=NORMAL")
+    _migrate(connection, label)
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL. SQLite does not wait for another process that is switching, so we do."""
+    for attempt in range(_WAL_TRIES):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if attempt == _WAL_TRIES - 1:
+                raise
+            time.sleep(_WAL_PAUSE)
+        else:
+            return
+
+
+def _migrate(connection: sqlite3.Connection, label: str) -> None:
+    if _version(connection) == len(MIGRATIONS):
+        return
+    with _transaction(connection):
+        done = _version(connection)
+        if done > len(MIGRATIONS):
+            raise StoreError(f"{label} was written by a newer pagein (schema {done}, this one knows {len(MIGRATIONS)})")
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute("CREATE TABLE IF NOT EXISTS migration(number INTEGER PRIMARY KEY, name TEXT NOT NULL)")
+        for number, (name, statements) in enumerate(MIGRATIONS[done:], start=done + 1):
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute("INSERT INTO migration(number, name) VALUES(?, ?)", (number, name))
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    known = connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migration'").fetchone()
+    if known is None:
+        return 0
+    (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()
+    return int(number)
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # A full disk makes SQLite roll back by itself; then there is nothing left to undo.
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
