@@ -72,7 +72,9 @@ class Recorder:
         ids = [f"toolu_demo{self.calls + number:05d}" for number in range(1, len(outcomes) + 1)]
         self.calls += len(outcomes)
         self.steps += 1
-        said = [{"type": kind, "text": text} for kind, text in (("thinking", step.think), ("text", step.say)) if text]
+        said: list[Json] = [
+            {"type": kind, "text": text} for kind, text in (("thinking", step.think), ("text", step.say)) if text
+        ]
         called = [_call(id_, deed.tool, done) for id_, deed, done in zip(ids, step.deeds, outcomes, strict=True)]
         spoken = [step.think, step.say, *(json.dumps(done.args, ensure_ascii=False) for done in outcomes)]
         usage = self.ledger.bill(started, sum(map(len, spoken)))
