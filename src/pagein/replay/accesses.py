@@ -17,7 +17,9 @@ _PATCHES: Final = ("input", "patchText", "patch", "cmd", "command")
 _READS: Final = frozenset(("read", "view", "read_file", "open", "readfile", "notebookread"))
 _EDITS: Final = frozenset(("edit", "multiedit", "str_replace", "replace", "notebookedit", "edit_file"))
 _WRITES: Final = frozenset(("write", "create", "write_file", "create_file"))
-_SHELLS: Final = frozenset(("bash", "exec_command", "shell", "local_shell", "shell_command", "run_command", "execute_bash"))
+_SHELLS: Final = frozenset(
+    ("bash", "exec_command", "shell", "local_shell", "shell_command", "run_command", "execute_bash")
+)
 _BEGIN: Final = "*** Begin Patch"
 _HEADERS: Final[tuple[tuple[str, Literal["edit", "write", "delete"]], ...]] = (
     ("*** Update File: ", "edit"),

@@ -1,0 +1,49 @@
+"""What Claude Code inserts beside the conversation: its attachments, as the text that the model is shown."""
+
+from typing import Final
+
+from pagein.model.messages import Text
+from pagein.replay.readers.blocks import flat
+from pagein.replay.readers.fields import Row, json_text, lines_of, mapping, text
+
+_FOR_PEOPLE: Final = frozenset(
+    ("command_permissions", "hook_system_message", "hook_cancelled", "hook_non_blocking_error")
+)
+
+
+def attachment_text(row: Row) -> Text | None:
+    """The text of an attachment, or None where it is empty or made for people only.
+
+    The wording around the content is close to the client's, not equal: it is there to be counted.
+    """
+    kind = text(row, "type") or "attachment"
+    if kind in _FOR_PEOPLE:
+        return None
+    words = _words(kind, row)
+    return Text(words, kind) if words else None
+
+
+def _words(kind: str, row: Row) -> str:
+    path = text(row, "filename", "path", "displayPath") or ""
+    if kind == "edited_text_file":
+        note = f"Note: {path} was modified, either by the user or by a linter. Lines changed (with line numbers):\n"
+        return note + (text(row, "snippet") or "")
+    if kind == "nested_memory":
+        return f"Contents of {path}:\n\n{text(mapping(row, 'content'), 'content') or ''}"
+    if kind == "file":
+        return f"Called the Read tool on {path}. Result:\n{_file_words(row)}"
+    if kind == "queued_command":
+        return flat(row.get("prompt"))[0]
+    if kind == "task_reminder":
+        return f"Task reminder: {json_text(row['content'])}" if row.get("content") else ""
+    if kind == "compact_file_reference":
+        return json_text({key: value for key, value in row.items() if key != "type"})
+    for added in ("addedBlocks", "addedLines", "addedNames"):
+        if row.get(added):
+            return lines_of(row[added])
+    return lines_of(row.get("content"))
+
+
+def _file_words(row: Row) -> str:
+    content = mapping(row, "content")
+    return text(mapping(content, "file"), "content") or text(content, "content") or lines_of(row.get("content"))

@@ -1,0 +1,111 @@
+"""Content blocks as the Anthropic Messages format writes them (Claude Code and request logs share it)."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from pagein.model.messages import Block, Image, Other, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
+from pagein.replay.accesses import accesses
+from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, text
+
+REMINDER: Final = "<system-reminder>"
+
+
+@dataclass(slots=True)
+class Calls:
+    """The tool calls of one session so far: a result names only its call, and the call knows the tool.
+
+    cwd: folder of the session; accesses inside it are told relative to it.
+    """
+
+    cwd: str | None = None
+    names: dict[str, str] = field(default_factory=dict)
+
+    def called(self, call_id: str, name: str, arguments: str) -> ToolCall:
+        """A tool call, with the accesses that its arguments tell."""
+        self.names[call_id] = name
+        return ToolCall(call_id, name, arguments, accesses(name, arguments, self.cwd))
+
+    def name(self, call_id: str) -> str:
+        """The tool that this call was to, "" if the call is not in the recording."""
+        return self.names.get(call_id, "")
+
+
+def content_blocks(content: object, calls: Calls, injected: str | None = None) -> tuple[Block, ...]:
+    """The blocks of a message's content, which is text or a list."""
+    if isinstance(content, str):
+        return (spoken(content, injected),) if content else ()
+    return tuple(_block(row, calls, injected) for row in objects(content))
+
+
+def spoken(words: str, injected: str | None = None) -> Text:
+    """Text of a user or model, or of the host where it shows that by its wrapper."""
+    if injected is None and words.startswith(REMINDER):
+        return Text(words, "system_reminder")
+    return Text(words, injected)
+
+
+def _block(row: Row, calls: Calls, injected: str | None) -> Block:
+    kind = text(row, "type") or "unknown"
+    if kind == "text":
+        return spoken(text(row, "text") or "", injected)
+    if kind == "thinking":
+        return Thinking(text(row, "thinking") or "", text(row, "signature"))
+    if kind == "redacted_thinking":
+        return Thinking("", text(row, "data"), redacted=True)
+    if kind == "tool_use":
+        return calls.called(text(row, "id") or "", text(row, "name") or "", json_text(row.get("input", {})))
+    if kind == "tool_result":
+        return answered(row, calls)
+    if kind == "image":
+        return image(row)
+    return Other(kind, json_text(row))
+
+
+def answered(row: Row, calls: Calls, shown: ShownLines | None = None) -> ToolResult:
+    """A tool result block."""
+    call_id = text(row, "tool_use_id") or ""
+    words, images = flat(row.get("content"))
+    return ToolResult(call_id, words, calls.name(call_id), row.get("is_error") is True, images, shown)
+
+
+def flat(content: object) -> tuple[str, tuple[Image, ...]]:
+    """The text of a result and its images; texts of several blocks are joined by a line break."""
+    if isinstance(content, str):
+        return content, ()
+    words: list[str] = []
+    images: list[Image] = []
+    for row in objects(content):
+        kind = text(row, "type")
+        if kind in ("text", "input_text", "output_text"):
+            words.append(text(row, "text") or "")
+        elif kind in ("image", "input_image"):
+            images.append(image(row))
+        elif kind == "tool_reference":
+            words.append(f"[tool_reference {text(row, 'tool_name') or ''}]")
+        else:
+            words.append(json_text(row))
+    return "\n".join(words), tuple(images)
+
+
+def image(row: Row) -> Image:
+    """An image block of any of the formats. Its data is left in the recording; only the size is told."""
+    source = mapping(row, "source") or row
+    data = text(source, "data", "image_url", "url") or text(mapping(row, "image_url"), "url") or ""
+    kind = text(source, "media_type", "mimeType", "mime") or data.partition(":")[2].partition(";")[0]
+    return Image(kind, number(row, "b64_chars") or len(data.partition("base64,")[2] or data))
+
+
+def anthropic_usage(row: Row) -> Usage | None:
+    """Usage as the Anthropic API reports it; None where nothing is reported."""
+    if not row:
+        return None
+    parts = mapping(row, "cache_creation")
+    long, short = count(parts, "ephemeral_1h_input_tokens"), count(parts, "ephemeral_5m_input_tokens")
+    written = max(count(row, "cache_creation_input_tokens"), long + short)
+    return Usage(
+        fresh=count(row, "input_tokens"),
+        read=count(row, "cache_read_input_tokens"),
+        written=written,
+        written_1h=long,
+        output=count(row, "output_tokens"),
+    )

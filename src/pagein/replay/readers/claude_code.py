@@ -1,0 +1,238 @@
+"""Claude Code transcripts: one JSON line per content block, prompt, attachment or event; sub-agents inside or beside them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+from pagein.model.messages import (
+    Block,
+    HostEvent,
+    Message,
+    Recorded,
+    ShownLines,
+    Text,
+    ToolResult,
+    Unreadable,
+    Usage,
+)
+from pagein.replay.readers.attachments import attachment_text
+from pagein.replay.readers.blocks import Calls, answered, anthropic_usage, content_blocks
+from pagein.replay.readers.claude_tree import Lane, Thread, conversation_lines, lanes, thread
+from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.heads import flags_of, models_of
+from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.rows import rows_at
+from pagein.replay.readers.source import Source
+from pagein.replay.recorded import RecordedSession, SessionHead
+
+_SCALARS: Final = (str, int, float, bool)
+
+
+def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+    """The main conversation of a transcript, then each sub-agent recorded in the same file as a session of its own."""
+    for lane in lanes(marks):
+        said = thread(lane)
+        head = _head(source, lane, said)
+        yield RecordedSession(head, _entries(source, said, head.cwd))
+
+
+def _head(source: Source, lane: Lane, said: Thread) -> SessionHead:
+    first = next((mark.line for mark in said.marks if mark.id is not None), None)
+    row = next((row for _, row in rows_at(source, () if first is None else (first,))), None)
+    told: Row = {} if row is None or isinstance(row, Unreadable) else row
+    parent = lane.session or _parent_folder(source)
+    flags = flags_of(lane.marks)
+    if said.branches:
+        flags |= {"branches": said.branches, "abandoned_calls": said.abandoned_calls}
+    if said.repeated_lines:
+        flags["repeated_lines"] = said.repeated_lines
+    version = text(told, "version")
+    if version is not None:
+        flags["agent_version"] = version
+    is_side = lane.agent is not None
+    return SessionHead(
+        id=f"{parent or source.stem}-sub-{lane.agent}" if is_side else lane.session or source.stem,
+        source=source.group or "claude-code",
+        agent="claude-code/subagent" if is_side else "claude-code",
+        file=source.label,
+        models=models_of(said.marks),
+        parent=parent if is_side else None,
+        cwd=text(told, "cwd"),
+        flags=flags,
+    )
+
+
+def _parent_folder(source: Source) -> str | None:
+    """The parent session of a sub-agent's file, which lies in `<session>/subagents/`."""
+    folders = PurePosixPath(source.label.replace("\\", "/")).parts
+    place = folders.index("subagents") if "subagents" in folders else 0
+    return folders[place - 1] if place else None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A model call whose lines are not all read yet, and what came in between its lines."""
+
+    uuids: list[str]
+    message: Message
+    held: list[tuple[str, Recorded]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Where the second pass stands. `placed`: how many messages came before the one with this uuid."""
+
+    last: dict[str, int]
+    calls: Calls
+    open: _Open | None = None
+    emitted: int = 0
+    placed: dict[str, int] = field(default_factory=dict)
+
+    def out(self, uuid: str, entry: Recorded) -> Recorded:
+        self.placed.setdefault(uuid, self.emitted)
+        if isinstance(entry, Message):
+            self.emitted += 1
+        return entry
+
+    def kept_from(self, uuid: str | None) -> int:
+        """How many of the messages so far stand from the one of this uuid on."""
+        place = self.placed.get(uuid or "")
+        return 0 if place is None else self.emitted - place
+
+    def close(self) -> Iterator[Recorded]:
+        call, self.open = self.open, None
+        if call is None:
+            return
+        for uuid in call.uuids:
+            self.placed.setdefault(uuid, self.emitted)
+        yield self.out("", call.message)
+        for uuid, entry in call.held:
+            yield self.out(uuid, entry)
+
+
+def _entries(source: Source, said: Thread, cwd: str | None) -> Iterator[Recorded]:
+    reading = _Reading(said.last, Calls(cwd))
+    for line, row in rows_at(source, conversation_lines(said.marks)):
+        if isinstance(row, Unreadable):
+            yield row
+            continue
+        uuid = text(row, "uuid") or ""
+        if row.get("type") == "assistant":
+            yield from _assistant_line(line, row, reading)
+            continue
+        if row.get("subtype") == "compact_boundary":
+            yield from reading.close()
+            yield _compaction(row, reading)
+            continue
+        for entry in _entry(row, reading.calls):
+            if reading.open is None:
+                yield reading.out(uuid, entry)
+            else:
+                reading.open.held.append((uuid, entry))
+    yield from reading.close()
+
+
+def _assistant_line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded]:
+    part = _assistant(row, reading.calls)
+    uuid = text(row, "uuid") or ""
+    call = text(mapping(row, "message"), "id") or text(row, "requestId")
+    if reading.open is not None and reading.open.message.id != call:
+        yield from reading.close()
+    if reading.open is None:
+        reading.open = _Open([uuid], part)
+    else:
+        reading.open.uuids.append(uuid)
+        reading.open.message = _merged(reading.open.message, part)
+    if call is None or reading.last.get(call, line) <= line:
+        yield from reading.close()
+
+
+def _merged(first: Message, more: Message) -> Message:
+    """The lines of one model call are one message: its blocks in order, its last usage, the reason it stopped."""
+    return Message(
+        role="assistant",
+        blocks=first.blocks + more.blocks,
+        at=first.at,
+        model=first.model or more.model,
+        usage=_later(first.usage, more.usage),
+        stop=more.stop or first.stop,
+        id=first.id,
+    )
+
+
+def _later(first: Usage | None, more: Usage | None) -> Usage | None:
+    return first if more is None else more
+
+
+def _assistant(row: Row, calls: Calls) -> Message:
+    message = mapping(row, "message")
+    failed = row.get("isApiErrorMessage") is True
+    return Message(
+        role="assistant",
+        blocks=content_blocks(message.get("content"), calls),
+        at=seconds(row.get("timestamp")),
+        model=text(message, "model"),
+        usage=anthropic_usage(mapping(message, "usage")),
+        stop="error" if failed else text(message, "stop_reason"),
+        id=text(message, "id") or text(row, "requestId"),
+    )
+
+
+def _entry(row: Row, calls: Calls) -> Iterator[Recorded]:
+    kind = row.get("type")
+    at = seconds(row.get("timestamp"))
+    if kind == "user":
+        yield from _user(row, at, calls)
+    elif kind == "system":
+        yield from _event(row, at)
+    elif kind == "attachment":
+        found = attachment_text(mapping(row, "attachment"))
+        if found is not None:
+            yield Message("user", (found,), at)
+
+
+def _user(row: Row, at: float | None, calls: Calls) -> Iterator[Recorded]:
+    """A user line; its tool results become a message of their own, as they are in every other format."""
+    injected = (
+        "compact_summary" if row.get("isCompactSummary") is True else "meta" if row.get("isMeta") is True else None
+    )
+    if injected is None and row.get("isVisibleInTranscriptOnly") is True:
+        return
+    content = mapping(row, "message").get("content")
+    results = tuple(_results(row, content, calls))
+    if results:
+        yield Message("tool", results, at)
+    spoken = tuple(block for block in content_blocks(content, calls, injected) if not isinstance(block, ToolResult))
+    if spoken and spoken != (Text(""),):
+        yield Message("user", spoken, at)
+
+
+def _results(row: Row, content: object, calls: Calls) -> Iterator[Block]:
+    blocks = [block for block in objects(content) if block.get("type") == "tool_result"]
+    shown = _shown(row) if len(blocks) == 1 else None
+    for block in blocks:
+        yield answered(block, calls, shown)
+
+
+def _shown(row: Row) -> ShownLines | None:
+    file = mapping(mapping(row, "toolUseResult"), "file")
+    start, lines = number(file, "startLine"), number(file, "numLines")
+    return None if start is None or lines is None else ShownLines(start, lines, number(file, "totalLines"))
+
+
+def _event(row: Row, at: float | None) -> Iterator[Recorded]:
+    subtype = text(row, "subtype")
+    if subtype == "microcompact_boundary":
+        yield HostEvent("microcompaction", at, json_text(mapping(row, "microcompactMetadata")))
+    elif subtype == "turn_duration":
+        yield HostEvent("turn_end", at, json_text({"duration_ms": count(row, "durationMs")}))
+    elif subtype == "api_error":
+        yield HostEvent("api_error", at)
+
+
+def _compaction(row: Row, reading: _Reading) -> HostEvent:
+    meta = mapping(row, "compactMetadata")
+    told: dict[str, object] = {key: value for key, value in meta.items() if isinstance(value, _SCALARS)}
+    told["kept"] = reading.kept_from(text(mapping(meta, "preservedSegment"), "headUuid"))
+    return HostEvent("compaction", seconds(row.get("timestamp")), json_text(told))

@@ -1,0 +1,302 @@
+"""codex rollouts: response items as the API returned them, with token counts that arrive behind them.
+
+A model call is the run of assistant items up to its tool outputs or its token count; the count that follows belongs to it.
+Older rollouts write the bare items without their wrapper.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pagein.model.messages import (
+    Block,
+    HostEvent,
+    Message,
+    Other,
+    Recorded,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    Unreadable,
+    Usage,
+)
+from pagein.replay.readers.blocks import Calls, flat, image
+from pagein.replay.readers.fields import Row, count, json_text, lines_of, mapping, number, objects, seconds, text
+from pagein.replay.readers.heads import flags_of, models_of
+from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.rows import rows_at
+from pagein.replay.readers.source import Source
+from pagein.replay.recorded import RecordedSession, SessionHead
+
+_SPEAKERS: Final[dict[str, Role]] = {"user": "user", "developer": "system", "system": "system"}
+_OUTPUTS: Final = frozenset(("function_call_output", "custom_tool_call_output", "local_shell_call_output"))
+_OURS: Final = frozenset(("function_call", "custom_tool_call", "local_shell_call", "reasoning"))
+_IGNORED: Final = frozenset(
+    ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "compaction_trigger")
+)
+_CONTEXT: Final = (
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<INSTRUCTIONS>",
+    "<skill>",
+)
+_TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
+
+
+def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+    """The one session of a rollout. Turns that were rolled back are left out and counted."""
+    metas = [mark for mark in marks if mark.kind == "session_meta"]
+    row: Row = {}
+    if metas:
+        decoded = next(rows_at(source, (metas[0].line,)))[1]
+        row = {} if isinstance(decoded, Unreadable) else mapping(decoded, "payload")
+    lines, branches, lost = _surviving(marks)
+    flags = flags_of(marks)
+    if branches:
+        flags |= {"branches": branches, "abandoned_calls": lost}
+    forked = text(row, "forked_from_id")
+    if forked is not None:
+        flags["forked"] = True
+    version = text(row, "cli_version")
+    if version is not None:
+        flags["agent_version"] = version
+    parent = metas[0].parent if metas and metas[0].parent != forked else None
+    head = SessionHead(
+        id=text(row, "id", "session_id") or source.stem,
+        source=source.group or "codex",
+        agent="codex/subagent" if parent else "codex",
+        file=source.label,
+        models=models_of(marks),
+        parent=parent,
+        cwd=text(row, "cwd"),
+        window=_window(source, marks),
+        flags=flags,
+    )
+    yield RecordedSession(head, _entries(source, lines, row, head.cwd))
+
+
+def _window(source: Source, marks: Sequence[Mark]) -> int | None:
+    told = (mark.line for mark in marks if mark.call in ("task_started", "turn_started", "token_count"))
+    for _, row in rows_at(source, (line for _, line in zip(range(3), told, strict=False))):
+        payload = {} if isinstance(row, Unreadable) else mapping(row, "payload")
+        window = number(payload, "model_context_window") or number(mapping(payload, "info"), "model_context_window")
+        if window:
+            return window
+    return None
+
+
+def _surviving(marks: Sequence[Mark]) -> tuple[list[int], int, int]:
+    """The lines that were not rolled back, the number of rollbacks, and the model calls that they undid."""
+    kept: list[Mark] = []
+    turns: list[int] = []
+    spoken = branches = lost = 0
+    for mark in marks:
+        if mark.call == "message" and mark.role == "user":
+            spoken = len(kept)
+        if mark.call == "user_message":
+            turns.append(spoken)
+        if mark.call == "thread_rolled_back" and turns:
+            back = max(1, int(mark.session) if mark.session and mark.session.isdigit() else 1)
+            cut = turns[-min(back, len(turns))]
+            del turns[-min(back, len(turns)) :]
+            lost += sum(1 for gone in kept[cut:] if gone.call == "token_count")
+            branches += 1
+            del kept[cut:]
+            continue
+        kept.append(mark)
+    return [mark.line for mark in kept], branches, lost
+
+
+@dataclass(slots=True)
+class _Call:
+    """A model call, open until the next one begins: its token count comes behind its tool outputs."""
+
+    at: float | None
+    model: str | None
+    blocks: list[Block] = field(default_factory=list)
+    usage: Usage | None = None
+    behind: list[Recorded] = field(default_factory=list)
+    answered: bool = False
+
+    @property
+    def complete(self) -> bool:
+        return self.answered or self.usage is not None
+
+    def entries(self) -> Iterator[Recorded]:
+        yield Message("assistant", tuple(self.blocks), self.at, self.model, self.usage)
+        yield from self.behind
+
+
+@dataclass(slots=True)
+class _Reading:
+    calls: Calls
+    model: str | None = None
+    call: _Call | None = None
+    counted: tuple[int, int] | None = None
+
+    def close(self) -> Iterator[Recorded]:
+        call, self.call = self.call, None
+        if call is not None:
+            yield from call.entries()
+
+    def behind(self, entry: Recorded) -> Iterator[Recorded]:
+        """An entry that waits for the open call's token count, if a call is open."""
+        if self.call is None:
+            yield entry
+        else:
+            self.call.behind.append(entry)
+
+
+def _entries(source: Source, lines: Sequence[int], meta: Row, cwd: str | None) -> Iterator[Recorded]:
+    instructions = text(mapping(meta, "base_instructions"), "text") or text(meta, "instructions")
+    if instructions:
+        yield Message("system", (Text(instructions),), seconds(meta.get("timestamp")))
+    reading = _Reading(Calls(cwd))
+    for line, row in rows_at(source, lines):
+        if isinstance(row, Unreadable):
+            yield from reading.behind(row)
+        else:
+            yield from _line(line, row, reading)
+    yield from reading.close()
+
+
+def _line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded]:
+    kind = text(row, "type")
+    at = seconds(row.get("timestamp"))
+    if kind == "turn_context":
+        reading.model = text(mapping(row, "payload"), "model") or reading.model
+    elif kind == "event_msg":
+        yield from _event(mapping(row, "payload"), at, reading)
+    elif kind == "compacted":
+        yield from reading.close()
+        yield from _compaction(mapping(row, "payload"), at)
+    elif kind == "response_item":
+        yield from _item(line, mapping(row, "payload"), at, reading)
+    elif kind != "session_meta":
+        yield from _item(line, row, at, reading)
+
+
+def _event(payload: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+    kind = text(payload, "type") or ""
+    if kind == "token_count":
+        _count(mapping(payload, "info"), reading)
+    elif kind in _TURN_ENDS:
+        yield from reading.behind(HostEvent("turn_end", at, json_text({"duration_ms": count(payload, "duration_ms")})))
+    elif kind == "turn_aborted":
+        yield from reading.behind(HostEvent("turn_aborted", at))
+    elif kind in ("error", "stream_error"):
+        yield from reading.behind(HostEvent("api_error", at))
+
+
+def _count(info: Row, reading: _Reading) -> None:
+    """Give a token count to the call that it follows. Repeated counts, which carry news of limits, are passed over."""
+    total, last = mapping(info, "total_token_usage"), mapping(info, "last_token_usage")
+    now = (count(total, "total_tokens"), count(total, "input_tokens"))
+    if not last or now == reading.counted:
+        return
+    reading.counted = now
+    if reading.call is not None and reading.call.usage is None:
+        reading.call.usage = _usage(last)
+
+
+def _usage(row: Row) -> Usage:
+    read = count(row, "cached_input_tokens")
+    written = count(row, "cache_write_input_tokens", "cache_creation_input_tokens")
+    return Usage(
+        fresh=max(0, count(row, "input_tokens") - read - written),
+        read=read,
+        written=written,
+        output=count(row, "output_tokens"),
+    )
+
+
+def _item(line: int, item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+    kind = text(item, "type") or ""
+    role = text(item, "role") or ""
+    if kind in _IGNORED:
+        return
+    if kind in _OUTPUTS or kind.endswith("_output"):
+        yield from _output(item, at, reading)
+    elif kind == "message" and role in _SPEAKERS:
+        message = Message(_SPEAKERS[role], tuple(_said(item, role)), at)
+        yield from reading.behind(message)
+    elif kind in _OURS or kind.endswith("_call") or (kind == "message" and role == "assistant"):
+        if reading.call is None or reading.call.complete:
+            yield from reading.close()
+            reading.call = _Call(at, reading.model)
+        reading.call.blocks.extend(_blocks(kind, item, reading.calls))
+    else:
+        yield from reading.behind(Unreadable(line, f"an item of unknown kind {kind!r}", json_text(item)[:120]))
+
+
+def _output(item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+    call_id = text(item, "call_id", "id") or ""
+    output = item.get("output", item.get("tools"))
+    if isinstance(output, dict):
+        output = output.get("content")
+    words, images = flat(output)
+    if not words and not images and output and not isinstance(output, str):
+        words = json_text(output)
+    failed = mapping(item, "output").get("success") is False or text(item, "status") in ("failed", "incomplete")
+    if reading.call is not None:
+        reading.call.answered = True
+    result = ToolResult(call_id, words, reading.calls.name(call_id), failed, images)
+    yield from reading.behind(Message("tool", (result,), at))
+
+
+def _said(item: Row, role: str) -> Iterator[Block]:
+    """The blocks of a message to the model; what codex itself puts there is told from its first words."""
+    content = item.get("content")
+    rows = objects(content) if not isinstance(content, str) else iter(({"type": "input_text", "text": content},))
+    for row in rows:
+        words = text(row, "text")
+        if words is None:
+            yield image(row) if "image" in (text(row, "type") or "") else Other(text(row, "type") or "", json_text(row))
+        elif role == "user":
+            yield Text(words, "environment" if words.startswith(_CONTEXT) else None)
+        else:
+            yield Text(words, "developer")
+
+
+def _blocks(kind: str, item: Row, calls: Calls) -> Iterator[Block]:
+    call_id, name = text(item, "call_id", "id") or "", text(item, "name") or kind
+    if kind == "message":
+        for row in objects(item.get("content")):
+            yield Text(text(row, "text", "refusal") or "")
+    elif kind == "reasoning":
+        rows = (*objects(item.get("summary")), *objects(item.get("content")))
+        words = "\n".join(text(row, "text") or "" for row in rows)
+        yield Thinking(words, redacted=not words)
+    elif kind == "custom_tool_call":
+        yield calls.called(call_id, name, json_text({"input": item.get("input", "")}))
+    elif kind == "local_shell_call":
+        yield calls.called(call_id, "local_shell", _shell_arguments(mapping(item, "action")))
+    elif "arguments" in item:
+        arguments = item["arguments"]
+        yield calls.called(call_id, name, arguments if isinstance(arguments, str) else json_text(arguments))
+    else:
+        yield Other(kind, json_text(item))
+
+
+def _shell_arguments(action: Row) -> str:
+    command = action.get("command")
+    words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else lines_of(command)
+    script = words[-1] if isinstance(words, list) and words[:2] in (["bash", "-lc"], ["sh", "-c"]) else words
+    return json_text({"command": " ".join(script) if isinstance(script, list) else script})
+
+
+def _compaction(payload: Row, at: float | None) -> Iterator[Recorded]:
+    """The event, then what stands in the window instead: all of it counts as summary."""
+    replaced = list(objects(payload.get("replacement_history")))
+    summary = text(payload, "message") or ""
+    size = len(json_text(replaced)) if replaced else len(summary)
+    yield HostEvent("compaction", at, json_text({"kept": 0, "replacement_chars": size}))
+    if not replaced and summary:
+        yield Message("user", (Text(summary, "compact_summary"),), at)
+    for item in replaced:
+        role: Role = "system" if text(item, "role") in ("developer", "system") else "user"
+        words = flat(item.get("content"))[0]
+        block: Block = Text(words, "compact_summary") if words else Other(text(item, "type") or "item", json_text(item))
+        yield Message(role, (block,), at)

@@ -1,0 +1,217 @@
+"""Reading a source: what is in it is told by its content, and each format's module makes the sessions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from pagein.errors import BadInput
+from pagein.model.messages import Unreadable
+from pagein.replay.readers import claude_code, codex, corpus, opencode, pi, requests_log
+from pagein.replay.readers.fields import objects, text
+from pagein.replay.readers.marks import Mark, marks
+from pagein.replay.readers.rows import DAMAGE, decode_json, rows_at
+from pagein.replay.readers.source import MAGIC_SQLITE, Source, open_stream
+from pagein.replay.recorded import RecordedSession
+
+Reader: TypeAlias = Callable[[Source, Sequence[Mark]], Iterator[RecordedSession]]
+
+READERS: Final[dict[str, Reader]] = {
+    "corpus": corpus.sessions,
+    "pi": pi.sessions,
+    "claude-code": claude_code.sessions,
+    "codex": codex.sessions,
+    "requests": requests_log.sessions,
+}
+_KNOWN: Final = "pagein-session/1, pi, Claude Code, codex, OpenCode, logs of Anthropic or OpenAI requests"
+_BOM: Final = b"\xef\xbb\xbf"
+_HEAD: Final = 8192
+_LARGEST_DOCUMENT: Final = 1 << 30
+
+
+def read(source: Source) -> Iterator[RecordedSession]:
+    """The recorded sessions of one source, each with entries that are read as they are asked for.
+
+    A file may hold several: sub-agents inside their parent's file, sessions one behind the other, two agents' lines
+    mixed. Raises BadInput, naming file and line, where nothing in it is a session.
+    """
+    if source.member is not None or _is_database(source):
+        yield from opencode.stored_sessions(source)
+    elif _is_document(_head(source)):
+        yield from _document(source)
+    else:
+        yield from _of_lines(source, list(marks(source)))
+
+
+def check(source: Source) -> None:
+    """Raise what `read` would raise, without reading more of the file than it takes to find a message in it."""
+    if source.member is not None or _is_database(source):
+        next(opencode.stored_sessions(source), None)
+        return
+    if _is_document(_head(source)):
+        next(_document(source), None)
+        return
+    seen: list[Mark] = []
+    for mark in marks(source):
+        seen.append(mark)
+        if mark.kind == "unknown-schema" or _speaks(mark):
+            break
+    next(_of_lines(source, seen), None)
+
+
+def _of_lines(source: Source, found: Sequence[Mark]) -> Iterator[RecordedSession]:
+    stretches = _stretches(found)
+    if not stretches:
+        if len(found) == 1 or (found and found[0].why.startswith(("not JSON", "torn"))):
+            yield from _document(source, found)
+            return
+        raise _useless(source, found)
+    for marked in stretches:
+        refused = next((mark for mark in marked if mark.kind == "unknown-schema"), None)
+        if refused is not None:
+            raise BadInput(f"{source.label}, line {refused.line}: {refused.why}. Read it with a newer pagein")
+    mixed = len({mark.format for mark in found if mark.format}) > 1
+    for marked in stretches:
+        yield from _flagged(_sessions(source, marked), marked, mixed=mixed)
+
+
+def _head(source: Source) -> bytes:
+    """The first bytes. Raises BadInput where there are none, or none of text."""
+    try:
+        with open_stream(source) as stream:
+            head = stream.read(_HEAD)
+    except DAMAGE as error:
+        raise BadInput(f"{source.label}: cannot be read: {str(error) or type(error).__name__}") from error
+    if not head.strip():
+        raise BadInput(f"{source.label}: an empty file. Give one with a recorded session in it")
+    if b"\0" in head:
+        raise BadInput(f"{source.label}: a binary file. Give a file in one of these formats: {_KNOWN}")
+    return head
+
+
+def _is_document(head: bytes) -> bool:
+    """Whether a file that begins so is one JSON value over several lines, or a list."""
+    first, _, rest = head.removeprefix(_BOM).lstrip().partition(b"\n")
+    return first.startswith(b"[") or (first.strip() == b"{" and bool(rest.strip()))
+
+
+def _is_database(source: Source) -> bool:
+    if source.path is None:
+        return False
+    try:
+        with source.path.open("rb") as file:
+            return file.read(len(MAGIC_SQLITE)) == MAGIC_SQLITE
+    except OSError:
+        return False
+
+
+def _stretches(found: Sequence[Mark]) -> list[list[Mark]]:
+    """The lines of each session that the shapes of the lines tell apart; those of sub-agents are still together.
+
+    Lines of one format go on with the last session of that format. A line that is nothing goes where the line before it went.
+    """
+    stretches: list[list[Mark]] = []
+    open_of: dict[str, list[Mark]] = {}
+    lost: list[Mark] = []
+    current: list[Mark] | None = None
+    for mark in found:
+        if not mark.format:
+            (lost if current is None else current).append(mark)
+            continue
+        stretch = open_of.get(mark.format)
+        if stretch is None or _begins_another(mark, stretch):
+            stretch = lost
+            lost = []
+            stretches.append(stretch)
+            open_of[mark.format] = stretch
+        stretch.append(mark)
+        current = stretch
+    return [marked for marked in stretches if any(_speaks(mark) or mark.kind == "unknown-schema" for mark in marked)]
+
+
+def _begins_another(mark: Mark, stretch: Sequence[Mark]) -> bool:
+    """Whether this line opens a new session, rather than going on with the one before it.
+
+    A codex rollout repeats its own header when it is resumed, and holds those of the threads it was forked from.
+    """
+    if mark.format == "opencode":
+        return True
+    if not mark.begins or mark.format == "requests":
+        return False
+    if mark.format != "codex":
+        return True
+    own = [header for header in stretch if header.begins]
+    return bool(own) and mark.id not in {name for header in own for name in (header.id, header.parent)}
+
+
+def _speaks(mark: Mark) -> bool:
+    """Whether this line is part of what was said, rather than something beside it."""
+    if mark.format == "corpus":
+        return mark.kind == "msg"
+    if mark.format == "pi":
+        return mark.kind == "message"
+    if mark.format == "claude-code":
+        return mark.kind in ("prompt", "assistant", "result")
+    if mark.format == "codex":
+        return mark.kind in ("response_item", "bare")
+    return bool(mark.format)
+
+
+def _sessions(source: Source, marked: Sequence[Mark]) -> Iterator[RecordedSession]:
+    kind = next(mark.format for mark in marked if mark.format)
+    if kind != "opencode":
+        yield from READERS[kind](source, marked)
+        return
+    for _, row in rows_at(source, [mark.line for mark in marked if mark.format]):
+        if not isinstance(row, Unreadable):
+            yield opencode.exported_session(source, row)
+
+
+def _flagged(sessions: Iterator[RecordedSession], marked: Sequence[Mark], *, mixed: bool) -> Iterator[RecordedSession]:
+    """Say so where a session shares its file with another format, and tell sessions without a name of their own apart."""
+    first = next(mark.line for mark in marked if mark.format)
+    for session in sessions:
+        head = session.head
+        flags = {**head.flags, "mixed_file": True, "first_line": first} if mixed else head.flags
+        yield RecordedSession(replace(head, flags=flags), session.entries)
+
+
+def _document(source: Source, found: Sequence[Mark] = ()) -> Iterator[RecordedSession]:
+    """The sessions of a JSON document. `found`: its lines, if it was taken for a file of lines before."""
+    document = _decoded(source, found)
+    rows = list(objects(document if isinstance(document, list) else [document]))
+    if rows and all(text(row, "role") and "content" in row for row in rows):
+        rows = [{"messages": rows}]
+    exports = [row for row in rows if opencode.is_export(row)]
+    if exports:
+        yield from (opencode.exported_session(source, row) for row in exports)
+    elif len(rows) == 1 and opencode.is_info(rows[0]):
+        yield opencode.folder_session(source, rows[0])
+    elif any(requests_log.is_request(row) for row in rows):
+        yield from requests_log.listed_sessions(source, rows)
+    else:
+        raise BadInput(f"{source.label}, line 1: JSON, but no session. Give a file in one of these formats: {_KNOWN}")
+
+
+def _decoded(source: Source, found: Sequence[Mark]) -> object:
+    try:
+        with open_stream(source) as stream:
+            raw = stream.read(_LARGEST_DOCUMENT)
+        if len(raw) == _LARGEST_DOCUMENT:
+            raise BadInput(
+                f"{source.label}: one JSON document of over {_LARGEST_DOCUMENT >> 20} MiB; split it into lines"
+            )
+        return decode_json(raw)
+    except DAMAGE as error:
+        raise BadInput(f"{source.label}: cannot be read: {str(error) or type(error).__name__}") from error
+    except ValueError as error:
+        if found:
+            raise _useless(source, found) from error
+        raise BadInput(f"{source.label}: the JSON document is torn or damaged ({error}). Export it again") from error
+
+
+def _useless(source: Source, found: Sequence[Mark]) -> BadInput:
+    known = next((mark for mark in found if mark.format), None)
+    if known is not None:
+        return BadInput(f"{source.label}, line {known.line}: a {known.format} file without a message in it")
+    first = found[0] if found else Mark(1, "", why="blank")
+    return BadInput(f"{source.label}, line {first.line}: {first.why}. Give a file in one of these formats: {_KNOWN}")

@@ -1,0 +1,141 @@
+"""The sessions that the user's own agents recorded on this machine."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pagein.errors import BadInput
+from pagein.model.messages import Unreadable
+from pagein.replay.readers.fields import Row, mapping, text
+from pagein.replay.readers.opencode import database_sessions
+from pagein.replay.readers.rows import DAMAGE, decode, decode_json, raw_lines
+from pagein.replay.readers.source import Source
+
+_LOOKED_AT: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A recorded session on this machine, and what can be told of it without reading it.
+
+    mtime: last change, in seconds since 1970. size: in bytes, 0 where one file holds many. title, cwd: None where not cheap.
+    """
+
+    source: Source
+    agent: str
+    path: Path
+    mtime: float
+    size: int
+    title: str | None = None
+    cwd: str | None = None
+
+
+def discover(home: Path, env: Mapping[str, str]) -> list[Found]:
+    """The recorded sessions of Claude Code, codex, pi and OpenCode, newest first. Reads only; what cannot be read is left out.
+
+    home: the user's home folder. env: CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, XDG_DATA_HOME and OPENCODE_DB move folders.
+    """
+    found = [*_claude_code(home, env), *_codex(home, env), *_pi(home, env), *_opencode(home, env)]
+    return sorted(found, key=lambda session: (-session.mtime, str(session.path), session.source.label))
+
+
+def _folder(env: Mapping[str, str], key: str, default: Path) -> Path:
+    told = env.get(key, "")
+    return Path(told).expanduser() if told else default
+
+
+def _claude_code(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+    told = env.get("CLAUDE_CONFIG_DIR", "")
+    folders = [Path(part) for part in told.split(",") if part] or [home / ".claude", home / ".config" / "claude"]
+    for folder in folders:
+        for path in _files(folder / "projects", ("*.jsonl",)):
+            name = "claude-code/subagent" if path.name.startswith("agent-") else "claude-code"
+            yield from _looked_at(path, name)
+
+
+def _codex(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+    root = _folder(env, "CODEX_HOME", home / ".codex")
+    seen: set[str] = set()
+    for folder in (root / "sessions", root / "archived_sessions"):
+        for path in _files(folder, ("rollout-*.jsonl", "rollout-*.jsonl.zst")):
+            name = path.name.removesuffix(".zst")
+            if name not in seen:
+                seen.add(name)
+                yield from _looked_at(path, "codex")
+
+
+def _pi(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+    root = _folder(env, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
+    for path in _files(root / "sessions", ("*.jsonl",)):
+        yield from _looked_at(path, "pi")
+
+
+def _opencode(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+    root = _folder(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
+    seen: set[str] = set()
+    named = env.get("OPENCODE_DB", "")
+    databases = [root / named] if named and named != ":memory:" else sorted(root.glob("opencode*.db"))
+    for path in databases:
+        for found in _in_database(path):
+            seen.add(found.source.member or "")
+            yield found
+    for path in _files(root / "storage" / "session", ("*.json",)):
+        if path.stem not in seen:
+            yield from _stored(path)
+
+
+def _in_database(path: Path) -> Iterator[Found]:
+    try:
+        rows = database_sessions(path) if path.is_file() else []
+    except BadInput:
+        return
+    for session, title, cwd, changed in rows:
+        source = Source(f"{path.name}:{session}", path, member=session)
+        yield Found(source, "opencode", path, changed, 0, title or None, cwd or None)
+
+
+def _stored(path: Path) -> Iterator[Found]:
+    try:
+        row = decode_json(path.read_bytes())
+        status = path.stat()
+    except (OSError, ValueError):
+        return
+    info: Row = row if isinstance(row, dict) else {}
+    told = text(info, "title"), text(info, "directory")
+    yield Found(Source(path.name, path), "opencode", path, status.st_mtime, status.st_size, *told)
+
+
+def _files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
+    for pattern in patterns:
+        try:
+            yield from sorted(folder.rglob(pattern))
+        except OSError:
+            continue
+
+
+def _looked_at(path: Path, agent: str) -> Iterator[Found]:
+    try:
+        status = path.stat()
+    except OSError:
+        return
+    if not status.st_size:
+        return
+    title, cwd = _title_and_cwd(path)
+    yield Found(Source(path.name, path), agent, path, status.st_mtime, status.st_size, title, cwd)
+
+
+def _title_and_cwd(path: Path) -> tuple[str | None, str | None]:
+    """What the first lines of a file tell. Damage is for the reader to report."""
+    title: str | None = None
+    cwd: str | None = None
+    try:
+        for place, item in enumerate(raw_lines(Source(path.name, path))):
+            row = item if isinstance(item, Unreadable) else decode(*item)
+            if isinstance(row, Unreadable) or place >= _LOOKED_AT or (title and cwd):
+                break
+            title = title or text(row, "customTitle", "summary", "name")
+            cwd = cwd or text(row, "cwd") or text(mapping(row, "payload"), "cwd")
+    except DAMAGE:
+        return None, None
+    return title, cwd

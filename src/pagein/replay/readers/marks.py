@@ -1,0 +1,293 @@
+"""The first pass over a file of lines: what each line is, told from its shape, without keeping its content.
+
+A mark is what the second pass needs to know before it starts: which format, which session, which place in the tree.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import msgspec
+
+from pagein.model.messages import Unreadable
+from pagein.replay.readers.rows import decode, raw_lines
+from pagein.replay.readers.source import Source
+
+Format: TypeAlias = Literal["corpus", "pi", "claude-code", "codex", "opencode", "requests", ""]
+
+
+class Mark(msgspec.Struct, gc=False):
+    """One line. `format` is "" for a line that is no JSON object or of no known format; `why` then tells which.
+
+    kind: the type of the line in its format's own word. id, parent: its place in the tree. call: the model call that it
+    belongs to. lane: the sub-agent that it belongs to. role: of its message. begins: it opens a session.
+    """
+
+    line: int
+    format: Format
+    kind: str = ""
+    id: str | None = None
+    parent: str | None = None
+    call: str | None = None
+    lane: str | None = None
+    session: str | None = None
+    role: str | None = None
+    model: str | None = None
+    side: bool = False
+    begins: bool = False
+    timed: bool = False
+    why: str = ""
+
+
+class _Message(msgspec.Struct, gc=False):
+    id: Any = None
+    role: Any = None
+    model: Any = None
+
+
+class _Payload(msgspec.Struct, gc=False):
+    type: Any = None
+    role: Any = None
+    id: Any = None
+    model: Any = None
+    num_turns: Any = None
+    source: Any = None
+    forked_from_id: Any = None
+    parent_thread_id: Any = None
+
+
+class _Probe(msgspec.Struct):
+    type: Any = None
+    kind: Any = None
+    role: Any = None
+    id: Any = None
+    uuid: Any = None
+    subtype: Any = None
+    schema: Any = None
+    model: Any = None
+    timestamp: Any = None
+    ts: Any = None
+    parent_id: Any = msgspec.field(default=None, name="parentId")
+    parent_uuid: Any = msgspec.field(default=None, name="parentUuid")
+    logical_parent: Any = msgspec.field(default=None, name="logicalParentUuid")
+    session_id: Any = msgspec.field(default=None, name="sessionId")
+    agent_id: Any = msgspec.field(default=None, name="agentId")
+    request_id: Any = msgspec.field(default=None, name="requestId")
+    leaf: Any = msgspec.field(default=None, name="leafUuid")
+    snapshot_of: Any = msgspec.field(default=None, name="messageId")
+    side: Any = msgspec.field(default=None, name="isSidechain")
+    summary: Any = msgspec.field(default=None, name="isCompactSummary")
+    meta: Any = msgspec.field(default=None, name="isMeta")
+    tool_result: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="toolUseResult")
+    message: msgspec.Raw = msgspec.Raw()
+    payload: msgspec.Raw = msgspec.Raw()
+    content: msgspec.Raw = msgspec.Raw()
+    messages: msgspec.Raw = msgspec.Raw()
+    input: msgspec.Raw = msgspec.Raw()
+    request: msgspec.Raw = msgspec.Raw()
+    request_body: msgspec.Raw = msgspec.Raw()
+    req: msgspec.Raw = msgspec.Raw()
+    body: msgspec.Raw = msgspec.Raw()
+    info: msgspec.Raw = msgspec.Raw()
+
+
+_PROBES: Final = msgspec.json.Decoder(_Probe)
+_MESSAGES: Final = msgspec.json.Decoder(_Message)
+_PAYLOADS: Final = msgspec.json.Decoder(_Payload)
+
+_CODEX_LINES: Final = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
+_CODEX_ITEMS: Final = frozenset(
+    (
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "local_shell_call",
+        "web_search_call",
+    ),
+)
+_PI_LINES: Final = frozenset(
+    (
+        "session",
+        "message",
+        "compaction",
+        "branch_summary",
+        "custom",
+        "custom_message",
+        "model_change",
+        "thinking_level_change",
+        "label",
+        "session_info",
+    ),
+)
+_CLAUDE_TURNS: Final = frozenset(("user", "assistant", "system", "attachment", "progress"))
+
+
+def marks(source: Source) -> Iterator[Mark]:
+    """The marks of a file of lines, in order."""
+    for item in raw_lines(source):
+        if isinstance(item, Unreadable):
+            yield Mark(item.line, "", why=item.why)
+        else:
+            yield mark_of(*item)
+
+
+def mark_of(number: int, raw: bytes) -> Mark:
+    """What this line is."""
+    try:
+        probe = _PROBES.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        row = decode(number, raw)
+        if isinstance(row, Unreadable):
+            return Mark(number, "", why=row.why)
+        probe = _PROBES.decode(msgspec.json.encode(row))
+    for shape in _SHAPES:
+        mark = shape(number, probe)
+        if mark is not None:
+            return mark
+    return Mark(number, "", why="a line of no known format")
+
+
+def _word(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _is_object(raw: msgspec.Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b"{"
+
+
+def _is_list(raw: msgspec.Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b"["
+
+
+def _corpus(number: int, probe: _Probe) -> Mark | None:
+    kind = _word(probe.kind)
+    if kind not in ("session", "msg", "event") or probe.uuid is not None:
+        return None
+    if kind == "session" and not str(probe.schema or "pagein-session/1").startswith("pagein-session/1"):
+        why = f"unknown schema {probe.schema!r}; this version reads pagein-session/1"
+        return Mark(number, "corpus", "unknown-schema", begins=True, why=why)
+    return Mark(
+        number,
+        "corpus",
+        kind,
+        id=_word(probe.id),
+        role=_word(probe.role),
+        begins=kind == "session",
+        timed=probe.ts is not None,
+    )
+
+
+def _codex(number: int, probe: _Probe) -> Mark | None:
+    kind = _word(probe.type) or ""
+    if kind in _CODEX_LINES and _is_object(probe.payload):
+        payload = _PAYLOADS.decode(probe.payload)
+        inner = _word(payload.type) or ""
+        return Mark(
+            number,
+            "codex",
+            kind,
+            id=_word(payload.id) if kind == "session_meta" else None,
+            parent=_word(payload.forked_from_id) or codex_parent(payload.parent_thread_id, payload.source),
+            call=inner,
+            role=_word(payload.role),
+            model=_word(payload.model) if kind == "turn_context" else None,
+            session=str(payload.num_turns) if inner == "thread_rolled_back" else None,
+            begins=kind == "session_meta",
+            timed=probe.timestamp is not None,
+        )
+    bare = probe.uuid is None and probe.parent_id is None and not len(memoryview(probe.message))
+    if kind in _CODEX_ITEMS and bare and probe.session_id is None:
+        return Mark(number, "codex", "bare", call=kind, role=_word(probe.role))
+    return None
+
+
+def codex_parent(named: object, source: object) -> str | None:
+    """The thread that started this one as a sub-agent: named outright, or in the source of older versions."""
+    if isinstance(named, str):
+        return named
+    while isinstance(source, dict):
+        found = source.get("parent_thread_id")
+        if isinstance(found, str):
+            return found
+        source = source.get("subagent") or source.get("thread_spawn")
+    return None
+
+
+def _pi(number: int, probe: _Probe) -> Mark | None:
+    kind = _word(probe.type) or ""
+    if probe.uuid is not None or probe.session_id is not None or len(memoryview(probe.payload)):
+        return None
+    if kind not in _PI_LINES and not (kind and _word(probe.id) and probe.timestamp and _names_parent(probe)):
+        return None
+    if kind == "message" and not _is_object(probe.message):
+        return None
+    message = _MESSAGES.decode(probe.message) if kind == "message" else _Message()
+    return Mark(
+        number,
+        "pi",
+        kind,
+        id=_word(probe.id),
+        parent=_word(probe.parent_id),
+        role=_word(message.role),
+        model=_word(message.model),
+        begins=kind == "session",
+        timed=probe.timestamp is not None,
+    )
+
+
+def _names_parent(probe: _Probe) -> bool:
+    return isinstance(probe.parent_id, str)
+
+
+def _claude(number: int, probe: _Probe) -> Mark | None:
+    kind = _word(probe.type)
+    uuid = _word(probe.uuid)
+    if kind is None or (uuid is None and not any(map(_word, (probe.session_id, probe.leaf, probe.snapshot_of)))):
+        return None
+    message = _MESSAGES.decode(probe.message) if _is_object(probe.message) else _Message()
+    return Mark(
+        number,
+        "claude-code",
+        _claude_kind(kind, probe),
+        id=uuid,
+        parent=_word(probe.parent_uuid) or _word(probe.logical_parent),
+        call=(_word(message.id) or _word(probe.request_id)) if kind == "assistant" else None,
+        lane=_word(probe.agent_id),
+        session=_word(probe.session_id),
+        role=_word(message.role),
+        model=_word(message.model),
+        side=probe.side is True,
+        timed=probe.timestamp is not None,
+    )
+
+
+def _claude_kind(kind: str, probe: _Probe) -> str:
+    """The line's type, with user lines told apart: prompt, result, meta, summary; and boundaries of compaction."""
+    if kind == "system" and probe.subtype in ("compact_boundary", "microcompact_boundary"):
+        return cast("str", probe.subtype)
+    if kind != "user":
+        return kind
+    if probe.summary is True:
+        return "summary-of-compaction"
+    if probe.meta is True:
+        return "meta"
+    if len(memoryview(probe.tool_result)) or b'"tool_result"' in memoryview(probe.message).tobytes()[:400]:
+        return "result"
+    return "prompt"
+
+
+def _requests(number: int, probe: _Probe) -> Mark | None:
+    if probe.uuid is not None:
+        return None
+    holders = (probe.request, probe.request_body, probe.req, probe.body)
+    bodies = _is_list(probe.messages) or (len(memoryview(probe.input)) and probe.model is not None)
+    if not bodies and not any(len(memoryview(holder)) for holder in holders):
+        return None
+    if len(memoryview(probe.info)):
+        return Mark(number, "opencode", "export", begins=True)
+    return Mark(number, "requests", "request", begins=True, timed=probe.timestamp is not None)
+
+
+_SHAPES: Final = (_corpus, _codex, _claude, _pi, _requests)

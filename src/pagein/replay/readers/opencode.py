@@ -1,0 +1,322 @@
+"""OpenCode sessions: exported documents, the storage folder of JSON files, and the SQLite database of newer versions.
+
+All three hold the same: session info, message infos in order, and the parts of each message.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from pagein.errors import BadInput
+from pagein.model.messages import (
+    Block,
+    HostEvent,
+    Image,
+    Message,
+    Other,
+    Recorded,
+    ShownLines,
+    Text,
+    Thinking,
+    ToolResult,
+    Unreadable,
+    Usage,
+)
+from pagein.replay.readers.blocks import Calls
+from pagein.replay.readers.fields import Row, count, json_text, mapping, objects, seconds, text
+from pagein.replay.readers.prunings import Prunings
+from pagein.replay.readers.rows import decode_json
+from pagein.replay.readers.shown import shown_lines
+from pagein.replay.readers.source import Source
+from pagein.replay.recorded import RecordedSession, SessionHead
+
+Stored: TypeAlias = tuple[Row, list[Row]] | Unreadable
+_FAILED: Final = ("MessageAbortedError", "aborted")
+
+
+def is_export(document: Row) -> bool:
+    """Whether this document is an exported session."""
+    return bool(mapping(document, "info")) and isinstance(document.get("messages"), list)
+
+
+def is_info(document: Row) -> bool:
+    """Whether this document is the info file of a session in the storage folder."""
+    return (text(document, "id") or "").startswith("ses_") and bool(mapping(document, "time"))
+
+
+def exported_session(source: Source, document: Row) -> RecordedSession:
+    """The session of an exported document."""
+    stored: list[Stored] = []
+    for place, row in enumerate(document.get("messages") or ()):  # type: ignore[var-annotated, arg-type]
+        if isinstance(row, dict) and mapping(row, "info"):
+            stored.append((mapping(row, "info"), list(objects(row.get("parts")))))
+        else:
+            stored.append(Unreadable(0, f"message {place + 1} of the export is no message", json_text(row)[:120]))
+    return _session(source, mapping(document, "info"), lambda: iter(stored), stored)
+
+
+def folder_session(source: Source, info: Row) -> RecordedSession:
+    """The session of an info file whose messages and parts lie in the folders beside it."""
+    if source.path is None:
+        raise BadInput(
+            f"{source.label}: the messages of this OpenCode session lie in files beside it; unpack them first"
+        )
+    storage = source.path.resolve().parents[2]
+    messages = sorted((storage / "message" / (text(info, "id") or "")).glob("*.json"))
+    if not messages:
+        raise BadInput(f"{source.label}: an OpenCode session without messages; they belong into {storage / 'message'}")
+    return _session(source, info, lambda: _in_folder(storage, messages), None)
+
+
+def _in_folder(storage: Path, messages: list[Path]) -> Iterator[Stored]:
+    for file in messages:
+        info = _file(file)
+        if isinstance(info, Unreadable):
+            yield info
+            continue
+        parts = [_file(part) for part in sorted((storage / "part" / file.stem).glob("*.json"))]
+        yield from (part for part in parts if isinstance(part, Unreadable))
+        yield {"id": file.stem, **info}, [part for part in parts if not isinstance(part, Unreadable)]
+
+
+def _file(path: Path) -> Row | Unreadable:
+    try:
+        row = decode_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        return Unreadable(0, f"{path.name}: {error}")
+    return row if isinstance(row, dict) else Unreadable(0, f"{path.name}: not a JSON object")
+
+
+def database_sessions(path: Path) -> list[tuple[str, str, str, float]]:
+    """id, title, folder and time of last change of each session in a database. Raises BadInput where it is none."""
+    try:
+        with closing(_opened(path)) as database:
+            rows = database.execute("SELECT id, title, directory, time_updated FROM session ORDER BY id").fetchall()
+    except sqlite3.Error as error:
+        raise BadInput(f"{path}: not an OpenCode database ({error})") from error
+    return [(str(row[0]), str(row[1] or ""), str(row[2] or ""), seconds(row[3]) or 0.0) for row in rows]
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+
+
+def stored_sessions(source: Source) -> Iterator[RecordedSession]:
+    """The sessions of a database: the one that the source names, or all of them."""
+    if source.path is None:
+        raise BadInput(f"{source.label}: a database inside an archive; unpack it first")
+    known = [session[0] for session in database_sessions(source.path)]
+    wanted = known if source.member is None else [source.member]
+    for session in wanted:
+        if session not in known:
+            raise BadInput(f"{source.label}: the database has no session {session!r}")
+        yield _database_session(source, source.path, session)
+
+
+def _database_session(source: Source, path: Path, session: str) -> RecordedSession:
+    with closing(_opened(path)) as database:
+        row = database.execute("SELECT parent_id, directory, version FROM session WHERE id = ?", (session,)).fetchone()
+    info = {"id": session, "parentID": row[0], "directory": row[1], "version": row[2]}
+    return _session(source, info, lambda: _in_database(path, session), None)
+
+
+def _in_database(path: Path, session: str) -> Iterator[Stored]:
+    messages = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+    parts = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+    with closing(_opened(path)) as database:
+        for name, data in database.execute(messages, (session,)):
+            info = _cell(str(name), data)
+            if isinstance(info, Unreadable):
+                yield info
+                continue
+            rows = [_cell(str(part), told) for part, told in database.execute(parts, (name,))]
+            yield from (row for row in rows if isinstance(row, Unreadable))
+            yield info, [row for row in rows if not isinstance(row, Unreadable)]
+
+
+def _cell(name: str, data: object) -> Row | Unreadable:
+    try:
+        row = decode_json(data if isinstance(data, bytes) else str(data).encode())
+    except ValueError as error:
+        return Unreadable(0, f"{name}: {error}")
+    return {"id": name, **row} if isinstance(row, dict) else Unreadable(0, f"{name}: not a JSON object")
+
+
+def _session(
+    source: Source,
+    info: Row,
+    stored: Callable[[], Iterator[Stored]],
+    known: list[Stored] | None,
+) -> RecordedSession:
+    rows = [row[0] for row in known if not isinstance(row, Unreadable)] if known is not None else []
+    models = {text(row, "modelID"): None for row in rows if row.get("role") == "assistant"}
+    parent = text(info, "parentID")
+    flags: dict[str, object] = {}
+    unreadable = sum(isinstance(row, Unreadable) for row in known or ())
+    if unreadable:
+        flags["unreadable"] = unreadable
+    version = text(info, "version")
+    if version is not None:
+        flags["agent_version"] = version
+    head = SessionHead(
+        id=text(info, "id") or source.stem,
+        source=source.group or "opencode",
+        agent="opencode/subagent" if parent else "opencode",
+        file=source.label,
+        models=tuple(model for model in models if model),
+        parent=parent,
+        cwd=text(info, "directory"),
+        flags=flags,
+    )
+    return RecordedSession(head, _entries(stored(), head.cwd, text(mapping(info, "revert"), "messageID")))
+
+
+def _entries(stored: Iterator[Stored], cwd: str | None, reverted: str | None) -> Iterator[Recorded]:
+    transcript = _Transcript(cwd)
+    for item in stored:
+        if isinstance(item, Unreadable):
+            yield item
+            continue
+        info, parts = item
+        if reverted is not None and text(info, "id") == reverted:
+            return
+        for entry in transcript.entries(info, parts):
+            transcript.emitted += isinstance(entry, Message)
+            yield entry
+    yield from transcript.prunings.due(None)
+
+
+class _Transcript:
+    """Turns stored messages into entries; remembers what a compaction and a pruning refer back to."""
+
+    def __init__(self, cwd: str | None) -> None:
+        self.calls = Calls(cwd)
+        self.prunings = Prunings()
+        self.emitted = 0
+        self._placed: dict[str, int] = {}
+        self._asked_to_compact: tuple[int, str | None] | None = None
+
+    def entries(self, info: Row, parts: list[Row]) -> Iterator[Recorded]:
+        """The entries of one stored message."""
+        self._placed[text(info, "id") or ""] = self.emitted
+        at = seconds(mapping(info, "time").get("created"))
+        yield from self.prunings.due(at)
+        if info.get("role") == "assistant":
+            yield from self._assistant(info, parts, at)
+        elif info.get("role") == "user":
+            yield from self._user(parts, at)
+        else:
+            yield Unreadable(0, f"a message of unknown role {info.get('role')!r}", json_text(info)[:120])
+
+    def _user(self, parts: list[Row], at: float | None) -> Iterator[Recorded]:
+        asked = next((part for part in parts if part.get("type") == "compaction"), None)
+        if asked is not None:
+            self._asked_to_compact = (self.emitted, text(asked, "tail_start_id"))
+        blocks = tuple(block for part in parts for block in _user_blocks(part))
+        if blocks:
+            yield Message("user", blocks, at)
+
+    def _assistant(self, info: Row, parts: list[Row], at: float | None) -> Iterator[Recorded]:
+        steps = _steps(parts)
+        for place, step in enumerate(steps):
+            began = at if place == 0 else seconds(mapping(step[0], "time").get("start"))
+            yield self._step(info, step, began, alone=len(steps) == 1)
+            results = [part for part in step if part.get("type") == "tool"]
+            if results:
+                yield self._results(results)
+        if info.get("summary") is True:
+            yield from self._compaction(parts, seconds(mapping(info, "time").get("completed")) or at)
+
+    def _step(self, info: Row, step: list[Row], at: float | None, *, alone: bool) -> Message:
+        finish = next((part for part in step if part.get("type") == "step-finish"), {})
+        tokens = mapping(info, "tokens") if alone and mapping(info, "tokens") else mapping(finish, "tokens")
+        failed = mapping(info, "error")
+        return Message(
+            role="assistant",
+            blocks=tuple(block for part in step for block in self._blocks(part)),
+            at=at,
+            model=text(info, "modelID"),
+            usage=_usage(tokens),
+            stop=_failure(failed) if failed else text(finish, "reason") or text(info, "finish"),
+            id=text(info, "id"),
+        )
+
+    def _blocks(self, part: Row) -> Iterator[Block]:
+        kind = text(part, "type")
+        if kind == "text":
+            yield Text(text(part, "text") or "")
+        elif kind == "reasoning":
+            yield Thinking(text(part, "text") or "")
+        elif kind == "tool":
+            arguments = json_text(mapping(mapping(part, "state"), "input"))
+            yield self.calls.called(text(part, "callID", "id") or "", text(part, "tool") or "", arguments)
+        elif kind == "file":
+            yield _attached(part)
+
+    def _results(self, parts: list[Row]) -> Message:
+        ends = [seconds(mapping(mapping(part, "state"), "time").get("end")) for part in parts]
+        return Message(
+            "tool", tuple(self._result(part) for part in parts), max((end for end in ends if end), default=None)
+        )
+
+    def _result(self, part: Row) -> ToolResult:
+        state = mapping(part, "state")
+        call_id, name = text(part, "callID", "id") or "", text(part, "tool") or ""
+        pruned_at = seconds(mapping(state, "time").get("compacted"))
+        if pruned_at is not None:
+            self.prunings.note(pruned_at, call_id)
+        words = text(state, "output", "error") or ""
+        shown: ShownLines | None = shown_lines(words) if name == "read" else None
+        return ToolResult(call_id, words, name, state.get("status") == "error", shown=shown)
+
+    def _compaction(self, parts: list[Row], at: float | None) -> Iterator[Recorded]:
+        """The summary stands for all before it, but for a tail that newer versions keep before the request to compact."""
+        summary = "\n".join(text(part, "text") or "" for part in parts if part.get("type") == "text")
+        began, tail = self._asked_to_compact or (self.emitted, None)
+        first = self._placed.get(tail or "", began)
+        told = {"kept": max(0, began - first), "behind_kept": self.emitted - began, "summary_chars": len(summary)}
+        yield HostEvent("compaction", at, json_text(told))
+        yield Message("user", (Text(summary, "compact_summary"),), at)
+
+
+def _failure(error: Row) -> str:
+    return "aborted" if text(error, "name") in _FAILED else "error"
+
+
+def _steps(parts: list[Row]) -> list[list[Row]]:
+    """The model calls of a stored message: older versions put all steps of a turn into one."""
+    steps: list[list[Row]] = [[]]
+    for part in parts:
+        if part.get("type") == "step-start" and any(old.get("type") != "step-start" for old in steps[-1]):
+            steps.append([])
+        steps[-1].append(part)
+    return steps
+
+
+def _usage(tokens: Row) -> Usage | None:
+    if not tokens:
+        return None
+    cache = mapping(tokens, "cache")
+    fresh, output, thought = count(tokens, "input"), count(tokens, "output"), count(tokens, "reasoning")
+    read, written = count(cache, "read"), count(cache, "write")
+    apart = bool(thought) and count(tokens, "total") == fresh + read + written + output + thought
+    return Usage(fresh=fresh, read=read, written=written, output=output + thought if apart else output)
+
+
+def _user_blocks(part: Row) -> Iterator[Block]:
+    kind = text(part, "type")
+    if kind == "text" and part.get("ignored") is not True:
+        yield Text(text(part, "text") or "", "synthetic" if part.get("synthetic") is True else None)
+    elif kind == "file":
+        yield _attached(part)
+    elif kind == "compaction":
+        yield Text("What did we do so far?", "compaction_request")
+
+
+def _attached(part: Row) -> Block:
+    kind, url = text(part, "mime") or "", text(part, "url") or ""
+    if kind.startswith("image/"):
+        return Image(kind, len(url.partition("base64,")[2]))
+    return Other("file", json_text({"mime": kind, "filename": text(part, "filename") or ""}))

@@ -1,0 +1,227 @@
+"""pi session files, versions 1 to 3: an append-only tree of entries, replayed along the path to its last entry.
+
+Source: notes on pi's session format, version 3, and its migrations. Version 1 is a line without ids; from version 2 on
+entries name their parents. As in pi, the last entry of the file is the leaf.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pagein.model.messages import (
+    Block,
+    HostEvent,
+    Message,
+    Other,
+    Recorded,
+    Text,
+    Thinking,
+    ToolResult,
+    Unreadable,
+    Usage,
+)
+from pagein.replay.readers.blocks import Calls, flat, image, spoken
+from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.heads import flags_of, models_of
+from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.rows import rows_at
+from pagein.replay.readers.source import Source
+from pagein.replay.recorded import RecordedSession, SessionHead
+
+_COMPACTED: Final = (
+    "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",
+    "\n</summary>",
+)
+_CAME_BACK: Final = (
+    "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n",
+    "</summary>",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """Which lines are on the path to the leaf, and what was left behind."""
+
+    lines: list[int]
+    branches: int
+    abandoned_calls: int
+
+
+def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+    """The one session of a pi file."""
+    header = next((mark for mark in marks if mark.begins), None)
+    row: Row = {}
+    if header is not None:
+        decoded = next(rows_at(source, (header.line,)))[1]
+        row = {} if isinstance(decoded, Unreadable) else decoded
+    path = _path([mark for mark in marks if mark is not header])
+    flags = flags_of(marks)
+    if path.branches:
+        flags |= {"branches": path.branches, "abandoned_calls": path.abandoned_calls}
+    if text(row, "parentSession", "branchedFrom"):
+        flags["forked"] = True
+    readable = [mark.line for mark in marks if mark.format]
+    head = SessionHead(
+        id=text(row, "id") or source.stem,
+        source=source.group or "pi",
+        agent="pi",
+        file=source.label,
+        models=models_of(marks),
+        cwd=text(row, "cwd"),
+        flags=flags,
+    )
+    yield RecordedSession(head, _entries(source, path.lines, readable, head.cwd))
+
+
+def _path(marks: Sequence[Mark]) -> _Path:
+    known = {mark.id: place for place, mark in enumerate(marks) if mark.id}
+    parents = [_parent(marks, known, place) for place in range(len(marks))]
+    leaf = next((place for place in reversed(range(len(marks))) if marks[place].format), None)
+    kept: set[int] = set()
+    while leaf is not None:
+        kept.add(leaf)
+        leaf = parents[leaf]
+    left = [place for place, mark in enumerate(marks) if mark.format and place not in kept]
+    roots = sum(1 for place in left if parents[place] is None or parents[place] in kept)
+    calls = sum(1 for place in left if marks[place].role == "assistant")
+    lines = [mark.line for place, mark in enumerate(marks) if place in kept or not mark.format]
+    return _Path(lines, roots, calls)
+
+
+def _parent(marks: Sequence[Mark], known: Mapping[str, int], place: int) -> int | None:
+    """The entry before this one. Version 1 has no ids, and a parent whose line is damaged is the line before."""
+    mark = marks[place]
+    if mark.id is not None and mark.parent is None:
+        return None
+    before = known.get(mark.parent) if mark.parent is not None else None
+    if before is not None and before < place:
+        return before
+    return next((earlier for earlier in range(place - 1, -1, -1) if marks[earlier].format), None)
+
+
+@dataclass(slots=True)
+class _Transcript:
+    """What the entries after a compaction ask about the ones before it."""
+
+    readable: Sequence[int]
+    calls: Calls
+    emitted: int = 0
+    first_by_id: dict[str, int] = field(default_factory=dict)
+    first_by_line: dict[int, int] = field(default_factory=dict)
+
+    def note(self, line: int, row: Row) -> None:
+        """The next message that is emitted belongs to this entry."""
+        self.first_by_line[line] = self.emitted
+        entry = text(row, "id")
+        if entry is not None:
+            self.first_by_id[entry] = self.emitted
+
+    def kept(self, row: Row) -> int:
+        """How many of the last messages the compaction in this row keeps in the window."""
+        first = self.first_by_id.get(text(row, "firstKeptEntryId") or "")
+        index = number(row, "firstKeptEntryIndex")
+        if first is None and index is not None and 0 <= index < len(self.readable):
+            first = self.first_by_line.get(self.readable[index])
+        return 0 if first is None else self.emitted - first
+
+
+def _entries(source: Source, lines: Sequence[int], readable: Sequence[int], cwd: str | None) -> Iterator[Recorded]:
+    transcript = _Transcript(readable, Calls(cwd))
+    for line, row in rows_at(source, lines):
+        if isinstance(row, Unreadable):
+            yield row
+            continue
+        transcript.note(line, row)
+        for entry in _entry(line, row, transcript):
+            transcript.emitted += isinstance(entry, Message)
+            yield entry
+
+
+def _entry(line: int, row: Row, transcript: _Transcript) -> Iterator[Recorded]:
+    kind = text(row, "type")
+    at = seconds(row.get("timestamp"))
+    if kind == "message":
+        yield from _message(line, mapping(row, "message"), at, transcript.calls)
+    elif kind == "compaction":
+        summary = text(row, "summary") or ""
+        told = {
+            "kept": transcript.kept(row),
+            "tokens_before": count(row, "tokensBefore"),
+            "summary_chars": len(summary),
+        }
+        yield HostEvent("compaction", at, json_text(told))
+        yield Message("user", (Text(summary.join(_COMPACTED), "compact_summary"),), at)
+    elif kind == "branch_summary":
+        yield Message("user", (Text((text(row, "summary") or "").join(_CAME_BACK), "branch_summary"),), at)
+    elif kind == "custom_message":
+        name = text(row, "customType") or "custom"
+        yield Message("user", _blocks(row.get("content"), transcript.calls, name), at)
+    elif kind == "model_change":
+        yield HostEvent("model_change", at, json_text({"model": text(row, "modelId") or ""}))
+
+
+def _message(line: int, row: Row, entered: float | None, calls: Calls) -> Iterator[Recorded]:
+    role = text(row, "role")
+    at = seconds(row.get("timestamp")) or entered
+    if role == "assistant":
+        yield _assistant(row, at, calls)
+    elif role == "toolResult":
+        words, images = flat(row.get("content"))
+        failed = row.get("isError") is True
+        name = text(row, "toolName") or ""
+        yield Message("tool", (ToolResult(text(row, "toolCallId") or "", words, name, failed, images),), at)
+    elif role == "user":
+        yield Message("user", _blocks(row.get("content"), calls, None), at)
+    elif role == "system":
+        yield Message("system", _blocks(row.get("content"), calls, None), at)
+    elif role == "bashExecution":
+        if row.get("excludeFromContext") is not True:
+            ran = f"$ {text(row, 'command') or ''}\n{text(row, 'output') or ''}"
+            yield Message("user", (Text(ran, "bash_execution"),), at)
+    elif role in ("custom", "hookMessage"):
+        yield Message("user", _blocks(row.get("content"), calls, text(row, "customType") or "custom"), at)
+    elif role in ("branchSummary", "compactionSummary"):
+        yield Message("user", (Text(text(row, "summary") or "", "branch_summary"),), at)
+    else:
+        yield Unreadable(line, f"a message of unknown role {role!r}", json_text(row)[:120])
+
+
+def _assistant(row: Row, at: float | None, calls: Calls) -> Message:
+    usage = mapping(row, "usage")
+    return Message(
+        role="assistant",
+        blocks=_blocks(row.get("content"), calls, None),
+        at=at,
+        model=text(row, "model"),
+        usage=_usage(usage) if usage else None,
+        stop=text(row, "stopReason"),
+        id=text(row, "responseId"),
+    )
+
+
+def _usage(row: Row) -> Usage:
+    return Usage(
+        fresh=count(row, "input"),
+        read=count(row, "cacheRead"),
+        written=count(row, "cacheWrite"),
+        output=count(row, "output"),
+    )
+
+
+def _blocks(content: object, calls: Calls, injected: str | None) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (spoken(content, injected),)
+    return tuple(_block(row, calls, injected) for row in objects(content))
+
+
+def _block(row: Row, calls: Calls, injected: str | None) -> Block:
+    kind = text(row, "type") or "unknown"
+    if kind == "text":
+        return spoken(text(row, "text") or "", injected)
+    if kind == "thinking":
+        return Thinking(text(row, "thinking") or "", text(row, "thinkingSignature"), row.get("redacted") is True)
+    if kind == "toolCall":
+        return calls.called(text(row, "id") or "", text(row, "name") or "", json_text(row.get("arguments", {})))
+    if kind == "image":
+        return image(row)
+    return Other(kind, json_text(row))
