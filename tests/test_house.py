@@ -1,0 +1,170 @@
+"""The rules of the house that no linter knows."""
+
+import ast
+import configparser
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+LONGEST_MODULE = 500
+# What `import pagein` must not cost its users. The command line's own libraries are among them.
+HEAVY = {
+    "aiohttp",
+    "asyncio",
+    "httpx",
+    "msgspec",
+    "multiprocessing",
+    "pydantic",
+    "rich",
+    "sqlite3",
+    "typer",
+    "zstandard",
+}
+# What answering `--version` must not load.
+HEAVY_FOR_VERSION = {"aiohttp", "msgspec", "multiprocessing", "sqlite3", "zstandard", "pagein.replay", "pagein.engine"}
+NAMES_OF_NOTHING = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
+
+
+def loaded(code: str) -> set[str]:
+    """The modules that a fresh interpreter holds after some code."""
+    show = f"import sys\n{code}\nprint(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    return set(done.stdout.split())
+
+
+def tracked() -> list[Path]:
+    """The files of the repository, or a skip where it is none (an unpacked sdist)."""
+    try:
+        done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607 - git
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_importing_pagein_loads_nothing_heavy() -> None:
+    assert not loaded("import pagein; pagein.__version__") & HEAVY
+
+
+def test_the_command_line_starts_without_the_engine() -> None:
+    assert not loaded("import pagein.cli") & HEAVY_FOR_VERSION
+
+
+def test_importing_pagein_is_fast() -> None:
+    def took() -> float:
+        code = "import time; began = time.perf_counter(); import pagein; print(time.perf_counter() - began)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+        return float(done.stdout)
+
+    # the best of several: a busy machine says nothing about us
+    assert min(took() for _ in range(5)) < 0.2
+
+
+def test_no_module_is_longer_than_it_may_be() -> None:
+    lengths = {place(path): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_MODULE} == {}
+
+
+def test_modules_are_named_by_their_subject() -> None:
+    assert [place(path) for path in SOURCES if path.stem in NAMES_OF_NOTHING] == []
+
+
+def place(path: Path) -> str:
+    return path.relative_to(ROOT / "src").as_posix()
+
+
+def test_what_is_public_says_what_it_means() -> None:
+    """Modules, functions, classes, and the methods of Protocols, which are contracts."""
+    trees = {place(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert sorted(missing for name, tree in trees.items() for missing in undocumented(name, tree)) == []
+
+
+def undocumented(name: str, tree: ast.Module) -> Iterator[str]:
+    if not ast.get_docstring(tree):
+        yield name
+    yield from (f"{name}: {function.name}" for function in public_functions(tree) if not ast.get_docstring(function))
+    for path, owner in public_classes(tree):
+        if not ast.get_docstring(owner):
+            yield f"{name}: {path}"
+        promises = public_functions(owner) if any("Protocol" in ast.unparse(base) for base in owner.bases) else ()
+        yield from (
+            f"{name}: {path}.{method.name}"
+            for method in promises
+            if not (ast.get_docstring(method) or is_a_field(method))
+        )
+
+
+def public_functions(owner: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in owner.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            yield node
+
+
+def public_classes(owner: ast.Module | ast.ClassDef, above: str = "") -> Iterator[tuple[str, ast.ClassDef]]:
+    for node in owner.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield above + node.name, node
+            yield from public_classes(node, f"{above}{node.name}.")
+
+
+def is_a_field(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A property of a Protocol, which the docstring of the class explains."""
+    return "property" in {ast.unparse(mark) for mark in node.decorator_list}
+
+
+def private_hosts() -> set[str]:
+    """Hosts of package registries: the well-known ones, and whatever this machine is set up to use."""
+    found = {"pypi." + "org", "files.python" + "hosted.org", "registry.npm" + "js.org", "deb.deb" + "ian.org"}
+    addresses = [
+        value for name, value in os.environ.items() if name.lower().endswith(("index_url", "npm_config_registry"))
+    ]
+    for path in (Path("/etc/pip.conf"), Path.home() / ".pip/pip.conf", Path.home() / ".config/pip/pip.conf"):
+        settings = configparser.ConfigParser(interpolation=None)
+        settings.read(path)
+        addresses += [settings[part][key] for part in settings for key in settings[part] if key.endswith("index-url")]
+    return found | {host for address in addresses if (host := urlsplit(address).hostname)}
+
+
+def test_no_file_names_a_registry_or_a_path_of_the_machine_it_was_made_on() -> None:
+    hosts = "|".join(map(re.escape, private_hosts()))
+    # written in pieces, so that this file does not find itself
+    folders = ("work/" + "(main|shared|\\.library)", "tmp/" + "(brief|bash_jobs)", "root" + "/")
+    own = [re.escape(str(ROOT))] if len(ROOT.parts) > 2 else []  # a checkout right under the root has too common a name
+    paths = "|".join([*(f"/{folder}" for folder in folders), *own])
+    forbidden = re.compile(f"(?<![\\w.])({hosts}|{paths})(?![\\w.])".encode())
+    offenders = {
+        f"{path.relative_to(ROOT)}: {match[0].decode()}"
+        for path in tracked()
+        for match in [forbidden.search(path.read_bytes())]
+        if match
+    }
+    assert offenders == set()
+
+
+def test_no_file_holds_a_secret() -> None:
+    shapes = (
+        "sk-" + "ant-[A-Za-z0-9_-]{20}",
+        "gh" + "[pousr]_[A-Za-z0-9]{36}",
+        "AK" + "IA[0-9A-Z]{16}",
+        "BEGIN [A-Z ]*" + "PRIVATE KEY",
+    )
+    forbidden = re.compile("|".join(shapes).encode())
+    offenders = {str(path.relative_to(ROOT)) for path in tracked() if forbidden.search(path.read_bytes())}
+    assert offenders == set()
+
+
+def test_every_test_folder_stands_for_something() -> None:
+    """A test module that collects nothing would pass for ever."""
+    empty = [
+        path.name
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if "def test_" not in path.read_text(encoding="utf-8")
+    ]
+    assert empty == []
