@@ -102,6 +102,9 @@ class Malformed:
     why: str
 
 
+ClaimKind: TypeAlias = Literal[
+    "text", "authored", "unchanged", "unchanged_range", "diff", "moved", "range_diff", "partly_known"
+]
 ReadEvent: TypeAlias = ReadServed | FileAuthored | Invalidated | Compacted | Malformed
 
 
@@ -119,8 +122,26 @@ class Claim:
     total: int
     first: int
     last: int
-    kind: Literal["text", "authored", "unchanged", "unchanged_range", "diff", "moved", "range_diff", "partly_known"]
+    kind: ClaimKind
     emitted: Spans = NO_LINES
     base: ContentHash | None = None
     copies: tuple[Copy, ...] = field(default=())
     gutter: str = ""
+
+
+def claim_of(event: ReadServed | FileAuthored) -> Claim:
+    """What the call that caused this event stands for. Where the host shows line numbers, set `gutter` on it."""
+    if isinstance(event, FileAuthored):
+        return Claim(
+            event.path, event.version, event.total, 1, event.total, "authored", event.authored, copies=event.copies
+        )
+    kind: ClaimKind
+    match event.mode:
+        case "full" | "baseline_fallback":
+            kind = "text"
+        case mode:
+            kind = mode
+    emitted = event.emitted or NO_LINES
+    return Claim(
+        event.path, event.version, event.total, event.first, event.last, kind, emitted, event.base, event.copies
+    )

@@ -1,114 +1,139 @@
-"""What a model's own edit proves: the version it makes, the lines it wrote, the lines it left alone.
+"""What the model knows of a file because it wrote it: events from its own write and edit calls that succeeded.
 
-The call carries the old and the new text, so the result can be computed from the version before without asking the
-disk. All texts must be encodable as UTF-8. Only lines that stand whole in the new text count as written; a line that begins or ends outside it does not.
+Only text that stands in the call's arguments counts, in whole lines. Short runs of an edit's new text are left out on
+purpose: a model that reads again after a small edit wants to see that it took, and is shown the new lines as text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pagein.model.names import ContentHash
 from pagein.model.reading import Copy, FileAuthored
 from pagein.model.spans import Spans
+from pagein.policy.knowledge import PathKnown
+from pagein.policy.request import DEFAULTS
+
+_GUESSES: Final = 16  # places of the new text that are tried when the text before the edit is not at hand
+_REGIONS: Final = 256  # more replacements by one call are not followed line by line
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace `old` by `new`: where it stands only once, or everywhere."""
+    """One exact replacement. everywhere: of all occurrences, not of the only one."""
 
     old: str
     new: str
     everywhere: bool = False
 
-    def applied(self, before: str) -> str | None:
-        """The text afterwards; None where `old` is empty, is not there, or its place is not certain."""
-        count = before.count(self.old) if self.old else 0
-        if count == 0 or (count > 1 and not self.everywhere):
-            return None
-        return before.replace(self.old, self.new)
+
+def written(path: str, content: bytes) -> FileAuthored:
+    """The model wrote the whole file, and these are the bytes it has now. Raises UnicodeDecodeError on other text."""
+    total = content.decode("utf-8").count("\n") + 1
+    return FileAuthored(path, ContentHash.of(content), total, Spans.of((1, total)), whole=True)
 
 
-def written(path: str, text: str) -> FileAuthored:
-    """The model gave the file's whole text."""
-    total = text.count("\n") + 1
-    return FileAuthored(path, _version(text), total, Spans.of((1, total)), whole=True)
+def edited(
+    path: str,
+    after: str,
+    edit: Edit,
+    known: PathKnown,
+    *,
+    before: str | None = None,
+    min_run: int = DEFAULTS.min_run,
+) -> FileAuthored | None:
+    """The model replaced `edit.old` by `edit.new`, and `after` is the text now. None where that cannot be what happened.
 
-
-def edited(path: str, before: str, edit: Edit) -> FileAuthored | None:
-    """The model's edit of a version with the text `before`; None where the edit does not fit it."""
-    after = edit.applied(before)
-    if after is None:
+    before: the text before the edit. Without it, it is worked out from `after`, and used if it is a version that
+    the branch knows; else only the new text counts.
+    """
+    if before is None:
+        before = _worked_out(after, edit, known)
+    version = ContentHash.of(after.encode())
+    total = after.count("\n") + 1
+    if before is None:
+        places = _places(after, edit.new)[:2]
+        # the new text may stand in the file more than once: which of them the edit made is not known
+        regions = [(0, 0, places[0], len(edit.new))] if len(places) == 1 and edit.new else []
+        authored = _long(_authored(after, regions), min_run)
+        return FileAuthored(path, version, total, authored) if edit.new and places else None
+    regions = _regions(before, after, edit)
+    if not regions:
         return None
-    places = _places(before, edit)
-    base, version = _version(before), _version(after)
-    if base == version:
-        return None
-    return FileAuthored(
-        path,
-        version,
-        after.count("\n") + 1,
-        Spans.of(*(_whole_lines(after, start, start + len(edit.new)) for _, start in places)),
-        tuple(_untouched(before, after, places, edit, base)),
-    )
+    authored = _long(_authored(after, regions), min_run)
+    return FileAuthored(path, version, total, authored, _left_alone(before, after, regions))
 
 
-def seen_after(path: str, after: str, edit: Edit) -> FileAuthored | None:
-    """The same, where only the text afterwards is to be had: the version before is unknown, so nothing carries over."""
-    if edit.everywhere or not edit.new or after.count(edit.new) != 1:
-        return None
-    start = after.index(edit.new)
-    lines = Spans.of(_whole_lines(after, start, start + len(edit.new)))
-    if not lines:
-        return None
-    return FileAuthored(path, _version(after), after.count("\n") + 1, lines)
+def _worked_out(after: str, edit: Edit, known: PathKnown) -> str | None:
+    if edit.everywhere:
+        guesses: Iterable[str] = [after.replace(edit.new, edit.old)] if edit.new else []
+    else:
+        places = _places(after, edit.new)[:_GUESSES] if edit.new else []
+        guesses = (after[:at] + edit.old + after[at + len(edit.new) :] for at in places)
+    versions = {version for version, _ in known.versions}
+    return next((guess for guess in guesses if ContentHash.of(guess.encode(errors="surrogatepass")) in versions), None)
 
 
-def _version(text: str) -> ContentHash:
-    return ContentHash.of(text.encode())
-
-
-def _places(before: str, edit: Edit) -> list[tuple[int, int]]:
-    """Where each replaced piece begins, in the text before and in the text after."""
-    found: list[tuple[int, int]] = []
-    grown = len(edit.new) - len(edit.old)
-    at = before.find(edit.old)
+def _places(text: str, part: str) -> list[int]:
+    found: list[int] = []
+    at = text.find(part) if part else -1
     while at >= 0:
-        found.append((at, at + grown * len(found)))
-        at = before.find(edit.old, at + len(edit.old))
+        found.append(at)
+        at = text.find(part, at + len(part))
     return found
 
 
-def _line(text: str, at: int) -> int:
-    """The line that the character at `at` belongs to."""
-    return text.count("\n", 0, at) + 1
+def _regions(before: str, after: str, edit: Edit) -> list[tuple[int, int, int, int]]:
+    """Where the edit happened, in characters: (place before, length before, place after, length after)."""
+    places = _places(before, edit.old)
+    if edit.everywhere:
+        if not 0 < len(places) <= _REGIONS or before.replace(edit.old, edit.new) != after:
+            return []
+        grown = len(edit.new) - len(edit.old)
+        return [(at, len(edit.old), at + k * grown, len(edit.new)) for k, at in enumerate(places)]
+    for at in places:
+        if before[:at] + edit.new + before[at + len(edit.old) :] == after:
+            return [(at, len(edit.old), at, len(edit.new))]
+    return []
+
+
+def _authored(after: str, regions: Sequence[tuple[int, int, int, int]]) -> Spans:
+    """Lines of `after` that lie wholly inside new text."""
+    runs: list[tuple[int, int]] = []
+    for _, _, at, length in regions:
+        stop = at + length
+        starts = at if at == 0 or after[at - 1] == "\n" else after.find("\n", at, stop) + 1
+        ends = stop if stop == len(after) or after[stop] == "\n" else after.rfind("\n", at, stop)
+        # found at all, and in order: otherwise the new text lies inside one line
+        if (starts > 0 or at == 0) and ends >= starts:
+            first = after.count("\n", 0, starts) + 1
+            runs.append((first, first + after.count("\n", starts, ends)))
+    return Spans.of(*runs)
+
+
+def _long(spans: Spans, min_run: int) -> Spans:
+    return Spans(tuple((first, last) for first, last in spans if last - first + 1 >= min_run))
+
+
+def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[Copy, ...]:
+    """Whole lines between the regions, as copies of the version before."""
+    base = ContentHash.of(before.encode())
+    copies: list[Copy] = []
+    i = j = 1  # the first lines not yet spoken of, before and after
+    for at_old, length_old, at_new, length_new in regions:
+        # lines that end before the region; one that only touches it may have grown
+        touched = before.count("\n", 0, at_old) + 1
+        if touched > i:
+            copies.append(Copy(base, i, touched - i, j))
+        end_old, end_new = at_old + length_old, at_new + length_new
+        clean = _begins_line(before, end_old) and _begins_line(after, end_new)
+        i = before.count("\n", 0, end_old) + (1 if clean else 2)
+        j = after.count("\n", 0, end_new) + (1 if clean else 2)
+    total = before.count("\n") + 1
+    if i <= total:
+        copies.append(Copy(base, i, total - i + 1, j))
+    return tuple(copies)
 
 
 def _begins_line(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] == "\n"
-
-
-def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """First and last line that lie whole within `text[start:end]`; empty (last < first) where none does.
-
-    What follows a line feed at the very end is no line of the piece, also where the text has an empty line there.
-    """
-    if start == end:
-        return 1, 0
-    first = _line(text, start) + (not _begins_line(text, start))
-    cut = text[end - 1] == "\n" or (end < len(text) and text[end] != "\n")
-    return first, _line(text, end) - cut
-
-
-def _untouched(before: str, after: str, places: list[tuple[int, int]], edit: Edit, base: ContentHash) -> Iterator[Copy]:
-    """Runs of lines that the edit neither wrote nor touched."""
-    first = at = 1  # the next line that may be untouched, in the version before and in the one after
-    for old_start, new_start in places:
-        touched = _line(before, old_start)
-        if touched > first:
-            yield Copy(base, first, touched - first, at)
-        old_end, new_end = old_start + len(edit.old), new_start + len(edit.new)
-        joined = not (_begins_line(before, old_end) and _begins_line(after, new_end))
-        first, at = _line(before, old_end) + joined, _line(after, new_end) + joined
-    total = _line(before, len(before))
-    if first <= total:
-        yield Copy(base, first, total - first + 1, at)
