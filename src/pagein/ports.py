@@ -1,6 +1,7 @@
 """What pagein needs from outside, as Protocols whose docstrings are contracts."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from pagein.model.documents import Document, Located
@@ -99,6 +100,14 @@ class JournalStore(Protocol):
 
     def leaf(self, session: str) -> EntryId | None:
         """Where the session stands, None where nothing was kept of it."""
+        ...
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """A time in which nobody else writes to this store: no other thread, no other process.
+
+        All that is stored within, blobs too, is kept together at its end, or not at all where an exception ends it.
+        Entering may take until another writer is done; raises StoreError where that lasts too long.
+        """
         ...
 
 

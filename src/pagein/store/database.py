@@ -44,9 +44,15 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside a transaction, which is committed at the end or, on any exception, undone."""
+        """The connection inside a transaction, which is committed at the end or, on any exception, undone.
+
+        Within another one of the same thread it is part of that one, and shares its fate.
+        """
         with self._lock, self._errors():
             connection = self._opened()
+            if connection.in_transaction:
+                yield connection
+                return
             with _transaction(connection):
                 yield connection
 

@@ -1,7 +1,10 @@
 """The store in memory: a twin of the real one for tests and replays. It keeps every promise but survival."""
 
+import contextlib
 import secrets
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.entries import Entry, EntryId
@@ -18,11 +21,17 @@ class MemoryStore:
         self._objects: dict[ObjectId, StoredObject] = {}
         self._secret = secrets.token_bytes(32)
         self._journals: dict[str, dict[EntryId, Entry]] = {}
+        self._order: dict[str, list[Entry]] = {}
         self._leaves: dict[str, EntryId] = {}
+        self._writer = threading.RLock()
+        self._undo: list[Callable[[], object]] | None = None
 
     def put(self, content: bytes) -> ContentHash:
         name = ContentHash.of(content)
-        self._blobs.setdefault(name, content)
+        with self._writer:
+            if name not in self._blobs:
+                self._blobs[name] = content
+                self._undone_by(lambda: self._blobs.pop(name, None))
         return name
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
@@ -63,20 +72,49 @@ class MemoryStore:
         return self._secret
 
     def append(self, session: str, entries: Sequence[Entry]) -> None:
-        journal = self._journals.setdefault(session, {})
-        for entry in entries:
-            journal.setdefault(entry.id, entry)
-            self._leaves[session] = entry.id
+        with self._writer:
+            journal, order = self._journals.setdefault(session, {}), self._order.setdefault(session, [])
+            for entry in entries:
+                if entry.id not in journal:
+                    journal[entry.id] = entry
+                    order.append(entry)
+                    self._undone_by(lambda: journal.pop(order.pop().id))
+            if entries:
+                before = self._leaves.get(session)
+                self._leaves[session] = entries[-1].id
+                self._undone_by(lambda: self._leaves.pop(session) if before is None else self._stand(session, before))
 
     def entries(self, session: str) -> Iterator[Entry | Unreadable]:
-        return iter(tuple(self._journals.get(session, {}).values()))
+        return iter(tuple(self._order.get(session, ())))
 
     def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
-        journal = tuple(self._journals.get(session, {}).values())
-        return ((place, journal[place - 1]) for place in range(after + 1, len(journal) + 1))
+        order = self._order.get(session, [])
+        return iter([(place, entry) for place, entry in enumerate(islice(order, after, None), start=after + 1)])
 
     def leaf(self, session: str) -> EntryId | None:
         return self._leaves.get(session)
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._writer:
+            outermost = self._undo is None
+            self._undo = [] if self._undo is None else self._undo
+            try:
+                yield
+            except BaseException:
+                while outermost and self._undo:
+                    self._undo.pop()()
+                raise
+            finally:
+                if outermost:
+                    self._undo = None
+
+    def _undone_by(self, step: Callable[[], object]) -> None:
+        if self._undo is not None:
+            self._undo.append(step)
+
+    def _stand(self, session: str, leaf: EntryId) -> None:
+        self._leaves[session] = leaf
 
     def close(self) -> None:
         """Nothing is held that the garbage collector does not know of."""

@@ -27,4 +27,6 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             "CREATE TABLE secret(number INTEGER PRIMARY KEY CHECK(number = 1), key BLOB NOT NULL)",
         ),
     ),
+    # what a session gained since a number is asked for before every read
+    ("news of a session", ("CREATE INDEX entry_of_session ON entry(session)",)),
 )

@@ -7,6 +7,7 @@ Rules of this file
 3. An object's record and its bytes are committed together: an id that can be found can be recalled.
 """
 
+import contextlib
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -127,6 +128,11 @@ class SqliteStore:
         with self._database.reading() as connection:
             row = connection.execute("SELECT leaf FROM session WHERE name = ?", (_plain(session),)).fetchone()
         return None if row is None else str(row[0])
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._database.writing():
+            yield
 
     def close(self) -> None:
         self._database.close()
