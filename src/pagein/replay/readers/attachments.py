@@ -1,5 +1,6 @@
 """What Claude Code inserts beside the conversation: its attachments, as the text that the model is shown."""
 
+from collections.abc import Callable
 from typing import Final
 
 from pagein.model.messages import Text
@@ -24,26 +25,47 @@ def attachment_text(row: Row) -> Text | None:
 
 
 def _words(kind: str, row: Row) -> str:
-    path = text(row, "filename", "path", "displayPath") or ""
-    if kind == "edited_text_file":
-        note = f"Note: {path} was modified, either by the user or by a linter. Lines changed (with line numbers):\n"
-        return note + (text(row, "snippet") or "")
-    if kind == "nested_memory":
-        return f"Contents of {path}:\n\n{text(mapping(row, 'content'), 'content') or ''}"
-    if kind == "file":
-        return f"Called the Read tool on {path}. Result:\n{_file_words(row)}"
-    if kind == "queued_command":
-        return flat(row.get("prompt"))[0]
-    if kind == "task_reminder":
-        return f"Task reminder: {json_text(row['content'])}" if row.get("content") else ""
-    if kind == "compact_file_reference":
-        return json_text({key: value for key, value in row.items() if key != "type"})
+    told = _WORDS.get(kind)
+    if told is not None:
+        return told(row, text(row, "filename", "path", "displayPath") or "")
     for added in ("addedBlocks", "addedLines", "addedNames"):
         if row.get(added):
             return lines_of(row[added])
     return lines_of(row.get("content"))
 
 
-def _file_words(row: Row) -> str:
+def _edited(row: Row, path: str) -> str:
+    note = f"Note: {path} was modified, either by the user or by a linter. Lines changed (with line numbers):\n"
+    return note + (text(row, "snippet") or "")
+
+
+def _memory(row: Row, path: str) -> str:
+    return f"Contents of {path}:\n\n{text(mapping(row, 'content'), 'content') or ''}"
+
+
+def _file(row: Row, path: str) -> str:
     content = mapping(row, "content")
-    return text(mapping(content, "file"), "content") or text(content, "content") or lines_of(row.get("content"))
+    words = text(mapping(content, "file"), "content") or text(content, "content") or lines_of(row.get("content"))
+    return f"Called the Read tool on {path}. Result:\n{words}"
+
+
+def _queued(row: Row, _: str) -> str:
+    return flat(row.get("prompt"))[0]
+
+
+def _tasks(row: Row, _: str) -> str:
+    return f"Task reminder: {json_text(row['content'])}" if row.get("content") else ""
+
+
+def _reference(row: Row, _: str) -> str:
+    return json_text({key: value for key, value in row.items() if key != "type"})
+
+
+_WORDS: Final[dict[str, Callable[[Row, str], str]]] = {
+    "edited_text_file": _edited,
+    "nested_memory": _memory,
+    "file": _file,
+    "queued_command": _queued,
+    "task_reminder": _tasks,
+    "compact_file_reference": _reference,
+}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pagein.model.messages import Block, Image, Other, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.replay.accesses import accesses
+from pagein.replay.readers.accesses import accesses
 from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, text
 
 REMINDER: Final = "<system-reminder>"
@@ -18,16 +18,26 @@ class Calls:
     """
 
     cwd: str | None = None
-    names: dict[str, str] = field(default_factory=dict)
+    _uses: dict[str, int] = field(default_factory=dict)
+    _waiting: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def called(self, call_id: str, name: str, arguments: str) -> ToolCall:
-        """A tool call, with the accesses that its arguments tell."""
-        self.names[call_id] = name
-        return ToolCall(call_id, name, arguments, accesses(name, arguments, self.cwd))
+        """A tool call, with the accesses that its arguments tell.
 
-    def name(self, call_id: str) -> str:
-        """The tool that this call was to, "" if the call is not in the recording."""
-        return self.names.get(call_id, "")
+        An id that was used before gets a number: some servers count their calls anew in each turn, and some recordings hide ids.
+        """
+        uses = self._uses.get(call_id, 0)
+        self._uses[call_id] = uses + 1
+        own = f"{call_id}~{uses}" if uses else call_id
+        self._waiting.setdefault(call_id, []).append((own, name))
+        return ToolCall(own, name, arguments, accesses(name, arguments, self.cwd))
+
+    def answers(self, call_id: str) -> tuple[str, str]:
+        """Id and tool of the call that a result with this id answers; the tool is "" if no such call is recorded."""
+        waiting = self._waiting.get(call_id)
+        if not waiting:
+            return call_id, ""
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
 
 def content_blocks(content: object, calls: Calls, injected: str | None = None) -> tuple[Block, ...]:
@@ -48,24 +58,21 @@ def _block(row: Row, calls: Calls, injected: str | None) -> Block:
     kind = text(row, "type") or "unknown"
     if kind == "text":
         return spoken(text(row, "text") or "", injected)
-    if kind == "thinking":
-        return Thinking(text(row, "thinking") or "", text(row, "signature"))
-    if kind == "redacted_thinking":
-        return Thinking("", text(row, "data"), redacted=True)
+    if kind in ("thinking", "redacted_thinking"):
+        bound = text(row, "signature", "data")
+        return Thinking(text(row, "thinking") or "", bound, redacted=kind == "redacted_thinking")
     if kind == "tool_use":
         return calls.called(text(row, "id") or "", text(row, "name") or "", json_text(row.get("input", {})))
     if kind == "tool_result":
         return answered(row, calls)
-    if kind == "image":
-        return image(row)
-    return Other(kind, json_text(row))
+    return image(row) if kind == "image" else Other(kind, json_text(row))
 
 
 def answered(row: Row, calls: Calls, shown: ShownLines | None = None) -> ToolResult:
     """A tool result block."""
-    call_id = text(row, "tool_use_id") or ""
+    call_id, name = calls.answers(text(row, "tool_use_id") or "")
     words, images = flat(row.get("content"))
-    return ToolResult(call_id, words, calls.name(call_id), row.get("is_error") is True, images, shown)
+    return ToolResult(call_id, words, name, row.get("is_error") is True, images, shown)
 
 
 def flat(content: object) -> tuple[str, tuple[Image, ...]]:

@@ -185,4 +185,4 @@ class _Path:
 
 def conversation_lines(marks: Sequence[Mark]) -> Iterator[int]:
     """The numbers of the lines to decode, ascending."""
-    return (mark.line for mark in marks if mark.kind not in ("progress",))
+    return (mark.line for mark in marks if mark.kind != "progress")

@@ -4,6 +4,7 @@ A model call is the run of assistant items up to its tool outputs or its token c
 Older rollouts write the bare items without their wrapper.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -42,6 +43,8 @@ _CONTEXT: Final = (
     "<INSTRUCTIONS>",
     "<skill>",
 )
+_EXIT: Final = re.compile(r'^(?:Process exited with code|Exit code:) (\d{1,3})$|"exit_code": ?(\d{1,3})', re.MULTILINE)
+_EXIT_WITHIN: Final = 400
 _TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
 
 
@@ -240,9 +243,12 @@ def _output(item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded
     if not words and not images and output and not isinstance(output, str):
         words = json_text(output)
     failed = mapping(item, "output").get("success") is False or text(item, "status") in ("failed", "incomplete")
+    exit_code = _EXIT.search(words, 0, _EXIT_WITHIN)
+    failed = failed or (exit_code is not None and int(exit_code[1] or exit_code[2]) != 0)
+    own, name = reading.calls.answers(call_id)
     if reading.call is not None:
         reading.call.answered = True
-    result = ToolResult(call_id, words, reading.calls.name(call_id), failed, images)
+    result = ToolResult(own, words, name, failed, images)
     yield from reading.behind(Message("tool", (result,), at))
 
 

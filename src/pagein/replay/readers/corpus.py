@@ -99,10 +99,8 @@ def _entry(line: int, row: Row, prunings: Prunings) -> Recorded:
 def _block(row: Row) -> Block:
     kind = text(row, "type") or "unknown"
     words = text(row, "text") or ""
-    if kind == "text":
-        return Text(words)
-    if kind == "injected":
-        return Text(words, text(row, "sub") or "injected")
+    if kind in ("text", "injected"):
+        return Text(words, (text(row, "sub") or "injected") if kind == "injected" else None)
     if kind == "thinking":
         return Thinking(words, redacted=row.get("opaque") is True)
     if kind == "tool_call":
@@ -111,6 +109,10 @@ def _block(row: Row) -> Block:
         return ToolCall(text(row, "id") or "", text(row, "name") or "", spelled, _accesses(row))
     if kind == "tool_result":
         return _result(row, words)
+    return _unspoken(kind, row)
+
+
+def _unspoken(kind: str, row: Row) -> Block:
     if kind == "image":
         return Image(text(row, "media_type") or "", count(row, "b64_chars"))
     return Other(kind, json_text(row))

@@ -153,6 +153,10 @@ def _word(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def _there(raw: msgspec.Raw) -> bool:
+    return memoryview(raw).nbytes > 0
+
+
 def _is_object(raw: msgspec.Raw) -> bool:
     return bytes(memoryview(raw)[:1]) == b"{"
 
@@ -197,7 +201,7 @@ def _codex(number: int, probe: _Probe) -> Mark | None:
             begins=kind == "session_meta",
             timed=probe.timestamp is not None,
         )
-    bare = probe.uuid is None and probe.parent_id is None and not len(memoryview(probe.message))
+    bare = probe.uuid is None and probe.parent_id is None and not _there(probe.message)
     if kind in _CODEX_ITEMS and bare and probe.session_id is None:
         return Mark(number, "codex", "bare", call=kind, role=_word(probe.role))
     return None
@@ -217,7 +221,7 @@ def codex_parent(named: object, source: object) -> str | None:
 
 def _pi(number: int, probe: _Probe) -> Mark | None:
     kind = _word(probe.type) or ""
-    if probe.uuid is not None or probe.session_id is not None or len(memoryview(probe.payload)):
+    if probe.uuid is not None or probe.session_id is not None or _there(probe.payload):
         return None
     if kind not in _PI_LINES and not (kind and _word(probe.id) and probe.timestamp and _names_parent(probe)):
         return None
@@ -273,7 +277,7 @@ def _claude_kind(kind: str, probe: _Probe) -> str:
         return "summary-of-compaction"
     if probe.meta is True:
         return "meta"
-    if len(memoryview(probe.tool_result)) or b'"tool_result"' in memoryview(probe.message).tobytes()[:400]:
+    if _there(probe.tool_result) or b'"tool_result"' in memoryview(probe.message).tobytes()[:400]:
         return "result"
     return "prompt"
 
@@ -282,10 +286,10 @@ def _requests(number: int, probe: _Probe) -> Mark | None:
     if probe.uuid is not None:
         return None
     holders = (probe.request, probe.request_body, probe.req, probe.body)
-    bodies = _is_list(probe.messages) or (len(memoryview(probe.input)) and probe.model is not None)
-    if not bodies and not any(len(memoryview(holder)) for holder in holders):
+    bodies = _is_list(probe.messages) or (_there(probe.input) and probe.model is not None)
+    if not bodies and not any(_there(holder) for holder in holders):
         return None
-    if len(memoryview(probe.info)):
+    if _there(probe.info):
         return Mark(number, "opencode", "export", begins=True)
     return Mark(number, "requests", "request", begins=True, timed=probe.timestamp is not None)
 

@@ -263,7 +263,7 @@ class _Transcript:
 
     def _result(self, part: Row) -> ToolResult:
         state = mapping(part, "state")
-        call_id, name = text(part, "callID", "id") or "", text(part, "tool") or ""
+        call_id, name = self.calls.answers(text(part, "callID", "id") or "")
         pruned_at = seconds(mapping(state, "time").get("compacted"))
         if pruned_at is not None:
             self.prunings.note(pruned_at, call_id)

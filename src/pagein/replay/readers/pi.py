@@ -162,7 +162,7 @@ def _entry(line: int, row: Row, transcript: _Transcript) -> Iterator[Recorded]:
 
 def _message(line: int, row: Row, entered: float | None, calls: Calls) -> Iterator[Recorded]:
     role = text(row, "role")
-    at = seconds(row.get("timestamp")) or entered
+    at = entered or seconds(row.get("timestamp"))
     if role == "assistant":
         yield _assistant(row, at, calls)
     elif role == "toolResult":

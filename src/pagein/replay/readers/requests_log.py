@@ -217,7 +217,7 @@ def _prompt(step: _Step, logged: Exchange, calls: Calls, unanswered: Message | N
         if unanswered is not None:
             yield unanswered
         yield HostEvent("compaction", logged.at, json_text({"kept": 0, "trigger": "prefix_change"}))
-        yield from (carried_over(message) for message in messages(rows, calls, logged.at))
+        yield from (carried_over(message) for message in messages(rows, Calls(), logged.at))
         return
     news = rows[step.known :]
     echo = 0
@@ -225,9 +225,6 @@ def _prompt(step: _Step, logged: Exchange, calls: Calls, unanswered: Message | N
         echo += 1
     if unanswered is not None:
         yield from _told_later(news[:echo], calls, unanswered)
-    else:
-        for unit in news[:echo]:
-            list(messages((unit,), calls, None))
     yield from messages(news[echo:], calls, logged.at)
 
 

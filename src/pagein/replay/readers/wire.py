@@ -126,7 +126,8 @@ def _arguments(row: Row) -> str:
 
 def _result(call_id: str, content: object, calls: Calls) -> ToolResult:
     words, images = flat(content)
-    return ToolResult(call_id, words, calls.name(call_id), images=images)
+    own, tool = calls.answers(call_id)
+    return ToolResult(own, words, tool, images=images)
 
 
 def carried_over(message: Message) -> Message:

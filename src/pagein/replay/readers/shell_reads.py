@@ -28,6 +28,15 @@ class _Shown:
     files: tuple[str, ...] = ()
     start: int | None = None
     end: int | None = None
+    is_viewer: bool = True
+
+    @property
+    def span(self) -> tuple[int | None, int | None]:
+        """First and last line as an access tells them: a whole file has neither."""
+        return (None, None) if self.end is None and self.start == 1 else (self.start, self.end)
+
+
+_NOTHING: Final = _Shown(is_viewer=False)
 
 
 def shell_reads(command: str, folder: str | None = None) -> Iterator[Access]:
@@ -41,13 +50,14 @@ def shell_reads(command: str, folder: str | None = None) -> Iterator[Access]:
         for later in pipeline[1:]:
             shown = _narrowed(shown, _shown(later))
         for file in shown.files:
-            yield Access("read", _joined(folder, file), shown.start, shown.end, "shell")
+            yield Access("read", _joined(folder, file), *shown.span, "shell")
 
 
 def _pipelines(command: str) -> Iterator[list[list[str]]]:
     lexer = shlex.shlex(_TO_DESCRIPTOR.sub(" ", command[:_LONGEST_COMMAND]), posix=True, punctuation_chars=";&|()\n")
     lexer.whitespace = " \t\r"
     lexer.commenters = ""
+    lexer.whitespace_split = True
     pipeline: list[list[str]] = [[]]
     try:
         for token in lexer:
@@ -76,7 +86,7 @@ def _shown(words: Sequence[str]) -> _Shown:
         return _Shown(_after_count(rest), start, None)
     if name == "sed" and "-n" in rest:
         return _sed(rest)
-    return _Shown()
+    return _NOTHING
 
 
 def _arguments(words: Sequence[str]) -> list[str]:
@@ -119,15 +129,17 @@ def _sed(words: Sequence[str]) -> _Shown:
     match = _SED_RANGE.fullmatch(script.strip().rstrip(";"))
     files = tuple(word for word in words if _is_file(word) and word != script)
     if match is None:
-        return _Shown()
+        return _NOTHING
     start = int(match[1])
     return _Shown(files, start, start if match[2] is None else None if match[2] == "$" else int(match[2]))
 
 
 def _narrowed(first: _Shown, then: _Shown) -> _Shown:
     """What is left of the first command's lines behind the second; nothing that can be told, if that is no viewer."""
-    if then.start is None or then.files or first.start is None:
-        return _Shown()
+    if not then.is_viewer or then.files:
+        return _NOTHING
+    if first.start is None or then.start is None:  # the last lines of something of unknown length
+        return _Shown(first.files)
     start = first.start + then.start - 1
     ends = [end for end in (first.end, None if then.end is None else first.start + then.end - 1) if end is not None]
     return _Shown(first.files, start, min(ends, default=None))
