@@ -4,9 +4,11 @@ Exit status: 0; 2 where nothing could be used, with the reason on stderr; 130 on
 Heavy imports stand inside the commands, so that `--help` and `--version` answer at once.
 """
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from pagein.model.bill import Bill
     from pagein.replay.run import Asked, Replayed
+    from pagein.ui.choice import Candidate
 
 _UNUSABLE = 2
 _INTERRUPTED = 130
@@ -30,7 +33,7 @@ _OFFERED = 20
 app = typer.Typer(
     name="pagein",
     help="Virtual memory for the context window of coding agents.",
-    epilog="Example: pagein replay ~/.claude/projects --html report.html",
+    epilog="Examples:\n\npagein replay\n\npagein replay ~/.claude/projects --html report.html",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -91,8 +94,11 @@ class _Output:
 
 
 @app.command(
-    epilog="Examples:  pagein replay session.jsonl  |  pagein replay sessions/ --html report.html  |  "
-    "pagein replay sessions/ --json > bill.json  |  pagein replay session.jsonl --prices generic:r=.05,w=1"
+    epilog="Examples:\n\n"
+    "pagein replay session.jsonl\n\n"
+    "pagein replay sessions/ --html report.html\n\n"
+    "pagein replay sessions/ --json > bill.json\n\n"
+    "pagein replay session.jsonl --prices generic:r=.05,w=1 --policy pagein --policy clear",
 )
 def replay(  # noqa: PLR0913 - a command has as many options as it has
     *,
@@ -146,22 +152,23 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
 
     Needs no key, no server and no network, and changes nothing. Costs are in BIT: one uncached input token costs 1.
     """
-    from pagein.replay.run import POLICIES, Asked
+    from pagein.replay.run import Asked
+    from pagein.replay.session import POLICIES
 
     for name in (*(policy or ()), baseline):
         _known(name, POLICIES)
-    policies = tuple(dict.fromkeys([*(policy or ()), baseline])) if policy else ()
     output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet)
     if html is not None:
         _check_writable(html)
     asked = Asked(
         paths=tuple(paths or _own_sessions()),
         prices=prices,
-        policies=policies,
+        policies=tuple(policy or ()),
         baseline=baseline,
         stress=stress,
         jobs=jobs,
         detail=html is not None,
+        today=_today(),
     )
     _print(_replayed(asked, output), output)
 
@@ -181,11 +188,12 @@ def _check_writable(html: Path) -> None:
 
 
 def _replayed(asked: "Asked", output: _Output) -> "Replayed":
+    from pagein import wiring
     from pagein.replay.run import replay as run
     from pagein.ui.progress import progress_bar
 
     with progress_bar(_console(error=True), wanted=not output.quiet) as progress:
-        return run(asked, progress)
+        return run(asked, wiring.open, progress)
 
 
 def _print(replayed: "Replayed", output: _Output) -> None:
@@ -232,19 +240,17 @@ def _console(*, error: bool = False) -> "Console":
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
+def _today() -> date:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).date()  # noqa: TID251 - the rim reads the clock
+
+
 def _own_sessions() -> list[Path]:
     """The sessions of this machine that a person picks, or an error that shows how to name one."""
-    import os
-    import time
+    from pagein.ui.choice import chosen, show_candidates
 
-    from pagein.replay.readers import discover
-    from pagein.ui.choice import Candidate, chosen, show_candidates
-
-    now = time.time()  # noqa: TID251 - the rim reads the clock
-    found = [
-        Candidate(agent=each.agent, path=each.path, age=now - each.mtime, size=each.size, title=each.title)
-        for each in discover(Path.home(), os.environ)
-    ]
+    found = _candidates()
     if not found:
         raise BadInput(
             "no recorded session of Claude Code, codex, pi or opencode was found on this machine; "
@@ -252,10 +258,35 @@ def _own_sessions() -> list[Path]:
         )
     show_candidates(_console(error=True), found, _OFFERED)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadInput(f"name the sessions to replay, for example: pagein replay {found[0].path}")
+        raise BadInput(f"name the sessions to replay, for example: pagein replay {shlex.quote(str(found[0].path))}")
     offered = found[:_OFFERED]
     try:
         answer = typer.prompt(f"Which? 1-{len(offered)}, several as 1,3-5, or all", default="1", err=True)
     except typer.Abort:
         raise KeyboardInterrupt from None
     return [offered[index].path for index in chosen(answer, len(offered))]
+
+
+def _candidates() -> "list[Candidate]":
+    """The files with sessions on this machine, newest first; one that holds several (a database) stands there once."""
+    import os
+    import time
+
+    from pagein.replay.readers import Found, discover
+    from pagein.ui.choice import Candidate
+    from pagein.ui.figures import plural
+
+    now = time.time()  # noqa: TID251 - the rim reads the clock
+    files: dict[Path, list[Found]] = {}
+    for found in discover(Path.home(), os.environ):
+        files.setdefault(found.path, []).append(found)
+    return [
+        Candidate(
+            agent=some[0].agent,
+            path=path,
+            age=now - some[0].mtime,
+            size=some[0].size,
+            title=(some[0].title or some[0].cwd or "") if len(some) == 1 else plural(len(some), "session"),
+        )
+        for path, some in files.items()
+    ]

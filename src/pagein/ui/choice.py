@@ -9,14 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from pagein.errors import BadInput
-from pagein.ui.figures import amount, plain, plural
+from pagein.ui.figures import ABSENT, amount, plain, plural
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A recorded session that could be replayed: whose it is, where it lies, how old (seconds) and how large (bytes)."""
+    """A recorded session that could be replayed: whose it is, where it lies, how old (seconds) and how large (bytes, 0: not known)."""
 
     agent: str
     path: Path
@@ -39,10 +39,9 @@ def show_candidates(console: Console, candidates: Sequence[Candidate], limit: in
     table.add_column("agent", no_wrap=True)
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
     for number, candidate in enumerate(candidates[:limit], start=1):
+        size = f"{amount(candidate.size)}B" if candidate.size else ABSENT
         label = Text(plain(candidate.title or candidate.path.name))
-        table.add_row(
-            str(number), age(candidate.age), f"{amount(candidate.size)}B", Text(plain(candidate.agent)), label
-        )
+        table.add_row(str(number), age(candidate.age), size, Text(plain(candidate.agent)), label)
     console.print(table)
     if len(candidates) > limit:
         console.print(Text(f"and {plural(len(candidates) - limit, 'older one', 'older ones')}", style="dim"))

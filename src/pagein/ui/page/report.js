@@ -12,6 +12,9 @@ const STROKES = {
 // A policy this much dearer than the baseline would flatten the others; its line waits behind its button.
 const TOWERING = 1.5;
 
+// Bars in the list of residents.
+const RESIDENTS = 20;
+
 const $ = (id) => document.getElementById(id);
 const last = (list) => list[list.length - 1];
 let group = null;
@@ -49,7 +52,7 @@ function chartPair(prefix, session, names, specOf) {
 }
 
 function showComposition(session) {
-  const names = [facts.baseline, facts.engine].filter((name, index, all) => session.composition[name] && all.indexOf(name) === index);
+  const names = [session.composition[facts.baseline] ? facts.baseline : "append", facts.engine].filter((name, index, all) => session.composition[name] && all.indexOf(name) === index);
   $("composition").hidden = !names.length;
   if (!names.length) return;
   const present = KINDS.filter(([kind]) => names.some((name) => session.composition[name].tokens[kind]?.some(Boolean)));
@@ -67,7 +70,7 @@ function showComposition(session) {
 }
 
 function showCosts(session) {
-  const names = Object.keys(session.traces), base = last(running(session.traces[facts.baseline]?.cost || [])) || Infinity;
+  const names = Object.keys(session.traces).filter((name) => session.traces[name].cost.length === session.times.length), base = last(running(session.traces[facts.baseline]?.cost || [])) || Infinity;
   const series = names.map((name) => {
     const [stroke, width, dash] = STROKES[name] || ["p0", 1.4];
     return { key: name, label: name, colour: stroke, width, dash, values: running(session.traces[name].cost) };
@@ -80,7 +83,7 @@ function showCosts(session) {
 }
 
 function showCache(session) {
-  const detailed = Object.keys(session.traces).filter((name) => session.traces[name].read);
+  const detailed = Object.keys(session.traces).filter((name) => session.traces[name].read.length === session.times.length);
   const right = detailed.includes(facts.engine) ? facts.engine : detailed.find((name) => name !== facts.baseline);
   const picker = $("cache-policy");
   picker.replaceChildren(...detailed.filter((name) => name !== facts.baseline).map((name) => make("option", { value: name }, name)));
@@ -88,13 +91,13 @@ function showCache(session) {
   const hidden = new Set();
   const series = (name) => BILLED.map(([key, label]) => ({ key, label, colour: key, values: session.traces[name][key] }));
   const highest = (name) => session.traces[name].read.reduce((high, read, call) => Math.max(high, read + session.traces[name].written[call] + session.traces[name].fresh[call]), 1);
-  const top = Math.max(...[facts.baseline, right].filter((name) => session.traces[name]?.read).map(highest), 1);
+  const top = Math.max(...[facts.baseline, right].filter((name) => session.traces[name]?.read.length).map(highest), 1);
   const specOf = (name) => ({
     label: "Cache read and written per call, " + name, unit: "prompt tokens", stacked: true, series: series(name), hidden, top,
     marks: marksOf(session, ...(name === facts.engine ? ["pause", "compaction", "epoch"] : ["pause", "compaction"])),
   });
   $("cache-name0").textContent = facts.baseline;
-  chartPair("cache", session, [session.traces[facts.baseline]?.read ? facts.baseline : null, right], specOf);
+  chartPair("cache", session, [session.traces[facts.baseline]?.read.length ? facts.baseline : null, right], specOf);
   const shown = group.charts[group.charts.length - 1];
   picker.onchange = () => {
     Object.assign(shown.spec, specOf(picker.value));
@@ -106,7 +109,7 @@ function showCache(session) {
 
 function showResidents(session) {
   const most = Math.max(...session.residents.map((each) => each.carried), 1);
-  $("residents").replaceChildren(...session.residents.map((each) => {
+  $("residents").replaceChildren(...session.residents.slice(0, RESIDENTS).map((each) => {
     const bar = make("i");
     bar.style.width = (100 * each.carried) / most + "%";
     const size = make("span", { class: "size" }, make("b", {}, amount(each.carried)), ` (${amount(each.tokens)} from call ${each.born + 1})`);
@@ -128,7 +131,7 @@ function showNumbers(session) {
   details.open = false;
   details.ontoggle = () => {
     if (!details.open) return;
-    const names = [facts.baseline, facts.engine].filter((name) => session.traces[name]?.read);
+    const names = [facts.baseline, facts.engine].filter((name) => session.traces[name]?.read.length);
     const head = ["call", "second", ...names.flatMap((name) => ["read", "written", "fresh", "cost"].map((part) => name + " " + part))];
     const rows = session.times.map((time, call) => [call + 1, Math.round(time - session.times[0]), ...names.flatMap((name) => ["read", "written", "fresh", "cost"].map((part) => Math.round(session.traces[name][part][call])))]);
     $("numbers-table").replaceChildren(table(head, rows));

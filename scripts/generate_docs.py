@@ -1,0 +1,152 @@
+"""Write docs/reference/ from the code: the command line from its own help, the JSON bill from the docstrings of its types.
+
+`--check` writes nothing and fails where a page is stale.
+"""
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+from pagein.cli import app
+from pagein.model import bill
+from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit the code, not this page. -->"
+
+
+def main() -> int:
+    """Write the pages, or with --check compare them. Returns the exit status."""
+    pages = {"cli.md": command_line(), "json.md": json_bill()}
+    stale = [name for name, text in pages.items() if _read(REFERENCE / name) != text]
+    if "--check" in sys.argv[1:]:
+        for name in stale:
+            print(f"docs/reference/{name} is stale; run: .venv/bin/python scripts/generate_docs.py")
+        return 1 if stale else 0
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for name in stale:
+        (REFERENCE / name).write_text(pages[name], encoding="utf-8")
+        print(f"wrote docs/reference/{name}")
+    return 0
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def command_line() -> str:
+    """Every command: what it does, its arguments, its options, its examples."""
+    root = typer.main.get_command(app)
+    parts = [NOTICE, "", "# Command line", "", *_command("pagein", root, 2)]
+    for name, command in sorted(getattr(root, "commands", {}).items()):
+        parts += _command(f"pagein {name}", command, 2)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _command(path: str, command: object, level: int) -> Iterator[str]:
+    yield f"{'#' * level} `{path}`"
+    yield ""
+    yield inspect.cleandoc(getattr(command, "help", None) or "")
+    yield ""
+    rows = [row for parameter in getattr(command, "params", ()) if (row := _parameter(parameter))]
+    if rows:
+        yield from ("| | takes | default | |", "|---|---|---|---|", *rows, "")
+    epilog = getattr(command, "epilog", None)
+    if epilog:
+        kind, *examples = str(epilog).split("\n\n")
+        yield from (kind, "", "```sh", *examples, "```", "")
+
+
+def _parameter(parameter: object) -> str:
+    if "completion" in str(getattr(parameter, "name", "")):
+        return ""
+    names = [*getattr(parameter, "opts", ()), *getattr(parameter, "secondary_opts", ())]
+    is_argument = getattr(parameter, "param_type_name", "") == "argument"
+    name = str(getattr(parameter, "metavar", "")) if is_argument else ", ".join(names)
+    takes = (
+        "" if is_argument or getattr(parameter, "is_flag", False) else str(getattr(parameter, "metavar", None) or "")
+    )
+    told = str(getattr(parameter, "help", "") or "").replace("|", "\\|")
+    return f"| `{name.replace('|', chr(92) + '|')}` | {takes} | {_default(parameter)} | {told} |"
+
+
+def _default(parameter: object) -> str:
+    shown = getattr(parameter, "show_default", None)
+    if isinstance(shown, str):
+        return shown
+    value = getattr(parameter, "default", None)
+    return (
+        ""
+        if value in (None, False, (), []) or callable(value)
+        else f"`{str(value).lower() if value is True else value}`"
+    )
+
+
+def json_bill() -> str:
+    """The bill that `--json` prints: its objects, and what the policies and the columns of the tables mean."""
+    source = inspect.getsource(bill)
+    tree = ast.parse(source)
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    order = ["Bill", *(node.name for node in classes if node.name != "Bill")]
+    by_name = {node.name: node for node in classes}
+    parts = [NOTICE, "", "# The bill as JSON", "", "`pagein replay --json` prints one object of the shape `Bill`."]
+    parts += [_prose(ast.get_docstring(tree) or ""), ""]
+    for name in (name for name in order if name in _reachable(by_name)):
+        parts += _type(by_name[name])
+    parts += ["## Policies", "", *(f"- `{name}`: {meaning}" for name, meaning in POLICY_MEANINGS.items()), ""]
+    parts += ["## Columns of the tables", "", *_columns((*COST, *DEEDS[1:])), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _reachable(by_name: dict[str, ast.ClassDef]) -> set[str]:
+    """The types that a Bill is made of; those of the pictures are no part of the JSON."""
+    found: set[str] = set()
+    waiting = ["Bill"]
+    while waiting:
+        name = waiting.pop()
+        if name in by_name and name not in found:
+            found.add(name)
+            waiting += re.findall(r"\w+", " ".join(kind for _, kind in _fields(by_name[name])))
+    return found
+
+
+def _type(node: ast.ClassDef) -> Iterator[str]:
+    yield f"## {node.name}"
+    yield ""
+    yield _prose(ast.get_docstring(node) or "")
+    yield ""
+    yield from ("| field | type |", "|---|---|")
+    yield from (f"| `{name}` | `{kind.replace('|', chr(92) + '|')}` |" for name, kind in _fields(node))
+    yield ""
+
+
+def _fields(node: ast.ClassDef) -> list[tuple[str, str]]:
+    return [
+        (ast.unparse(field.target), ast.unparse(field.annotation))
+        for field in node.body
+        if isinstance(field, ast.AnnAssign)
+    ]
+
+
+def _prose(docstring: str) -> str:
+    """A docstring as Markdown: lines that begin with names and a colon become a list."""
+    lines = []
+    for line in docstring.splitlines():
+        for part in [part for part in re.split(r";\s+(?=[a-z_]+: )|;$", line) if part] or [""]:
+            named = re.match(r"((?:[\w*]+(?:, )?)+): (.*)", part)
+            lines.append(f"- `{named[1]}`: {named[2]}" if named and named[1][0].islower() else part)
+    return "\n".join(lines)
+
+
+def _columns(columns: tuple[Column, ...]) -> Iterator[str]:
+    yield from ("| column | meaning |", "|---|---|")
+    yield from (f"| {column.title} | {column.meaning} |" for column in columns)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
