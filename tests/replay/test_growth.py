@@ -2,7 +2,6 @@ import pytest
 
 from pagein.model.messages import HostEvent, Usage
 from pagein.replay.growth import grow, recorded_ttl, session_facts, source_facts
-
 from pagein.testing.story import RATIO, Story
 
 

@@ -15,9 +15,7 @@ from pagein.testing.story import Story
 
 CHARGED = prices("generic:r=.1,w=1.25,min=1")
 STUB = 40.0
-steps = st.lists(
-    st.tuples(st.integers(50, 20_000), st.sampled_from([10.0, 10.0, 10.0, 600.0])), min_size=1, max_size=9
-)
+steps = st.lists(st.tuples(st.integers(50, 20_000), st.sampled_from([10.0, 10.0, 10.0, 600.0])), min_size=1, max_size=9)
 
 
 def _recorded(told: list[tuple[int, float]]) -> Recording:
@@ -30,9 +28,7 @@ def _recorded(told: list[tuple[int, float]]) -> Recording:
 def _searched(recording: Recording) -> float:
     """Try every set of edit times; at an edit everything shown before is dead (these stories need nothing again)."""
     count = len(recording.sized)
-    return min(
-        _price(recording, set(edits)) for n in range(count) for edits in combinations(range(1, count), n)
-    )
+    return min(_price(recording, set(edits)) for n in range(count) for edits in combinations(range(1, count), n))
 
 
 def _price(recording: Recording, edits: set[int]) -> float:

@@ -14,6 +14,8 @@ import msgspec
 
 from pagein.model.messages import (
     Block as Said,
+)
+from pagein.model.messages import (
     HostEvent,
     Image,
     Message,

@@ -47,7 +47,8 @@ def total(rows: Sequence[Figures]) -> Figures:
     """The sum; None where a figure applies to none of them."""
     summed: dict[str, float | None] = {}
     for name in Figures.__annotations__:
-        known = [value for row in rows if (value := cast("Mapping[str, float | None]", row)[name]) is not None]
+        values = [cast("Mapping[str, float | None]", row)[name] for row in rows]
+        known = [value for value in values if value is not None]
         summed[name] = (round(sum(known), 6) if isinstance(known[0], float) else sum(known)) if known else None
     return cast("Figures", summed)
 

@@ -188,9 +188,7 @@ def _fit(growth: float, estimate: float, pool: float) -> tuple[float, float, flo
     return _SHRUNK_TO, 0.0, min(pool, _SHRUNK_TO * estimate - growth)
 
 
-def _cap(
-    call: Call, before: Call | None, earlier: float, *, opens: bool, dropped: bool, ttl: int
-) -> float | None:
+def _cap(call: Call, before: Call | None, earlier: float, *, opens: bool, dropped: bool, ttl: int) -> float | None:
     """Recorded read where something unforeseeable kept it down: a miss inside the lifetime, a drop, another model.
 
     earlier: size of the prompt of the call before.

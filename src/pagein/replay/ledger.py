@@ -224,7 +224,9 @@ class Ledger:
         self.tally.epochs += 1
         if self.trace is not None:
             saved = round(before - self.window.size)
-            self.trace.epochs.append(EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved))
+            self.trace.epochs.append(
+                EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved)
+            )
 
     def _compact(self, sized: Sized, hide: Hide) -> None:
         """One more request writes a summary; the window becomes floor, summary and what is new."""

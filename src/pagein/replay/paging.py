@@ -1,13 +1,147 @@
-"""pagein itself as a policy of the replay: the real engine, the real store, byte for byte.
+"""pagein itself as a policy of the replay: the real engine on a real store, byte for byte.
 
-The engine is fed the recorded messages and decides; the ledger prices what it decided. Every request is checked as a
+The engine is fed the recorded messages and decides; the ledger prices what it decided. Every request is checked as its
 provider would check it, and in the end everything that was paged out is recalled and compared with the original.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import tempfile
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
 
+import msgspec
+
+from pagein.engine.engine import Engine
+from pagein.errors import CallerError, StoreError
 from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.policy.residency import Residency
+from pagein.ports import TokenCounter
+from pagein.providers.tokens import RatioCounter
+from pagein.providers.validity.checking import Checker
 from pagein.replay.growth import Sized
-from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable
+from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable, Tally
 from pagein.replay.recording import Recording
+
+
+class OpenEngine(Protocol):
+    """Opens an engine on a new store at this path. Given by whoever chooses implementations; a worker must be able to import it."""
+
+    def __call__(self, store: Path, *, counter: TokenCounter) -> Engine: ...
+
+
+class Paging:
+    """The engine at work on one recording, on a store of its own that is gone afterwards."""
+
+    name = "pagein"
+    recall: Recall = "slice"
+    ttl: int | None = None  # the host's own marks and lifetimes are respected
+    caches = True
+
+    def __init__(self, recording: Recording, open_engine: OpenEngine) -> None:
+        self._messages = recording.calls.messages
+        self._compactions = [one.said for one in recording.calls.compactions]
+        self._originals = {block.call_id: block.text for block in recording.calls.blocks if block.kind == "result"}
+        self._ratio = recording.chars_per_token
+        self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
+        self._engine = open_engine(Path(self._folder.name) / "store.db", counter=RatioCounter(self._ratio))
+        self._session = self._engine.session(recording.head.id)
+        self._checker = Checker()
+        self._smallest = Residency().min_tokens
+        self._frontier: int | None = None
+        self._passed = 0
+        self._fed = 0
+        self._paged: dict[str, str] = {}  # object id by call id
+        self._refused = self._lost = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine.close()
+        self._folder.cleanup()
+
+    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        """Feed what was said since the last call and let the engine prepare the request."""
+        if sized.opens_segment and not sized.call.opens_segment:
+            # The host dropped its window without saying so: what the call still shows is what came since the last one.
+            self._feed(sized.call.said - self._new(sized, ledger))
+            self._session.compacted()
+        self._feed(sized.call.said)
+        prepared = self._session.prepare()
+        self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
+        if sized.opens_segment or prepared.opened is not None:
+            self._frontier, self._passed = None, 0
+        if prepared.opened is None:
+            return NOTHING
+        residents = {one.call_id: one for one in ledger.resident}
+        stubs = []
+        for paged in prepared.opened.paged:
+            self._paged[paged.call_id] = paged.object_id
+            resident = residents.get(paged.call_id)
+            if resident is not None:
+                stubs.append((resident, len(paged.stub) / self._ratio))
+        return Hide(stubs, reason="batch") if stubs else NOTHING
+
+    def frontier(self, ledger: Ledger) -> int:
+        """The oldest result that the engine may still page out. Looked for only where it can have moved."""
+        if self._frontier is None:
+            for one in islice(ledger.resident, self._passed, None):
+                if self._may_leave(one, ledger):
+                    self._frontier = one.position
+                    break
+                self._passed += 1
+        return self._frontier or 0
+
+    def _may_leave(self, one: Removable, ledger: Ledger) -> bool:
+        block = ledger.recording.calls.blocks[one.holder]
+        return one.tokens >= self._smallest and not block.is_error
+
+    def recalled(self, copy: Removable, ledger: Ledger) -> None:
+        """The model asks for a slice of what was paged out; the engine answers from the store."""
+        original = ledger.recording.calls.blocks[copy.holder]
+        object_id = self._paged.get(original.call_id)
+        if object_id is None:
+            return
+        text = self._exact(object_id, original.text)[copy.first : copy.last]
+        arguments = msgspec.json.encode({"id": object_id, "offset": copy.first, "length": len(text)}).decode()
+        asked = Message("assistant", (ToolCall(copy.call_id, "peek", arguments),))
+        answered = Message("tool", (ToolResult(copy.call_id, text, "peek"),))
+        self._session.append(asked)
+        self._session.append(answered)
+
+    def prove(self, tally: Tally) -> None:
+        """Recall everything that was ever paged out and compare it, byte for byte, with what the recording holds."""
+        for call_id, object_id in self._paged.items():
+            self._exact(object_id, self._originals.get(call_id))
+        tally.refused = self._refused
+        tally.unrecoverable_bytes = self._lost
+
+    def _feed(self, until: int) -> None:
+        while self._fed < until:
+            if self._compactions and self._compactions[0] <= self._fed:
+                self._compactions.pop(0)
+                self._session.compacted()
+            self._session.append(self._messages[self._fed])
+            self._fed += 1
+        while self._compactions and self._compactions[0] <= self._fed:
+            self._compactions.pop(0)
+            self._session.compacted()
+
+    def _new(self, sized: Sized, ledger: Ledger) -> int:
+        """How many messages stand between the reply of the call before and this call."""
+        before = ledger.recording.calls.calls[sized.call.index - 1].said if sized.call.index else 0
+        return sized.call.said - before
+
+    def _exact(self, object_id: str, original: str | None) -> str:
+        try:
+            text = self._session.recall(object_id)
+        except (CallerError, StoreError):
+            text = None
+        if original is None:  # a copy that had been recalled before: its own original was compared then
+            return text or ""
+        if text != original:
+            self._lost += len(original.encode("utf-8", "surrogatepass"))
+        return original if text is None else text

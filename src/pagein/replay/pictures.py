@@ -1,5 +1,7 @@
 """What the pictures of a report show of one session, from its recording and the traces of its policies."""
 
+from itertools import pairwise
+
 import msgspec
 
 from pagein.model.bill import CacheTrace, Composition, Detail, Resident
@@ -21,7 +23,7 @@ def detail(recording: Recording, traces: dict[str, Trace]) -> Detail:
         file=recording.head.file,
         title=_title(recording),
         times=[round(call.at - start, 1) for call in calls],
-        pauses=[b.index for a, b in zip(calls, calls[1:], strict=False) if b.at - a.at >= recording.ttl],
+        pauses=[b.index for a, b in pairwise(calls) if b.at - a.at >= recording.ttl],
         compactions=[one.call.index for one in recording.sized if one.opens_segment and one.call.index],
         traces={name: _cache(trace) for name, trace in traces.items()},
         composition={
@@ -85,7 +87,11 @@ def _label(call: ToolCall | None) -> str:
         arguments = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, UnicodeError):
         return call.name
-    first = next((value for value in arguments.values() if isinstance(value, str)), "") if isinstance(arguments, dict) else ""
+    first = (
+        next((value for value in arguments.values() if isinstance(value, str)), "")
+        if isinstance(arguments, dict)
+        else ""
+    )
     return _line(f"{call.name} {first}")
 
 

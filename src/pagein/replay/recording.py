@@ -1,10 +1,10 @@
 """A session ready to be billed: sized calls, what each needed, and the facts of its provider."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Calls
-from pagein.replay.growth import Sized, SourceFacts, floors, grow, recorded_ttl
+from pagein.replay.growth import FIVE_MINUTES, Sized, SourceFacts, floors, grow, recorded_ttl
 from pagein.replay.needs import Needs, needs_of
 from pagein.replay.recorded import SessionHead
 
@@ -39,19 +39,15 @@ def provider_family(model: str) -> str:
     return "other"
 
 
-def record(
-    head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token: float, prices: Prices, *, misses: bool = True
-) -> Recording:
+def record(head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token: float, prices: Prices) -> Recording:
     """Lay recorded sizes over the calls of a session and collect their needs.
 
-    misses: replay recorded cache misses; they are facts of the recording's own provider and are left out
-    when another kind of cache is priced.
+    Recorded cache misses and lifetimes are facts of the recording's own provider: they are replayed only where that
+    kind of cache is priced.
     """
-    is_sub = head.parent is not None
-    floor = floors(calls, facts, chars_per_token, is_sub=is_sub)
-    family = provider_family(calls.calls[0].model or next(iter(head.models), "")) if calls.calls else "other"
-    same_cache = prices.cache.name.startswith(family)
-    sized = grow(calls, floor[0], chars_per_token, misses=misses and same_cache)
+    floor = floors(calls, facts, chars_per_token, is_sub=head.parent is not None)
+    own = _is_own(head, calls, prices)
+    sized = grow(calls, floor[0], chars_per_token, misses=own)
     flags = dict(head.flags)
     if not calls.timed:
         flags["no_times"] = True
@@ -67,8 +63,20 @@ def record(
         needs=tuple(needs_of(calls, [one.opens_segment for one in sized])),
         floor=floor,
         chars_per_token=chars_per_token,
-        ttl=recorded_ttl(calls) if same_cache else 300,
+        ttl=recorded_ttl(calls) if own else FIVE_MINUTES,
         first_read=float(first.read) if first else 0.0,
         cold_read=facts.cold_read,
         flags=flags,
     )
+
+
+def on_own_cache(recording: Recording, prices: Prices, *, misses: bool) -> Recording:
+    """The same recording on the cache it ran on, with its unexplained misses or without."""
+    own = _is_own(recording.head, recording.calls, prices)
+    sized = grow(recording.calls, recording.floor[0], recording.chars_per_token, misses=misses and own)
+    return replace(recording, sized=tuple(sized), ttl=recorded_ttl(recording.calls) if own else FIVE_MINUTES)
+
+
+def _is_own(head: SessionHead, calls: Calls, prices: Prices) -> bool:
+    model = calls.calls[0].model if calls.calls else ""
+    return prices.cache.name.startswith(provider_family(model or next(iter(head.models), "")))

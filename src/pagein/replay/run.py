@@ -6,28 +6,33 @@ a pause, characters per token); the second bills. Both run on all cores with one
 
 import os
 import signal
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, replace
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pagein.errors import BadInput, BadSetting, PageinError
+from pagein.errors import BadSetting, PageinError
 from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, Skipped
 from pagein.providers.prices import prices as prices_of
-from pagein.providers.tokens import RatioCounter, Sample, counter_for
-from pagein.replay.calls import gather
+from pagein.replay.calibration import Sample, accesses_files, chars_per_token, samples
+from pagein.replay.calls import Calls, gather
 from pagein.replay.figures import by_policy, mean_ratios
 from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
-from pagein.replay.prediction import Compared, compare, prediction
-from pagein.replay.readers.opening import Source, find, read
-from pagein.replay.readers.opening import Skipped as Unfit
+from pagein.replay.paging import OpenEngine
+from pagein.replay.prediction import Compared, compare, own_prices, prediction
+from pagein.replay.readers import Skipped as Unfit
+from pagein.replay.readers import Source, find, read
 from pagein.replay.recorded import RecordedSession
-from pagein.replay.recording import provider_family, record
+from pagein.replay.recording import on_own_cache, record
 from pagein.replay.session import POLICIES, Billed, Terms, bill_session
+
+__all__ = ["POLICIES", "Asked", "Progress", "Replayed", "replay"]
 
 Result = TypeVar("Result")
 
@@ -92,12 +97,12 @@ class _Paid:
     compared: Compared
 
 
-def replay(asked: Asked, progress: Callable[[Progress], None] = lambda _: None) -> Replayed:
-    """Replay everything under the paths that were asked for.
+def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress], None] = lambda _: None) -> Replayed:
+    """Replay everything under the paths that were asked for. A bill of no sessions says in `skipped` why.
 
-    Raises BadSetting for unknown policies or prices, BadInput when nothing under the paths is a usable session.
+    Raises BadSetting for unknown policies or prices and for a path that is not there.
     """
-    terms = _terms(asked)
+    terms = _terms(asked, open_engine)
     watching = _Watching(progress)
     with _workers(asked.jobs) as spread:
         learned: dict[str, list[_Learned]] = defaultdict(list)
@@ -110,19 +115,18 @@ def replay(asked: Asked, progress: Callable[[Progress], None] = lambda _: None) 
         bill_one = partial(_bill, terms=terms, sources=sources)
         for outcome in spread(bill_one, watching.second(_sources(asked.paths, {}))):
             _keep(outcome, skipped, paid.append)
-    if not paid:
-        raise BadInput(_nothing_usable(asked.paths, skipped))
     coding = {name for name, some in learned.items() if any(one.coding for one in some)}
     return _summed(paid, coding or set(learned), skipped, terms, asked.baseline)
 
 
-def _terms(asked: Asked) -> Terms:
+def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
     chosen = asked.policies or POLICIES
     for name in (*chosen, asked.baseline):
         if name not in POLICIES:
             raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(POLICIES)}")
     wanted = tuple(name for name in POLICIES if name in chosen or name in (asked.baseline, "append"))
-    return Terms(prices_of(asked.prices, asked.today), wanted, stress=asked.stress, detail=asked.detail)
+    charged = prices_of(asked.prices, asked.today)
+    return Terms(charged, open_engine, wanted, stress=asked.stress, detail=asked.detail)
 
 
 # ── one file, in a worker ──────────────────────────────────────────────────
@@ -182,8 +186,8 @@ def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _So
     ratio = known.ratios[model]
     recording = record(head, calls, known.facts, ratio, terms.prices)
     own = own_prices(model)
-    replayed = record(head, calls, known.facts, ratio, own, needs=recording.needs)
-    pure = record(head, calls, known.facts, ratio, own, misses=False, needs=recording.needs)
+    replayed = on_own_cache(recording, own, misses=True)
+    pure = on_own_cache(recording, own, misses=False)
     return _Paid(bill_session(recording, terms), compare(replayed, pure, own))
 
 
@@ -218,18 +222,7 @@ def _keep(outcome: _Outcome, skipped: dict[str, str], act: Callable[[Any], objec
         act(result)
 
 
-def _nothing_usable(paths: tuple[Path, ...], skipped: dict[str, str]) -> str:
-    if not skipped:
-        where = ", ".join(map(str, paths)) or "no path"
-        return f"nothing to replay in {where}; give session files, folders or archives (docs/formats.md lists the formats)"
-    shown = [f"{file}: {reason}" for file, reason in list(skipped.items())[:20]]
-    more = [f"... and {len(skipped) - 20} more"] if len(skipped) > 20 else []  # noqa: PLR2004 what fits a screen
-    return "\n".join(["nothing usable:", *shown, *more])
-
-
-def _summed(
-    paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms: Terms, baseline: str
-) -> Replayed:
+def _summed(paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms: Terms, baseline: str) -> Replayed:
     rows: dict[str, list[SessionBill]] = defaultdict(list)
     compared: dict[str, list[Compared]] = defaultdict(list)
     for one in paid:
@@ -274,7 +267,16 @@ class _Watching:
             self._tell(Progress(self._files, self._total, source.label, self._bytes, self._bytes_total))
             yield source
             self._files += 1
-            self._bytes += source.size
+            self._bytes += _size(source)
+
+
+def _size(source: Source) -> int:
+    if source.content is not None:
+        return len(source.content)
+    try:
+        return source.path.stat().st_size if source.path is not None else 0
+    except OSError:
+        return 0
 
 
 def _ignore_interrupt() -> None:
@@ -286,7 +288,7 @@ def _workers(jobs: int) -> Iterator[Callable[..., Iterator[_Outcome]]]:
     """A map over files: in order, lazily, with a bounded number in flight."""
     count = jobs or os.cpu_count() or 1
     if count == 1:
-        yield lambda act, sources: map(act, sources)
+        yield map
         return
     pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_ignore_interrupt)
     try:

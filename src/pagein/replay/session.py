@@ -8,7 +8,7 @@ from pagein.providers.prices import Prices
 from pagein.replay.figures import figures
 from pagein.replay.ledger import Ledger, Policy, Tally, Trace
 from pagein.replay.oracle import bound, optimum
-from pagein.replay.paging import Paging
+from pagein.replay.paging import OpenEngine, Paging
 from pagein.replay.pictures import detail
 from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
 from pagein.replay.recording import Recording
@@ -22,6 +22,7 @@ class Terms:
     """Under what terms sessions are replayed. stress: draw recalls beyond the textual ones. detail: keep the pictures."""
 
     prices: Prices
+    open_engine: OpenEngine
     policies: tuple[str, ...] = POLICIES
     stress: bool = True
     detail: bool = False
@@ -60,7 +61,7 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
 
 def _played(name: str, recording: Recording, terms: Terms, traces: dict[str, Trace]) -> Figures:
     if name == "pagein":
-        with Paging(recording) as paging:
+        with Paging(recording, terms.open_engine) as paging:
             tally = _run(recording, paging, terms, traces)
             paging.prove(tally)
         return figures(tally, terms.prices, proved=True)
