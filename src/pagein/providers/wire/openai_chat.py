@@ -1,0 +1,143 @@
+"""OpenAI Chat Completions, and the many servers that speak it: one neutral message per wire message."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
+from pagein.providers.wire.format import Format
+from pagein.providers.wire.values import (
+    Json,
+    image_of,
+    json_text,
+    parts_of,
+    replaced_content,
+    result_parts,
+    shown_image,
+    shown_other,
+    text_at,
+    with_field,
+)
+
+_ROLES: Final[Mapping[str, Role]] = {
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+def system(fields: Mapping[str, object]) -> tuple[Message, ...]:  # noqa: ARG001 -- the shape of all three formats
+    """None stands outside of the messages here."""
+    return ()
+
+
+def message(value: Json) -> Message:
+    """One wire message."""
+    role = _ROLES.get(text_at(value, "role"), "user")
+    if role == "tool":
+        return Message(role, (_result(value),))
+    blocks = [_block(part) for part in parts_of(value.get("content"))]
+    if role == "assistant":
+        thinking = text_at(value, "reasoning_content")
+        if thinking:
+            blocks.insert(0, Thinking(thinking))
+        blocks.extend(_calls(value))
+    return Message(role, tuple(blocks))
+
+
+def _result(value: Json) -> ToolResult:
+    text, images = result_parts(value.get("content"))
+    # The functions of old had no ids: a result named the function.
+    return ToolResult(
+        text_at(value, "tool_call_id") or text_at(value, "name"), text, text_at(value, "name"), images=images
+    )
+
+
+def _block(part: Json) -> Block:
+    match part.get("type"):
+        case "text":
+            return Text(text_at(part, "text"))
+        case "image_url":
+            return image_of(part)
+        case kind:
+            return Other(str(kind), json_text(part))
+
+
+def _calls(value: Json) -> list[Block]:
+    calls = value.get("tool_calls")
+    found: list[Block] = [_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    old = value.get("function_call")
+    if isinstance(old, dict):
+        found.append(ToolCall(text_at(old, "name"), text_at(old, "name"), text_at(old, "arguments")))
+    return found
+
+
+def _call(call: Json) -> ToolCall:
+    function = call.get("function")
+    if isinstance(function, dict):
+        return ToolCall(text_at(call, "id"), text_at(function, "name"), text_at(function, "arguments"))
+    custom = call.get("custom")
+    custom = custom if isinstance(custom, dict) else {}
+    return ToolCall(text_at(call, "id"), text_at(custom, "name"), json_text(custom.get("input")))
+
+
+def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
+    """The tool message with its content replaced; it has but one block."""
+    return with_field(item, "content", partial(replaced_content, text=texts[0], kind="text"))
+
+
+def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
+    """Neutral messages as a request body. Thinking is left out; what has no form here becomes text."""
+    out: list[dict[str, Any]] = []
+    for one in messages:
+        results = [block for block in one.blocks if isinstance(block, ToolResult)]
+        others = [block for block in one.blocks if not isinstance(block, ToolResult)]
+        out.extend({"role": "tool", "tool_call_id": block.call_id, "content": _shown(block)} for block in results)
+        if one.role == "assistant":
+            out.extend(_wire_answer(others))
+        elif others:
+            role = "system" if one.role == "system" else "user"
+            out.append({"role": role, "content": _wire_content(others)})
+    return {"model": model, "max_completion_tokens": max_tokens, "messages": out}
+
+
+def _wire_answer(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    calls = [
+        {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": block.arguments}}
+        for block in blocks
+        if isinstance(block, ToolCall)
+    ]
+    said = [block for block in blocks if not isinstance(block, ToolCall | Thinking)]
+    text = "\n".join(part["text"] for part in map(_wire_part, said) if part["type"] == "text")
+    if not calls and not text:
+        return []
+    answer: dict[str, Any] = {"role": "assistant", "content": text or None}
+    return [{**answer, "tool_calls": calls} if calls else answer]
+
+
+def _wire_content(blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
+    parts = [_wire_part(block) for block in blocks]
+    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
+
+
+def _wire_part(block: Block) -> dict[str, Any]:
+    match block:
+        case Text() | Thinking():
+            return {"type": "text", "text": block.text}
+        case Image(data=str(data)):
+            return {"type": "image_url", "image_url": {"url": f"data:{block.media_type};base64,{data}"}}
+        case Image():
+            return {"type": "text", "text": shown_image(block)}
+        case Other():
+            return {"type": "text", "text": shown_other(block)}
+        case _:
+            return {"type": "text", "text": ""}
+
+
+def _shown(block: ToolResult) -> str:
+    return "\n".join([block.text, *(shown_image(image) for image in block.images)]) if block.images else block.text
+
+
+FORMAT: Final = Format("messages", system, message, with_results, render)

@@ -1,0 +1,148 @@
+"""OpenAI Responses: one neutral message per input item."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
+from pagein.providers.wire.format import Format
+from pagein.providers.wire.values import (
+    Json,
+    image_of,
+    json_text,
+    leading_system,
+    parts_of,
+    replaced_content,
+    result_parts,
+    shown_image,
+    shown_other,
+    text_at,
+    with_field,
+)
+
+_ROLES: Final[Mapping[str, Role]] = {"assistant": "assistant", "system": "system", "developer": "system"}
+
+
+def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
+    """The instructions of a request, given its decoded top-level fields."""
+    instructions = fields.get("instructions")
+    return (Message("system", (Text(instructions),)),) if isinstance(instructions, str) and instructions else ()
+
+
+def message(value: Json) -> Message:
+    """One input item. Items of kinds that pagein has no value for are the model's where they are calls, else the user's."""
+    kind = text_at(value, "type") or "message"
+    read = _READERS.get(kind)
+    if read is not None:
+        return read(value)
+    return Message("assistant" if kind.endswith("_call") else "user", (Other(kind, json_text(value)),))
+
+
+def _spoken(value: Json) -> Message:
+    role = _ROLES.get(text_at(value, "role"), "user")
+    return Message(role, tuple(_block(part) for part in parts_of(value.get("content"))))
+
+
+def _function_call(value: Json) -> Message:
+    return _said(ToolCall(text_at(value, "call_id"), text_at(value, "name"), text_at(value, "arguments")))
+
+
+def _custom_call(value: Json) -> Message:
+    return _said(ToolCall(text_at(value, "call_id"), text_at(value, "name"), json_text(value.get("input"))))
+
+
+def _shell_call(value: Json) -> Message:
+    return _said(ToolCall(text_at(value, "call_id"), "local_shell", json_text(value.get("action"))))
+
+
+def _reasoning(value: Json) -> Message:
+    text = "\n".join(text_at(part, "text") for part in parts_of(value.get("summary")))
+    return _said(Thinking(text, text_at(value, "encrypted_content") or None))
+
+
+def _output(value: Json) -> Message:
+    text, images = result_parts(value.get("output"))
+    return Message("tool", (ToolResult(text_at(value, "call_id") or text_at(value, "id"), text, images=images),))
+
+
+_READERS: Final[Mapping[str, Callable[[Json], Message]]] = {
+    "message": _spoken,
+    "function_call": _function_call,
+    "custom_tool_call": _custom_call,
+    "local_shell_call": _shell_call,
+    "reasoning": _reasoning,
+    "function_call_output": _output,
+    "custom_tool_call_output": _output,
+    "local_shell_call_output": _output,
+}
+
+
+def _said(block: Block) -> Message:
+    return Message("assistant", (block,))
+
+
+def _block(part: Json) -> Block:
+    match part.get("type"):
+        case "input_text" | "output_text" | "text":
+            return Text(text_at(part, "text"))
+        case "refusal":
+            return Text(text_at(part, "refusal"))
+        case "input_image":
+            return image_of(part)
+        case kind:
+            return Other(str(kind), json_text(part))
+
+
+def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
+    """The output item with its output replaced; it has but one block."""
+    return with_field(item, "output", partial(replaced_content, text=texts[0], kind="input_text"))
+
+
+def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
+    """Neutral messages as a request body. Thinking is left out: it can only be sent with the ids of the items around it."""
+    head = leading_system(tuple(messages))
+    body: dict[str, Any] = {"model": model, "max_output_tokens": max_tokens}
+    instructions = "\n\n".join(block.text for one in messages[:head] for block in one.blocks if isinstance(block, Text))
+    if instructions:
+        body["instructions"] = instructions
+    body["input"] = [item for one in messages[head:] for item in _wire_items(one)]
+    return body
+
+
+def _wire_items(one: Message) -> list[dict[str, Any]]:
+    results = [
+        {"type": "function_call_output", "call_id": block.call_id, "output": _shown(block)}
+        for block in one.blocks
+        if isinstance(block, ToolResult)
+    ]
+    calls = [
+        {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": block.arguments}
+        for block in one.blocks
+        if isinstance(block, ToolCall)
+    ]
+    kind = "output_text" if one.role == "assistant" else "input_text"
+    parts = [_wire_part(block, kind) for block in one.blocks if not isinstance(block, ToolResult | ToolCall | Thinking)]
+    role = {"assistant": "assistant", "system": "developer"}.get(one.role, "user")
+    said = [{"type": "message", "role": role, "content": parts}] if parts else []
+    return [*results, *said, *calls]
+
+
+def _wire_part(block: Block, kind: str) -> dict[str, Any]:
+    match block:
+        case Text():
+            return {"type": kind, "text": block.text}
+        case Image(data=str(data)):
+            return {"type": "input_image", "image_url": f"data:{block.media_type};base64,{data}"}
+        case Image():
+            return {"type": kind, "text": shown_image(block)}
+        case Other():
+            return {"type": kind, "text": shown_other(block)}
+        case _:
+            return {"type": kind, "text": ""}
+
+
+def _shown(block: ToolResult) -> str:
+    return "\n".join([block.text, *(shown_image(image) for image in block.images)]) if block.images else block.text
+
+
+FORMAT: Final = Format("input", system, message, with_results, render)

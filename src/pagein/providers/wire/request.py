@@ -1,0 +1,111 @@
+"""A request body: what it says to us, and the bytes to send it on with.
+
+Rules of this file
+------------------
+1. A body that was not changed is sent on as the very bytes that came in.
+2. A message that was not changed keeps its bytes. One whose result was replaced keeps all bytes but that content, unknown
+   fields and key order included; between its fields and blocks only white space is lost.
+3. A body that no provider would read either is a BadInput. Strange but readable is not: it is passed on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pagein.errors import BadInput, HostError
+from pagein.model.codec import decode_json
+from pagein.model.messages import Message, Text, ToolResult
+from pagein.providers.validity.rules import Api
+from pagein.providers.wire import anthropic, openai_chat, openai_responses, spans
+from pagein.providers.wire.format import Format
+
+_FORMATS: Final[Mapping[Api, Format]] = {
+    "anthropic": anthropic.FORMAT,
+    "openai_chat": openai_chat.FORMAT,
+    "openai_responses": openai_responses.FORMAT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """A decoded request body.
+
+    fields: all top-level fields as their bytes, in order. items: the messages as their bytes; `messages` are the same, decoded, one
+    for one. system: prompts that stand outside of the messages. changed: whether it differs from what came in.
+    """
+
+    api: Api
+    original: bytes
+    fields: Mapping[str, bytes]
+    items: tuple[bytes, ...]
+    messages: tuple[Message, ...]
+    system: tuple[Message, ...]
+    changed: bool = False
+
+    def with_results(self, texts: Mapping[tuple[int, int], str]) -> "WireRequest":
+        """The request with the content of some tool results replaced, given by message and block.
+
+        Raises HostError where there is no tool result at such a place.
+        """
+        by_message: dict[int, dict[int, str]] = {}
+        for (message, block), text in texts.items():
+            if not isinstance(_block_at(self.messages, message, block), ToolResult):
+                raise HostError(
+                    f"block {block} of message {message} is not a tool result; its content cannot be replaced"
+                )
+            by_message.setdefault(message, {})[block] = text
+        if not by_message:
+            return self
+        items, messages = list(self.items), list(self.messages)
+        wire = _FORMATS[self.api]
+        for place, changes in by_message.items():
+            items[place] = wire.with_results(items[place], changes)
+            messages[place] = _message(wire, items[place], place)
+        return replace(self, items=tuple(items), messages=tuple(messages), changed=True)
+
+    def body(self) -> bytes:
+        """The bytes to send."""
+        if not self.changed:
+            return self.original
+        key = _FORMATS[self.api].items
+        return spans.object_of({**self.fields, key: spans.array_of(self.items)})
+
+
+def decode(body: bytes, api: Api) -> WireRequest:
+    """Read a request body. Raises BadInput where it is no JSON object with a list of messages."""
+    wire = _FORMATS[api]
+    fields = spans.fields(body, "the request body")
+    rest = {name: _value(raw, name) for name, raw in fields.items() if name in ("system", "instructions")}
+    given = fields.get(wire.items, b"[]")
+    if api == "openai_responses" and given.lstrip()[:1] == b'"':
+        # A bare string is short for one message; there is no result in it that could be replaced.
+        said = Message("user", (Text(str(_value(given, wire.items))),))
+        return WireRequest(api, body, fields, (given,), (said,), wire.system(rest))
+    items = tuple(spans.items(given, wire.items))
+    messages = tuple(_message(wire, item, place) for place, item in enumerate(items))
+    return WireRequest(api, body, fields, items, messages, wire.system(rest))
+
+
+def render(messages: Sequence[Message], api: Api, *, model: str, max_tokens: int = 8192) -> dict[str, Any]:
+    """Neutral messages as a request body of plain values, for conversations that did not come over this wire."""
+    return _FORMATS[api].render(messages, model, max_tokens=max_tokens)
+
+
+def _block_at(messages: Sequence[Message], message: int, block: int) -> object:
+    if not 0 <= message < len(messages) or not 0 <= block < len(messages[message].blocks):
+        return None
+    return messages[message].blocks[block]
+
+
+def _message(wire: Format, item: bytes, place: int) -> Message:
+    value = _value(item, f"{wire.items}.{place}")
+    if not isinstance(value, dict):
+        raise BadInput(f"{wire.items}.{place} is not a JSON object")
+    return wire.message(value)
+
+
+def _value(raw: bytes, what: str) -> object:
+    try:
+        return decode_json(raw)
+    except ValueError as problem:
+        raise BadInput(f"{what} is not JSON: {problem}") from problem

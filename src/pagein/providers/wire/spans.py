@@ -1,0 +1,91 @@
+r"""JSON taken apart without being understood: the fields of an object and the items of an array as the bytes they were.
+
+msgspec does this in one pass. It refuses lone surrogate escapes (`\ud800`), which hosts do send and providers do take; for
+those a scanner on top of `json` finds the same spans. A key that stands twice in an object keeps its last value.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from json.decoder import scanstring  # type: ignore[attr-defined]  # not in the stubs; what JSONDecoder reads keys with
+from typing import Final
+
+import msgspec
+
+from pagein.errors import BadInput
+from pagein.model.codec import encode_json
+
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_BLANK: Final = re.compile(r"[ \t\n\r]*")
+_VALUE: Final = json.JSONDecoder()
+
+
+def fields(text: bytes, what: str) -> dict[str, bytes]:
+    """The fields of a JSON object, in order. Raises BadInput, naming `what`, where it is none."""
+    try:
+        return {name: bytes(raw) for name, raw in _FIELDS.decode(text).items()}
+    except ValueError:
+        return dict(_scanned(text, "{", "}", what))
+
+
+def items(text: bytes, what: str) -> list[bytes]:
+    """The items of a JSON array. Raises BadInput, naming `what`, where it is none."""
+    try:
+        return [bytes(raw) for raw in _ITEMS.decode(text)]
+    except ValueError:
+        return [value for _, value in _scanned(text, "[", "]", what)]
+
+
+def object_of(parts: Mapping[str, bytes]) -> bytes:
+    """A JSON object with these fields."""
+    return b"{" + b",".join(encode_json(name) + b":" + value for name, value in parts.items()) + b"}"
+
+
+def array_of(parts: Iterable[bytes]) -> bytes:
+    """A JSON array with these items."""
+    return b"[" + b",".join(parts) + b"]"
+
+
+def _scanned(content: bytes, opening: str, closing: str, what: str) -> list[tuple[str, bytes]]:
+    try:
+        return _members(content.decode(), opening, closing)
+    except (ValueError, IndexError, RecursionError) as problem:
+        kind = "object" if opening == "{" else "array"
+        raise BadInput(f"{what} is not a JSON {kind}: {problem}") from problem
+
+
+def _members(text: str, opening: str, closing: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    at = _expected(text, _after_blank(text, 0), opening)
+    if text[_after_blank(text, at)] == closing:
+        return _ended(text, _after_blank(text, at) + 1, found)
+    while True:
+        at = _after_blank(text, at)
+        name = ""
+        if opening == "{":
+            name, at = scanstring(text, _expected(text, at, '"'))
+            at = _after_blank(text, _expected(text, _after_blank(text, at), ":"))
+        _, end = _VALUE.raw_decode(text, at)
+        found.append((name, text[at:end].encode()))
+        at = _after_blank(text, end)
+        if text[at] == closing:
+            return _ended(text, at + 1, found)
+        at = _expected(text, at, ",")
+
+
+def _after_blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _expected(text: str, at: int, char: str) -> int:
+    if text[at] != char:
+        raise ValueError(f"expected {char!r} at character {at}")
+    return at + 1
+
+
+def _ended(text: str, at: int, found: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    if _after_blank(text, at) != len(text):
+        raise ValueError(f"something follows at character {at}")
+    return found

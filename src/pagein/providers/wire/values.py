@@ -1,0 +1,84 @@
+"""Values out of foreign JSON: a wrong type is an absent value, never an error. And text in place of what cannot be sent."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from pagein.model.codec import decode_json, encode_json
+from pagein.model.messages import Image, Message, Other
+from pagein.providers.wire import spans
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+def text_at(value: Json, name: str) -> str:
+    """The string under this name, else the empty one."""
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def json_text(value: object) -> str:
+    """A value as JSON text, key order and all."""
+    return encode_json(value).decode("utf-8", "surrogatepass")
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments of a call as an object: those that are none (a patch, a string) become its field `input`."""
+    try:
+        value = decode_json(text.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        value = text
+    return value if isinstance(value, dict) else {"input": value}
+
+
+def parts_of(content: object) -> list[Json]:
+    """The parts of a content that is a string or a list of parts."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    # Whatever is no part keeps its place, so that places in the content are places in the message.
+    return [part if isinstance(part, dict) else {} for part in content] if isinstance(content, list) else []
+
+
+def result_parts(content: object) -> tuple[str, tuple[Image, ...]]:
+    """The text of a result, and whatever in it is no text (which keeps it in the window)."""
+    parts = parts_of(content)
+    text = "".join(text_at(part, "text") for part in parts if _is_text(part))
+    return text, tuple(image_of(part) for part in parts if not _is_text(part))
+
+
+def image_of(part: Json) -> Image:
+    """What an image, or any other part that is not text, weighs. Its data stays in the span."""
+    source = part.get("source")
+    kind = text_at(source, "media_type") if isinstance(source, dict) else ""
+    return Image(kind or text_at(part, "type") or "unknown", len(encode_json(part)))
+
+
+def shown_image(image: Image) -> str:
+    """Words for an image whose data we do not have, or that cannot stand where it would."""
+    return f"[image: {image.media_type}, {image.size:,} characters]"
+
+
+def shown_other(block: Other) -> str:
+    """Words for a block that the receiving format has no form for: its JSON."""
+    return block.json
+
+
+def replaced_content(content: bytes | None, text: str, kind: str) -> bytes:
+    """A new content in the form of the old one: a string, or a list with one part of this kind."""
+    if content is not None and content.lstrip()[:1] == b"[":
+        return encode_json([{"type": kind, "text": text}])
+    return encode_json(text)
+
+
+def with_field(item: bytes, name: str, change: Callable[[bytes | None], bytes]) -> bytes:
+    """The object with one field changed. All others keep their bytes and their order."""
+    parts = spans.fields(item, "a message or block")
+    return spans.object_of({**parts, name: change(parts.get(name))})
+
+
+def leading_system(messages: tuple[Message, ...]) -> int:
+    """How many system messages a conversation begins with."""
+    return next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
+
+
+def _is_text(part: Json) -> bool:
+    return part.get("type") in ("text", "input_text", "output_text") and isinstance(part.get("text"), str)
