@@ -27,10 +27,10 @@ class Edit:
     everywhere: bool = False
 
 
-def written(path: str, content: bytes) -> FileAuthored:
-    """The model wrote the whole file, and these are the bytes it has now. Raises UnicodeDecodeError on other text."""
-    total = content.decode("utf-8").count("\n") + 1
-    return FileAuthored(path, ContentHash.of(content), total, Spans.of((1, total)), whole=True)
+def written(path: str, text: str) -> FileAuthored:
+    """The model wrote the whole file, and this is its text now."""
+    total = text.count("\n") + 1
+    return FileAuthored(path, ContentHash.of(text.encode()), total, Spans.of((1, total)), whole=True)
 
 
 def edited(

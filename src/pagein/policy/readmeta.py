@@ -93,7 +93,7 @@ def encode_authored(event: FileAuthored) -> dict[str, object]:
     }
 
 
-def encode_invalidated(event: Invalidated, at: int) -> dict[str, object]:
+def encode_invalidation(event: Invalidated, at: int) -> dict[str, object]:
     """The record of a refresh. at: milliseconds since 1970, for people; no decision looks at it."""
     scope = "full" if event.lines is None else f"r:{event.lines[0]}:{event.lines[1]}"
     return {"v": 1, "kind": "invalidate", "pathKey": event.path, "scopeKey": scope, "at": at}

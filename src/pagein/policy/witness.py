@@ -215,8 +215,9 @@ class _Reading:
             seen |= {copy.at + k: before[copy.first + k] for k in range(copy.count) if copy.first + k in before}
         for first, last in claim.emitted:
             block = truth[first - 1 : last]
-            if not any("\n".join(block) in leaf for leaf in leaves):
-                raise _Unproven("what the model is said to have written is not in its call", first)
+            missing = _missing(block, leaves)
+            if missing is not None:
+                raise _Unproven("what the model is said to have written is not in its call", first + missing)
             seen |= dict(enumerate(block, first))
         self._compare(claim, seen)
         whole = claim.emitted.holds(1, claim.total)
@@ -334,6 +335,23 @@ class _Patch:
         ended = total - self._shifts[-1][1] if self._shifts else total
         # the empty line behind the last newline comes or goes with that newline
         return ended + self._unended["-"] - self._unended["+"]
+
+
+def _missing(block: Sequence[str], leaves: Sequence[str]) -> int | None:
+    """The first of these lines that does not stand in the texts; what one text cannot hold may go on in the next."""
+    at = 0
+    while at < len(block):
+        low, high = 0, len(block) - at
+        while low < high:
+            count = (low + high + 1) // 2
+            if any("\n".join(block[at : at + count]) in leaf for leaf in leaves):
+                low = count
+            else:
+                high = count - 1
+        if low == 0:
+            return at
+        at += low
+    return None
 
 
 def _leaves(arguments: str) -> Iterator[str]:

@@ -1,0 +1,151 @@
+"""Reading told as the conversation it is: files change, the model reads, writes and edits, the host compacts and forks.
+
+No disk and no host: the fold, the policy and the witness alone. Every answer is put before the witness at once, so a
+script that ends has proven each of its markers and diffs.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from pagein.model.documents import Document
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.names import ContentHash
+from pagein.model.reading import Claim, Compacted, FileAuthored, Invalidated, ReadEvent, claim_of
+from pagein.policy import authoring, readmeta
+from pagein.policy.baseline import baseline
+from pagein.policy.knowledge import Knowledge, fold, step
+from pagein.policy.reading import decide
+from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadRequest
+from pagein.policy.witness import Objection, witness
+
+
+@dataclass
+class ReadScript:
+    """One session. `lost` names versions whose bytes the policy cannot fetch any more."""
+
+    settings: ReadingSettings = DEFAULTS
+    files: dict[str, str] = field(default_factory=dict)
+    events: list[ReadEvent] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    claims: dict[str, Claim] = field(default_factory=dict)
+    versions: dict[ContentHash, bytes] = field(default_factory=dict)
+    lost: set[ContentHash] = field(default_factory=set)
+    answers: list[Decision] = field(default_factory=list)
+    _state: Knowledge = field(default_factory=lambda: fold([]))
+
+    @property
+    def state(self) -> Knowledge:
+        """The fold of the branch."""
+        return self._state
+
+    @property
+    def last(self) -> Decision:
+        """The latest answer."""
+        return self.answers[-1]
+
+    def changes(self, path: str, text: str) -> Self:
+        """Somebody else changes a file."""
+        self.files[path] = text
+        self.versions[ContentHash.of(text.encode())] = text.encode()
+        return self
+
+    def reads(
+        self, path: str, offset: int | None = None, limit: int | None = None, *, bypass: bool = False
+    ) -> Decision:
+        """The model reads."""
+        document = Document.of(self.files[path].encode(), path=path, key=path)
+        shown = baseline(document.text, path, offset=offset, limit=limit)
+        first = offset or 1
+        last = shown.total if limit is None else min(first + limit - 1, shown.total)
+        request = ReadRequest(document, path, first, last, shown, bypass)
+        decision = decide(request, self._state.of(path), self._fetch, self.settings)
+        self._happens(decision.event)
+        self.answers.append(decision)
+        self._called(claim_of(decision.event), {"path": path, "offset": offset, "limit": limit}, decision.text)
+        return decision
+
+    def writes(self, path: str, text: str) -> Self:
+        """The model writes a whole file."""
+        self.changes(path, text)
+        return self._authored(authoring.written(path, text), {"path": path, "content": text})
+
+    def edits(self, path: str, old: str, new: str, *, everywhere: bool = False, seen_before: bool = True) -> Self:
+        """The model replaces text; `seen_before` says whether the host had the file before the edit at hand."""
+        before = self.files[path]
+        self.changes(path, before.replace(old, new, -1 if everywhere else 1))
+        edit = authoring.Edit(old, new, everywhere)
+        known = self._state.of(path)
+        event = authoring.edited(path, self.files[path], edit, known, before=before if seen_before else None)
+        arguments: dict[str, object] = {"path": path, "oldText": old, "newText": new}
+        return self if event is None else self._authored(event, arguments)
+
+    def refreshes(self, path: str, first: int | None = None, last: int | None = None) -> Self:
+        """Somebody asks for a fresh read."""
+        lines = None if first is None else (first, first if last is None else last)
+        return self._happens(Invalidated(path, lines))
+
+    def compacts(self) -> Self:
+        """The host replaces everything so far by a summary."""
+        self.messages = [Message("user", (Text("summary", "compact_summary"),))]
+        self.claims = {}
+        return self._happens(Compacted())
+
+    def forks(self) -> "ReadScript":
+        """The same branch so far, independent after."""
+        return ReadScript(
+            self.settings,
+            dict(self.files),
+            list(self.events),
+            list(self.messages),
+            dict(self.claims),
+            dict(self.versions),
+            set(self.lost),
+            list(self.answers),
+            self._state,
+        )
+
+    def loses(self, path: str) -> Self:
+        """The store loses what the file now holds."""
+        self.lost.add(ContentHash.of(self.files[path].encode()))
+        return self
+
+    def objections(self, messages: Sequence[Message] | None = None) -> tuple[Objection, ...]:
+        """What the witness has against the request as it stands."""
+        return witness(self.messages if messages is None else messages, self.claims, self.versions.get)
+
+    def _fetch(self, version: ContentHash) -> bytes | None:
+        return None if version in self.lost else self.versions.get(version)
+
+    def _authored(self, event: FileAuthored, arguments: dict[str, object]) -> Self:
+        self._happens(event)
+        self._called(claim_of(event), arguments, "ok")
+        return self
+
+    def _happens(self, event: ReadEvent) -> Self:
+        self.events.append(event)
+        self._state = step(self._state, event)
+        return self
+
+    def _called(self, claim: Claim, arguments: dict[str, object], text: str) -> None:
+
+        name = f"call-{len(self.events)}"
+        self.claims[name] = claim
+        self.messages.append(Message("assistant", (ToolCall(name, "tool", json.dumps(arguments)),)))
+        self.messages.append(Message("tool", (ToolResult(name, text, "tool"),)))
+
+    def journal(self) -> list[dict[str, object]]:
+        """The records that a host would keep, as they are stored."""
+        out: list[dict[str, object]] = []
+        for event in self.events:
+            match event:
+                case Invalidated():
+                    out.append(readmeta.encode_invalidation(event, 1))
+                case FileAuthored():
+                    out.append(readmeta.encode_authored(event))
+                case Compacted():
+                    out.append({"type": "compaction"})
+                case _:
+                    out.append({"readcache": readmeta.encode(event)} if not hasattr(event, "why") else {})
+        return out
