@@ -5,8 +5,8 @@ Rules of this file
 1. An entry is found by the chain id of the block it ends with, so work per request is the marks times the look-back,
    plus the blocks between what was read and what is written. The prompt is never walked whole unless it is cold.
 2. A dead entry never comes back; writing at its place makes a new one. So links between entries may skip dead ones.
-3. An entry keeps alive the entries that it extends (A6): those that stood when it was written, and those at the marks
-   of the request that reads it.
+3. Reading an entry keeps alive the entries that it extends (A6): those it was linked to when it was written, and those at
+   the marks of the request that reads it. One that was written in between later, by a rewind, is not looked for.
 4. What is read is clamped in one place (`_readable`): by what others keep warm, by what a recording says was readable, and by the last mark.
 """
 
@@ -14,27 +14,10 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from pagein.errors import BadInput
+from pagein.providers.caches.entries import Entry
 from pagein.providers.caches.marks import refused
 from pagein.providers.caches.rules import CacheRules
 from pagein.providers.caches.values import LONG, SHORT, CacheRequest, Mark, Reason, Served
-
-
-class _Entry:
-    """A stored prefix. `above` is the nearest stored prefix that it extends."""
-
-    __slots__ = ("above", "ttl", "usable_from", "used")
-
-    def __init__(self, used: float, ttl: float, usable_from: float, above: "_Entry | None") -> None:
-        self.used = used
-        self.ttl = ttl
-        self.usable_from = usable_from
-        self.above = above
-
-    def alive(self, at: float) -> bool:
-        return at - self.used <= self.ttl
-
-    def kill(self) -> None:
-        self.ttl = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +26,7 @@ class _Found:
 
     position: int = 0
     tokens: float = 0.0
-    entry: _Entry | None = None
+    entry: Entry | None = None
     reason: Reason = "not_found"
 
 
@@ -52,7 +35,7 @@ class Breakpoints:
 
     def __init__(self, rules: CacheRules) -> None:
         self._rules = rules
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, Entry] = {}
         self._ttl = {SHORT: rules.ttl + rules.grace, LONG: rules.long_ttl + rules.grace}
 
     def serve(self, request: CacheRequest) -> Served:
@@ -141,17 +124,18 @@ class Breakpoints:
         return found
 
     def _refresh(self, request: CacheRequest, found: _Found, marks: list[Mark]) -> None:
-        at = request.at
-        if found.entry is None or not self._rules.refresh_on_read:
+        entry, at = found.entry, request.at
+        if entry is None or not self._rules.refresh_on_read:
             return
         if not self._rules.ancestor_refresh:
-            if found.entry.alive(at):
-                found.entry.used = max(found.entry.used, at)
+            entry.use_alone(at)
             return
+        entry.use(at)
         for mark in marks:
-            if mark.position < found.position and (entry := self._entries.get(request.chain[mark.position - 1])):
-                _touch(entry, at)
-        _touch(found.entry, at)
+            if mark.position < found.position:
+                marked = self._entries.get(request.chain[mark.position - 1])
+                if marked is not None and marked.alive(at) and marked.group is not entry.group:
+                    marked.use(at)
 
     def _lose(self, request: CacheRequest, readable: float) -> None:
         """Forget the entries of this prompt that reach beyond `readable`: the provider no longer had them."""
@@ -159,7 +143,7 @@ class Breakpoints:
             if request.cumulative[position - 1] <= readable:
                 break
             if (entry := self._entries.pop(request.chain[position - 1], None)) is not None:
-                entry.kill()
+                entry.lost = True
 
     def _write(self, request: CacheRequest, hit: int, marks: list[Mark]) -> None:
         """Store an entry at each of these marks, all of which stand beyond `hit`."""
@@ -170,7 +154,7 @@ class Breakpoints:
             above = self._store(request, mark, above)
             below = mark.position
 
-    def _nearest(self, request: CacheRequest, last: int, below: int) -> _Entry | None:
+    def _nearest(self, request: CacheRequest, last: int, below: int) -> Entry | None:
         """The entry at the last position that has one, from `last` down to, and without, `below`."""
         chain, entries = request.chain, self._entries
         for position in range(last, below, -1):
@@ -178,17 +162,19 @@ class Breakpoints:
                 return entry
         return None
 
-    def _store(self, request: CacheRequest, mark: Mark, above: _Entry | None) -> _Entry:
-        name = request.chain[mark.position - 1]
-        ttl = self._ttl[mark.ttl]
+    def _store(self, request: CacheRequest, mark: Mark, above: Entry | None) -> Entry:
+        name, at = request.chain[mark.position - 1], request.at
+        ttl, usable_from = self._ttl[mark.ttl], request.usable_from
         old = self._entries.get(name)
-        if old is not None and old.alive(request.at):
-            # someone else's write of the same prefix that is not answered yet
-            old.usable_from = min(old.usable_from, request.usable_from)
-            old.used = max(old.used, request.at)
-            old.ttl = max(old.ttl, ttl)
-            return old
-        entry = _Entry(request.at, ttl, request.usable_from, above)
+        together = self._rules.ancestor_refresh
+        if old is not None and old.alive(at):
+            # another request's write of the same prefix, not answered yet
+            usable_from = min(usable_from, old.usable_from)
+            if old.ttl == ttl:
+                old.usable_from = usable_from
+                old.use(at) if together else old.use_alone(at)
+                return old
+        entry = Entry(at, ttl, usable_from, above, joins=together)
         self._entries[name] = entry
         return entry
 
@@ -213,16 +199,3 @@ def _readable(request: CacheRequest, found: _Found, end: float) -> tuple[float, 
     if request.read_cap is not None and request.read_cap < read:
         read, reason = max(request.read_cap, 0.0), "capped"
     return read, reason
-
-
-def _touch(entry: _Entry, at: float) -> None:
-    """Use an entry and every live one that it extends; unlink the dead on the way."""
-    below: _Entry | None = None
-    up: _Entry | None = entry
-    while up is not None:
-        if at - up.used <= up.ttl:
-            up.used = max(up.used, at)
-            below = up
-        elif below is not None:
-            below.above = up.above
-        up = up.above
