@@ -126,7 +126,7 @@ def session(seed: int, steps: int, bounds: ReadingSettings) -> list[ReadScript]:
             leaves.append(script.forks())
         before = len(script.answers)
         acts(draw, script)
-        assert script.objections() == (), script.events
+        assert script.objections() == (), (script.last.text, script.objections())
         for answer in script.answers[before:]:
             check(script, answer.event)
     return leaves

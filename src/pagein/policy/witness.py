@@ -189,7 +189,8 @@ class _Reading:
         if found is None:
             raise _Unproven("a diff does not say how much it changes")
         old = sheet.of.get(claim.base, {})
-        patch = _Patch(body, old)
+        old_total = sheet.totals.get(claim.base, 0)
+        patch = _Patch(body, old, old_total)
         first, last = 1, claim.total
         if claim.kind == "range_diff":
             first, last = int(found[2]), int(found[3])
@@ -199,8 +200,8 @@ class _Reading:
             raise _Unproven("a diff changes another number of lines than it says")
         seen = {n: patch.line(n, claim.total) for n in range(first, last + 1)}
         if claim.kind == "diff":
-            rest = [n for n in range(1, sheet.totals.get(claim.base, 0) + 1) if n not in old]
-            if rest or patch.length(sheet.totals.get(claim.base, 0)) != claim.total:
+            rest = [n for n in range(1, old_total + 1) if n not in old]
+            if rest or patch.length() != claim.total:
                 raise _Unproven("the base of a diff was not shown whole", min(rest, default=None))
         return seen
 
@@ -261,10 +262,11 @@ class _Reading:
 class _Patch:
     """A unified diff, laid over the lines seen of its base."""
 
-    def __init__(self, body: str, old: Mapping[int, str]) -> None:
+    def __init__(self, body: str, old: Mapping[int, str], old_total: int) -> None:
         self.added = 0
         self.removed = 0
         self._old = old
+        self._old_total = old_total
         self._new: dict[int, str] = {}
         self._shifts: list[tuple[int, int]] = []
         self._unended: dict[str, bool] = {"-": False, "+": False}
@@ -317,10 +319,13 @@ class _Patch:
         text = self._old.get(n + shift)
         if text is None:
             # behind a last newline there is an empty line, which no diff shows
-            if n == total == max(self._new, default=0) + 1 and not self._unended["+"]:
+            if n == total and not self._unended["+"] and self._is_ended(n - 1):
                 return ""
             raise _Unproven(f"line {n + shift} of the base was never shown", n)
         return text
+
+    def _is_ended(self, n: int) -> bool:
+        return n in self._new or n + self._shift(n) < self._old_total
 
     def _shift(self, n: int) -> int:
         shift = 0
@@ -330,9 +335,9 @@ class _Patch:
             shift = by
         return shift
 
-    def length(self, total: int) -> int:
-        """Lines of the new side, of a base of `total` lines."""
-        ended = total - self._shifts[-1][1] if self._shifts else total
+    def length(self) -> int:
+        """Lines of the new side."""
+        ended = self._old_total - self._shifts[-1][1] if self._shifts else self._old_total
         # the empty line behind the last newline comes or goes with that newline
         return ended + self._unended["-"] - self._unended["+"]
 
