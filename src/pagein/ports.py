@@ -59,6 +59,10 @@ class BlobStore(Protocol):
         """Names of all blobs, in ascending order, as they stood when the iteration began."""
         ...
 
+    def figures(self) -> tuple[int, int]:
+        """How many blobs there are, and how many bytes they take as stored."""
+        ...
+
     def find(self, object_id: ObjectId) -> StoredObject | None:
         """The record of an object, of whatever workspace, or None."""
         ...

@@ -1,10 +1,12 @@
 """The one place that chooses implementations."""
 
+import time
 from pathlib import Path
 from typing import Final
 
 from pagein.engine.engine import Engine, Settings
-from pagein.ports import TokenCounter
+from pagein.engine.reading import Outside
+from pagein.ports import BlobStore, TokenCounter
 
 MEMORY: Final = ":memory:"
 
@@ -18,21 +20,39 @@ def open(  # noqa: A001 -- users write pagein.open
 ) -> Engine:
     """An engine for one workspace.
 
-    store: a file for the SQLite store, `":memory:"` for one that keeps nothing, or None for the default place in the user's
-    data folder. The file is made when it is first used; a failure to do so shows as StoreError then.
+    store: a file for the SQLite store or a folder to put it in, `":memory:"` for one that keeps nothing, or None for the
+    default place in the user's data folder. The file is made when it is first used; a failure to do so shows as StoreError then.
     """
     # A path may hold bytes that are no text. Stores keep names as text, so such bytes are spelled out once, here.
-    place = str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode()
+    home = str(Path(workspace).resolve())
+    place = home.encode("utf-8", "backslashreplace").decode()
     tokens = counter if counter is not None else default_counter()
     if store == MEMORY:
         from pagein.store.memory import MemoryStore
 
-        return Engine(blobs=MemoryStore(), counter=tokens, settings=settings, workspace=place)
-    from pagein.store.location import default_path
+        memory = MemoryStore()
+        outside = _outside(memory, home)
+        return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside)
     from pagein.store.sqlite import SqliteStore
 
-    kept = SqliteStore(default_path(place) if store is None else Path(store))
-    return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place)
+    kept = SqliteStore(_file(store, place))
+    outside = _outside(kept, home)
+    return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside)
+
+
+def _file(store: str | Path | None, place: str) -> Path:
+    from pagein.store.location import SUFFIX, default_path
+
+    if store is None:
+        return default_path(place)
+    path = Path(store)
+    return path / f"store{SUFFIX}" if path.is_dir() else path
+
+
+def _outside(blobs: BlobStore, home: str) -> Outside:
+    from pagein.workspace.folder import Folder
+
+    return Outside(blobs, lambda folder: Folder(str(Path(folder).absolute())), home, time.time)  # noqa: TID251 -- the rim
 
 
 class _Ratio:

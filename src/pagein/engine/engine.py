@@ -1,11 +1,15 @@
 """The engine: one store, one workspace, many sessions."""
 
 from dataclasses import dataclass, field
+from os import PathLike, fspath
+from threading import RLock
 from types import TracebackType
 from typing import Self
 
 from pagein.engine.paging import Pager
+from pagein.engine.reading import Outside
 from pagein.engine.session import Parts, Session
+from pagein.errors import BadInput
 from pagein.policy.residency import Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
 
@@ -20,8 +24,8 @@ class Settings:
 class Engine:
     """Sessions on one store.
 
-    workspace: whose objects may be recalled here. journals: where sessions are kept from one process to the next; None
-    for sessions that end with this one.
+    workspace: whose objects may be recalled here. journals: where sessions are kept from
+    one process to the next; None for sessions that end with this one. outside: None for sessions that read no files.
     """
 
     def __init__(
@@ -32,22 +36,47 @@ class Engine:
         journals: JournalStore | None = None,
         settings: Settings | None = None,
         workspace: str = "",
+        outside: Outside | None = None,
     ) -> None:
         self._blobs = blobs
         self._journals = journals
         self._counter = counter
         self._settings = settings if settings is not None else Settings()
         self._pager = Pager(blobs, workspace)
+        self._outside = outside
         self._sessions: dict[str, Session] = {}
+        self._lock = RLock()
 
-    def session(self, name: str) -> Session:
-        """The session of this name: as it was left, in this process or another, or a new one. Raises StoreError."""
-        found = self._sessions.get(name)
-        if found is None:
-            parts = Parts(self._pager, self._counter, self._settings.residency, self._journals)
-            found = Session.resumed(name, parts) if self._journals is not None else Session(name, parts)
-            self._sessions[name] = found
-        return found
+    def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
+        """The session of this name: as it was left, in this process or another, or a new one.
+
+        workspace: the folder in which relative paths of its reads begin, else the engine's own. model: the one it talks to,
+        where that is known. A store that cannot be asked is no error here: reads and requests tell of it.
+        """
+        with self._lock:
+            found = self._sessions.get(name)
+            if found is None:
+                found = self._sessions[name] = Session.resumed(name, self._parts())
+                if self._outside is not None:
+                    found.work_in(self._outside.home)
+            if workspace is not None:
+                found.work_in(fspath(workspace))
+            if model is not None:
+                found.model = model
+            return found
+
+    def _parts(self) -> Parts:
+        residency = self._settings.residency
+        return Parts(self._pager, self._counter, residency, self._journals, self._begun, self._outside)
+
+    def _begun(self, name: str) -> Session:
+        """A new session. Raises BadInput where there is one of this name."""
+        with self._lock:
+            known = name in self._sessions
+            if known or (self._journals is not None and self._journals.leaf(name) is not None):
+                raise BadInput(f"there is a session {name!r} already; choose another name")
+            made = self._sessions[name] = Session(name, self._parts())
+            return made
 
     def recall(self, object_id: str) -> str:
         """What `Session.recall` gives, without a session to journal it in."""

@@ -4,12 +4,16 @@ The session owns no rules. It journals what happens, asks the policy, has stored
 the state at its leaf.
 """
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from threading import RLock
 
 from pagein.engine.journal import Journal
 from pagein.engine.paging import Leaving, Pager
+from pagein.engine.reading import Learned, Outside, Reading, ReadResult
+from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.rendering import Cell, Piece, length, pieces_since, shared
 from pagein.engine.repair import Repairs
 from pagein.engine.state import START, State, step
@@ -17,7 +21,7 @@ from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, Compacted, Entry, EntryId, EpochOpened, Noted, Recalled, RequestSent, Said
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.residency import EMPTY, Epoch, Residency, Standing, decide
-from pagein.ports import JournalStore, TokenCounter
+from pagein.ports import JournalStore, Signal, TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +47,52 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a session works with. journals: None for a session that ends with its process."""
+    """What a session works with.
+
+    journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
+    outside: None for a session that reads no files.
+    """
 
     pager: Pager
     counter: TokenCounter
     residency: Residency
     journals: JournalStore | None = None
+    begin: "Callable[[str], Session] | None" = None
+    outside: Outside | None = None
 
 
 class Session:
-    """One session of one agent. Not for use by several threads at once."""
+    """One session of one agent.
+
+    Messages are appended and requests prepared by one thread; reads and other turns may come from any.
+    """
 
     def __init__(self, name: str, parts: Parts) -> None:
         self.name = name
+        self.model: str | None = None
         self._parts = parts
         residency = parts.residency
         self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, residency))
         self._leaf: EntryId | None = None
         self._sent: Cell | None = None
         self._unkept: list[Entry] = []
+        self._lock = RLock()
+        self._seen = 0
+        self._mine: set[EntryId] = set()
+        self._moved = False
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
+        self._folder: str | None = None
+        self._reading: Reading | None = None
 
     @classmethod
     def resumed(cls, name: str, parts: Parts) -> "Session":
-        """The session as its journal was kept. Raises StoreError. What cannot be understood there is left out, and what hangs on it."""
+        """The session as its journal was kept. What cannot be understood there is left out, and what hangs on it.
+
+        Where the store cannot be asked it begins as if it were new, and catches up at its first turn (law 7).
+        """
         session = cls(name, parts)
-        if parts.journals is not None:
-            for entry in parts.journals.entries(name):
-                if isinstance(entry, Entry) and (entry.parent is None or entry.parent in session.journal):
-                    session.journal.add(entry)
-            leaf = parts.journals.leaf(name)
-            session.move(leaf if leaf in session.journal else None)
+        with contextlib.suppress(StoreError):
+            session.catch_up()
         return session
 
     @property
@@ -109,7 +128,8 @@ class Session:
         """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
         if leaf is not None:
             self._journal.entry(leaf)
-        self._leaf = leaf
+        with self._lock:
+            self._leaf, self._moved = leaf, True
 
     def prepare(self) -> Prepared:
         """The request for the next model call."""
@@ -133,9 +153,49 @@ class Session:
 
     def keep(self) -> None:
         """What happened so far survives the process. `prepare` does so by itself. Raises StoreError; then it may be tried again."""
-        if self._parts.journals is not None and self._unkept:
-            self._parts.journals.append(self.name, self._unkept)
-            self._unkept = []
+        with self._lock:
+            if self._parts.journals is not None and self._unkept:
+                self._parts.journals.append(self.name, self._unkept)
+                self._mine.update(entry.id for entry in self._unkept)
+                self._unkept = []
+
+    def catch_up(self) -> None:
+        """Take in what other processes added to this session. Raises StoreError.
+
+        The session then stands where it was left last, by whomever; unless it was moved since, or holds entries that are
+        not kept yet: then what others said of files and compactions is said again behind these.
+        """
+        journals = self._parts.journals
+        if journals is None:
+            return
+        with self._lock:
+            fresh = self._news(journals)
+            if self._unkept:
+                for entry in fresh:
+                    if isinstance(entry.body, Noted | Compacted):
+                        self._add(entry.body)
+            elif fresh and not self._moved:
+                leaf = journals.leaf(self.name)
+                self._leaf = leaf if leaf in self._journal else self._leaf
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """A time in which nobody else, thread or process, adds to this session; it begins where the session stands by then.
+
+        What is journaled within is kept at its end. Any exception takes it back. Raises StoreError.
+        """
+        journals = self._parts.journals
+        with self._lock:
+            before = self._leaf, self._unkept.copy(), self._moved
+            try:
+                with journals.exclusive() if journals is not None else contextlib.nullcontext():
+                    self.catch_up()
+                    before = self._leaf, self._unkept.copy(), self._moved
+                    yield
+                    self.keep()
+            except BaseException:
+                self._leaf, self._unkept, self._moved = before
+                raise
 
     def recall(self, object_id: str) -> str:
         """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
@@ -149,6 +209,79 @@ class Session:
         if self._residents[0] is not standing:
             self._residents = (standing, frozenset(one.call_id for one in standing.all()))
         return call_id in self._residents[1]
+
+    def work_in(self, folder: str) -> None:
+        """Relative paths of reads begin in this folder from now on."""
+        with self._lock:
+            if folder != self._folder:
+                self._folder, self._reading = folder, None
+
+    @property
+    def reading(self) -> Reading:
+        """What this session read, and what the model knows by it. Raises HostError where it has no working folder."""
+        with self._lock:
+            outside = self._parts.outside
+            if self._reading is None:
+                if outside is None or self._folder is None:
+                    raise HostError(f"session {self.name!r} was opened without a workspace, so it cannot read files")
+                self._reading = Reading(self, outside, outside.folder(self._folder))
+            return self._reading
+
+    def read(
+        self,
+        path: str,
+        offset: float | None = None,
+        limit: float | None = None,
+        *,
+        bypass_cache: bool = False,
+        signal: Signal | None = None,
+    ) -> ReadResult:
+        """Read a file as the agent's own read tool would, or less where less says the same (see `Reading.read`)."""
+        return self.reading.read(path, offset=offset, limit=limit, bypass=bypass_cache, signal=signal)
+
+    def refresh(self, path: str, offset: float | None = None, limit: float | None = None) -> ReadResult:
+        """Have the next read of this file, or of these lines, show the text (see `Reading.refresh`)."""
+        return self.reading.refresh(path, offset=offset, limit=limit)
+
+    def compact(self) -> None:
+        """The host compacted everything so far: no read from before it is known any more."""
+        try:
+            with self.turn():
+                self.compacted()
+        except StoreError:
+            self.compacted()  # it holds here at once, and is kept with what is kept next
+
+    def wrote(self, path: str, text: str) -> Learned:
+        """The model wrote this whole text to a file (see `Reading.wrote`)."""
+        return self.reading.wrote(path, text)
+
+    def edited(self, path: str, old: str, new: str) -> Learned:
+        """The model put `new` in place of `old` in a file (see `Reading.edited`)."""
+        return self.reading.edited(path, old, new)
+
+    def status(self) -> ReadingStatus:
+        """What was read and saved on this branch."""
+        return self.reading.status(self._journal.branch(self._leaf))
+
+    def fork(self, name: str) -> "Session":
+        """A new session with the same branch so far, independent of this one from here on. Raises BadInput for a name in use."""
+        if self._parts.begin is None:
+            raise HostError(f"session {self.name!r} stands alone and cannot be forked; open it from an engine")
+        forked = self._parts.begin(name)
+        with self._lock:
+            forked.inherit(self._journal.branch(self._leaf), self._folder)
+        return forked
+
+    def inherit(self, branch: Iterable[Entry], folder: str | None) -> None:
+        """Begin with these entries of another session, and in its folder. For a session that has none of its own."""
+        with self._lock:
+            for entry in branch:
+                self._journal.add(entry)
+                self._unkept.append(entry)
+                self._leaf = entry.id
+            self._folder = folder
+            with contextlib.suppress(StoreError):  # then it is kept with what is kept next
+                self.keep()
 
     def _curated(self) -> tuple[EpochOpened | None, str | None]:
         """The pass before a call: what the policy wants paged out is stored; an epoch is opened only when that is done."""
@@ -178,11 +311,25 @@ class Session:
         )
 
     def _add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
-        entry: Entry = self._journal.append(self._leaf, body, at=at, name=name)
-        self._leaf = entry.id
-        if self._parts.journals is not None:
-            self._unkept.append(entry)
-        return entry.id
+        with self._lock:
+            entry: Entry = self._journal.append(self._leaf, body, at=at, name=name)
+            self._leaf, self._moved = entry.id, False
+            if self._parts.journals is not None:
+                self._unkept.append(entry)
+            return entry.id
+
+    def _news(self, journals: JournalStore) -> list[Entry]:
+        """Entries of others that are new here, now in the journal. What cannot be understood is left out, and what hangs on it."""
+        fresh: list[Entry] = []
+        for place, entry in journals.news(self.name, self._seen):
+            self._seen = place
+            if not isinstance(entry, Entry) or entry.id in self._mine:
+                self._mine.discard(entry.id if isinstance(entry, Entry) else "")
+            elif entry.parent is None or entry.parent in self._journal:
+                with contextlib.suppress(HostError):  # a name that the host gave twice: the first stays
+                    self._journal.add(entry)
+                    fresh.append(entry)
+        return fresh
 
     def _state(self) -> State:
         return self._journal.state_at(self._leaf)

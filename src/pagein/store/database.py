@@ -25,6 +25,8 @@ from pagein.store.schema import APPLICATION_ID, MIGRATIONS
 _BUSY_MS: Final = 5_000
 _WAL_TRIES: Final = 100
 _WAL_PAUSE: Final = 0.05
+_OUTER: Final = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
+_INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO inner_write", "RELEASE inner_write"))
 
 
 class Database:
@@ -46,15 +48,23 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The connection inside a transaction, which is committed at the end or, on any exception, undone.
 
-        Within another one of the same thread it is part of that one, and shares its fate.
+        Within another one of the same thread it is part of that one: undone alone where it fails, and kept only with it.
         """
-        with self._lock, self._errors():
-            connection = self._opened()
-            if connection.in_transaction:
+        with self._lock:
+            with self._errors():
+                connection = self._opened()
+                begin, commit, undo = _INNER if connection.in_transaction else _OUTER
+                connection.execute(begin)
+            # What the caller does in between may raise what it likes; only SQLite's own errors are the store's.
+            try:
                 yield connection
-                return
-            with _transaction(connection):
-                yield connection
+            except BaseException as problem:
+                _undone(connection, undo)
+                if isinstance(problem, sqlite3.Error):
+                    raise StoreError(f"store {self.path.name}: {problem}") from problem
+                raise
+            with self._errors():
+                _committed(connection, commit, undo)
 
     def close(self) -> None:
         """Close the file. Later uses raise StoreError."""
@@ -129,16 +139,27 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 def _migrate(connection: sqlite3.Connection, label: str) -> None:
     if _version(connection) == len(MIGRATIONS):
         return
-    with _transaction(connection):
-        done = _version(connection)
-        if done > len(MIGRATIONS):
-            raise StoreError(f"{label} was written by a newer pagein (schema {done}, this one knows {len(MIGRATIONS)})")
-        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        connection.execute("CREATE TABLE IF NOT EXISTS migration(number INTEGER PRIMARY KEY, name TEXT NOT NULL)")
-        for number, (name, statements) in enumerate(MIGRATIONS[done:], start=done + 1):
-            for statement in statements:
-                connection.execute(statement)
-            connection.execute("INSERT INTO migration(number, name) VALUES(?, ?)", (number, name))
+    begin, commit, undo = _OUTER
+    connection.execute(begin)
+    try:
+        _lifted(connection, label)
+    except BaseException:
+        _undone(connection, undo)
+        raise
+    _committed(connection, commit, undo)
+
+
+def _lifted(connection: sqlite3.Connection, label: str) -> None:
+    # Asked again inside the transaction: another process may have done it meanwhile.
+    done = _version(connection)
+    if done > len(MIGRATIONS):
+        raise StoreError(f"{label} was written by a newer pagein (schema {done}, this one knows {len(MIGRATIONS)})")
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute("CREATE TABLE IF NOT EXISTS migration(number INTEGER PRIMARY KEY, name TEXT NOT NULL)")
+    for number, (name, statements) in enumerate(MIGRATIONS[done:], start=done + 1):
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("INSERT INTO migration(number, name) VALUES(?, ?)", (number, name))
 
 
 def _version(connection: sqlite3.Connection) -> int:
@@ -149,14 +170,16 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(number)
 
 
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _committed(connection: sqlite3.Connection, commit: str, undo: tuple[str, ...]) -> None:
     try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # A full disk makes SQLite roll back by itself; then there is nothing left to undo.
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
+        connection.execute(commit)
+    except sqlite3.Error:
+        _undone(connection, undo)
         raise
+
+
+def _undone(connection: sqlite3.Connection, undo: tuple[str, ...]) -> None:
+    # A full disk makes SQLite roll back by itself; then there is nothing left to undo.
+    with contextlib.suppress(sqlite3.Error):
+        for statement in undo:
+            connection.execute(statement)

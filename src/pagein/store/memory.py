@@ -62,6 +62,9 @@ class MemoryStore:
     def names(self) -> Iterator[ContentHash]:
         return iter(sorted(self._blobs))
 
+    def figures(self) -> tuple[int, int]:
+        return len(self._blobs), sum(map(len, self._blobs.values()))
+
     def find(self, object_id: ObjectId) -> StoredObject | None:
         return self._objects.get(object_id)
 

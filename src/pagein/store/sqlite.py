@@ -58,6 +58,11 @@ class SqliteStore:
             rows = connection.execute("SELECT hash FROM blob ORDER BY hash").fetchall()
         return iter([ContentHash(name.hex()) for (name,) in rows])
 
+    def figures(self) -> tuple[int, int]:
+        with self._database.reading() as connection:
+            count, size = connection.execute("SELECT count(*), coalesce(sum(length(data)), 0) FROM blob").fetchone()
+        return int(count), int(size)
+
     # --- objects ---
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:

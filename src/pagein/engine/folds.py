@@ -1,0 +1,38 @@
+"""A second state over a journal: any fold of its entries, remembered at each entry as the journal remembers its own."""
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from pagein.model.entries import Body, Entry, EntryId
+
+S = TypeVar("S")
+
+
+class Entries(Protocol):
+    """Where a fold finds entries by name. Raises HostError for an unknown one."""
+
+    def entry(self, name: EntryId) -> Entry:
+        """The entry of this name."""
+        ...
+
+
+class Fold(Generic[S]):
+    """States folded by `step`, beginning with `start`. One more entry costs one step, however long the branch."""
+
+    def __init__(self, entries: Entries, start: S, step: Callable[[S, Body], S]) -> None:
+        self._entries = entries
+        self._start = start
+        self._step = step
+        self._states: dict[EntryId, S] = {}
+
+    def at(self, leaf: EntryId | None) -> S:
+        """The state after the branch that ends at `leaf` (None: before everything)."""
+        todo: list[Entry] = []
+        while leaf is not None and leaf not in self._states:
+            entry = self._entries.entry(leaf)
+            todo.append(entry)
+            leaf = entry.parent
+        state = self._start if leaf is None else self._states[leaf]
+        for entry in reversed(todo):
+            state = self._states[entry.id] = self._step(state, entry.body)
+        return state

@@ -1,0 +1,304 @@
+"""Reading through a session: the host's answer, or less where the branch proves that less says the same.
+
+Rules of this file
+------------------
+1. A file is read once per call; what is hashed, shown, stored and decided on are the same bytes.
+2. Content is stored before the answer that rests on it is journaled, and the answer is journaled before it is given. A
+   death in between leaves a blob too many, or an answer that nobody saw: never a marker without its base.
+3. Whatever fails on our side, the caller gets the host's answer, without metadata, and is told why (law 7).
+4. Content of excluded files is shown like any other, and neither stored nor journaled (law 9).
+5. Files are read in parallel; deciding and journaling happen one at a time, each on the branch as it is by then, so
+   that parallel calls of one turn see each other's answers.
+"""
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pagein.engine import readlog
+from pagein.engine.folds import Entries, Fold
+from pagein.engine.readstatus import ReadingStatus, StoreFigures, status_of
+from pagein.engine.request import refreshed_lines, requested_lines
+from pagein.errors import Aborted, CallerError, StoreError
+from pagein.model.documents import Document, Located
+from pagein.model.entries import Body, Entry, EntryId
+from pagein.model.messages import Image
+from pagein.model.names import ContentHash
+from pagein.model.reading import FileAuthored, Invalidated
+from pagein.model.spans import NO_LINES, Spans
+from pagein.policy import authoring, readmeta
+from pagein.policy.authoring import Edit
+from pagein.policy.baseline import Baseline, Caps, baseline, byte_length
+from pagein.policy.knowledge import NOTHING, Knowledge, step
+from pagein.policy.reading import decide
+from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadRequest
+from pagein.ports import BlobStore, Files, Signal
+
+_SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
+
+
+class Branch(Protocol):
+    """What reading needs of a session: where it stands, and a way to add to it."""
+
+    @property
+    def journal(self) -> Entries:
+        """Entries by name."""
+        ...
+
+    @property
+    def leaf(self) -> EntryId | None:
+        """Where the session stands."""
+        ...
+
+    def note(self, kind: str, data: str) -> EntryId:
+        """Journal a fact."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A time in which nobody else adds to the session; what is noted within is kept at its end, or taken back. Raises StoreError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What reading needs of the world.
+
+    folder: the files as seen from a working folder. home: the folder of sessions that name none. now: seconds since 1970.
+    """
+
+    blobs: BlobStore
+    folder: Callable[[str], Files]
+    home: str
+    now: Callable[[], float]
+    settings: ReadingSettings = DEFAULTS
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """What a read call is answered with, in the shape of the host's own read.
+
+    text: for the model. details: `truncation` and `readcache`, each only where it applies. images: beside the text.
+    failure: why pagein answered as if it were not there; None where all went well, and where an error is the caller's.
+    """
+
+    text: str
+    details: Mapping[str, object] = field(default_factory=dict)
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A read of lines `first` to `last` of a text file, ready to be decided."""
+
+    located: Located
+    document: Document
+    shown: Baseline
+    first: int
+    last: int
+    bypass: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a write or edit of the model's own made known. lines: of the file as it is now. failure: as in ReadResult."""
+
+    lines: Spans = NO_LINES
+    failure: str | None = None
+
+
+class Reading:
+    """Reads of one session. Any number of threads may call it at once."""
+
+    def __init__(self, branch: Branch, outside: Outside, files: Files) -> None:
+        self._branch = branch
+        self._blobs = outside.blobs
+        self._now = outside.now
+        self._settings = outside.settings
+        self._files = files
+        self._fold: Fold[Knowledge] = Fold(branch.journal, NOTHING, _step)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What the model knows of each file where the session stands."""
+        return self._fold.at(self._branch.leaf)
+
+    def read(
+        self,
+        path: str,
+        *,
+        offset: float | None = None,
+        limit: float | None = None,
+        bypass: bool = False,
+        signal: Signal | None = None,
+    ) -> ReadResult:
+        """Answer a read call. Never raises for a file or a store that cannot be used."""
+        try:
+            located = self._files.locate(path, offset=offset, limit=limit)
+            document = self._files.read(located, signal)
+            if document.media_type is not None:
+                return _picture(document)
+            caps = Caps(self._settings.cap_lines, self._settings.cap_bytes)
+            shown = baseline(document.text, located.given, offset=located.offset, limit=located.limit, caps=caps)
+        except CallerError as error:
+            return ReadResult(str(error), is_error=True)
+        plain = ReadResult(shown.text, shown.details)
+        lines = requested_lines(located, shown.total)
+        if located.excluded or not document.is_text or lines is None:
+            return plain
+        try:
+            return self._optimised(_Asked(located, document, shown, *lines, bypass), signal)
+        except Aborted as error:
+            return ReadResult(str(error), is_error=True)
+        except Exception as problem:  # noqa: BLE001  rule 3: even a bug of ours costs a saving, never a read
+            return ReadResult(plain.text, plain.details, failure=_reason(problem))
+
+    def refresh(self, path: str, *, offset: float | None = None, limit: float | None = None) -> ReadResult:
+        """Have the next read of this file, or of these lines of it, show the text whatever is known (spec 17).
+
+        Where the store fails it holds in this process at least, and `failure` says so.
+        """
+        try:
+            located = self._files.locate(path, offset=offset, limit=limit)
+            lines = refreshed_lines(located, self._files)
+        except CallerError as error:
+            return ReadResult(str(error), is_error=True)
+        failure = None
+        try:
+            with self._branch.turn():
+                self._forget(located, lines)
+        except StoreError as problem:
+            failure = _reason(problem)
+            self._forget(located, lines)
+        what = "full scope" if lines is None else f"lines {lines[0]}-{lines[1]}"
+        return ReadResult(f"[readcache-refresh] invalidated {what} for {located.given}", failure=failure)
+
+    def wrote(self, path: str, text: str) -> Learned:
+        """The model wrote this whole text to a file, and the tool reported success: it knows all of it."""
+
+        def event(key: str, _: Located) -> tuple[FileAuthored, bytes]:
+            return authoring.written(key, text), text.encode()
+
+        return self._learned(path, event)
+
+    def edited(self, path: str, old: str, new: str) -> Learned:
+        """The model's edit, which put `new` in place of `old`, succeeded: it knows what it wrote, and what it knew around it.
+
+        May be told before or after the file has changed; a file that fits neither teaches nothing.
+        """
+        return self._learned(path, lambda key, located: self._edit(key, located, old, new))
+
+    def status(self, branch: Iterable[Entry]) -> ReadingStatus:
+        """What was read and saved on this branch, which ends where the session stands."""
+        try:
+            blobs, size = self._blobs.figures()
+            figures: StoreFigures | None = StoreFigures(blobs, size)
+        except StoreError:
+            figures = None
+        return status_of(branch, self.knowledge, figures)
+
+    # --- deciding ---
+
+    def _optimised(self, asked: _Asked, signal: Signal | None) -> ReadResult:
+        document, shown = asked.document, asked.shown
+        with self._branch.turn():
+            decision = self._decided(asked, signal)
+            self._store(document.content, document.hash)
+            sizes = readlog.Sizes(byte_length(shown.text), byte_length(decision.text))
+            self._branch.note(readlog.KIND, readlog.served(decision.event, sizes))
+        details = {"readcache": readmeta.encode(decision.event)}
+        if shown.truncation is not None and decision.event.mode in _SHOWS_TEXT:
+            cut = shown.truncation.details
+            if decision.text != shown.text:
+                cut = {**cut, "content": decision.text.removesuffix(shown.notice)}
+            return ReadResult(decision.text, {"truncation": cut, **details})
+        return ReadResult(decision.text, details)
+
+    def _decided(self, asked: _Asked, signal: Signal | None) -> Decision:
+        key = self._key(asked.located)
+        document = replace(asked.document, key=key)
+        request = ReadRequest(document, asked.located.given, asked.first, asked.last, asked.shown, asked.bypass)
+        decision = decide(request, self.knowledge.of(key), lambda name: self._fetched(name, signal), self._settings)
+        _check(signal)
+        return decision
+
+    def _fetched(self, name: ContentHash, signal: Signal | None = None) -> bytes | None:
+        _check(signal)
+        try:
+            return self._blobs.get(name)
+        except StoreError:
+            return None
+
+    def _store(self, content: bytes, name: ContentHash) -> None:
+        # asked first: storing again what is there would unpack and prove it
+        if not self._blobs.has(name):
+            self._blobs.put(content)
+
+    def _key(self, located: Located) -> str:
+        """The key under which the branch knows this file: its own, or that of a hard link to it."""
+        known = self.knowledge.paths
+        return located.key if located.key in known else self._files.same_file(located, known) or located.key
+
+    def _forget(self, located: Located, lines: tuple[int, int] | None) -> None:
+        event = Invalidated(self._key(located), lines)
+        self._branch.note(readlog.KIND, readlog.invalidated(event, self._now()))
+
+    # --- the model's own writes ---
+
+    def _learned(self, path: str, event: Callable[[str, Located], tuple[FileAuthored, bytes] | None]) -> Learned:
+        try:
+            located = self._files.locate(path, offset=1)  # a path in a write has no line suffix
+            if located.excluded:
+                return Learned()
+            with self._branch.turn():
+                found = event(self._key(located), located)
+                if found is None:
+                    return Learned()
+                learned, content = found
+                self._store(content, learned.version)
+                self._branch.note(readlog.KIND, readlog.authored(learned))
+        except Exception as problem:  # noqa: BLE001  rule 3: what we do not learn costs a saving, never a write
+            return Learned(failure=_reason(problem))
+        return Learned(learned.authored)
+
+    def _edit(self, key: str, located: Located, old: str, new: str) -> tuple[FileAuthored, bytes] | None:
+        document = self._files.read(located)
+        if not document.is_text:
+            return None
+        known = self.knowledge.of(key)
+        min_run = self._settings.min_run
+        done = [
+            authoring.edited(key, document.text, Edit(old, new, everywhere), known, min_run=min_run)
+            for everywhere in (False, True)
+        ]
+        explained = next((event for event in done if event is not None and event.copies), None)
+        if explained is not None:
+            return explained, document.content
+        if known.known(document.hash) is not None and old and document.text.count(old) == 1:
+            after = document.text.replace(old, new)
+            event = authoring.edited(key, after, Edit(old, new), known, before=document.text, min_run=min_run)
+            return None if event is None else (event, after.encode())
+        return None if done[0] is None else (done[0], document.content)
+
+
+def _step(state: Knowledge, body: Body) -> Knowledge:
+    event = readlog.event_of(body)
+    return state if event is None else step(state, event)
+
+
+def _check(signal: Signal | None) -> None:
+    if signal is not None and signal.is_set():
+        raise Aborted("Operation aborted")
+
+
+def _picture(document: Document) -> ReadResult:
+    data = base64.b64encode(document.content).decode("ascii")
+    media_type = document.media_type or ""
+    return ReadResult(f"Read image file [{media_type}]", images=(Image(media_type, len(data), data),))
+
+
+def _reason(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"
