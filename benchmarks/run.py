@@ -1,0 +1,48 @@
+"""Every benchmark, as ratios and counts. `make bench` runs it; nothing here is a test.
+
+    python benchmarks/run.py            all of them
+    python benchmarks/run.py replay     those whose name holds a word
+    python benchmarks/run.py --json     one JSON object instead of a table
+"""
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+HERE = Path(__file__).parent
+
+
+def benchmarks() -> dict[str, Callable[[], dict[str, float]]]:
+    """Each `bench_*.py` beside this file has a `measure()` that gives figures by name."""
+    found = {}
+    for file in sorted(HERE.glob("bench_*.py")):
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        if spec is None or spec.loader is None:
+            continue
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[file.stem] = module
+        spec.loader.exec_module(module)
+        found[file.stem.removeprefix("bench_")] = cast("Callable[[], dict[str, float]]", module.measure)
+    return found
+
+
+def main(arguments: list[str]) -> None:
+    words = [word for word in arguments if not word.startswith("--")]
+    results = {}
+    for name, measure in benchmarks().items():
+        if words and not any(word in name for word in words):
+            continue
+        results[name] = measure()
+        if "--json" not in arguments:
+            print(name)
+            for figure, value in results[name].items():
+                print(f"  {figure:58} {value:12.3f}")
+    if "--json" in arguments:
+        print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
