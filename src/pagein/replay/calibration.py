@@ -35,4 +35,5 @@ def chars_per_token(model: str, sampled: Sequence[Sample]) -> float:
 
 def accesses_files(calls: Calls) -> bool:
     """Whether the session's agent works on files at all: what tells a coding session from others."""
-    return any(getattr(block, "accesses", ()) for message in calls.messages for block in message.blocks)
+    said = (block for message in calls.messages for block in message.blocks)
+    return any(isinstance(block, ToolCall) and block.accesses for block in said)

@@ -49,7 +49,7 @@ def total(rows: Sequence[Figures]) -> Figures:
     for name in Figures.__annotations__:
         values = [cast("Mapping[str, float | None]", row)[name] for row in rows]
         known = [value for value in values if value is not None]
-        summed[name] = (round(sum(known), 6) if isinstance(known[0], float) else sum(known)) if known else None
+        summed[name] = round(sum(known), 6) if known else None
     return cast("Figures", summed)
 
 
