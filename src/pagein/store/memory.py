@@ -4,6 +4,7 @@ import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from pagein.errors import DamagedBlob, MissingBlob
@@ -39,12 +40,16 @@ class MemoryStore:
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
-        for stored, content in objects:
-            first = self._objects.setdefault(stored.id, stored)
-            if (first.content, first.workspace) == (stored.content, stored.workspace):
-                self.put(content)
-            else:
-                taken.add(stored.id)
+        with self._writer:
+            for stored, content in objects:
+                first = self._objects.get(stored.id)
+                if first is None:
+                    first = self._objects[stored.id] = stored
+                    self._undone_by(partial(self._objects.pop, stored.id))
+                if (first.content, first.workspace) == (stored.content, stored.workspace):
+                    self.put(content)
+                else:
+                    taken.add(stored.id)
         return frozenset(taken)
 
     def get(self, name: ContentHash) -> bytes:
