@@ -22,7 +22,7 @@ from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.trust import carried, rule_of
 
 _MAX_VERSIONS: Final = 16
-_MAX_PIECES: Final = 256
+_MAX_PIECES: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class VersionKnown:
     @property
     def complete(self) -> bool:
         """Whether every line is known."""
-        return self.spans.holds(1, self.total)
+        return self.spans.runs == ((1, self.total),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +131,17 @@ def proven(state: Knowledge, event: ReadServed) -> bool:
 
 def claimed(path: PathKnown, event: ReadServed) -> Spans:
     """The lines of the served version that become known by an answer, given what was known of its path before."""
-    last = path.last_complete()
-    known = {copy.base: held.spans for copy in event.copies if (held := path.known(copy.base)) is not None}
-    fresh = path.fresh(event.base) if event.base is not None else NO_LINES
-    return carried(event, known, fresh, None if last is None else last[0])
+    proof = rule_of(event).proof
+    known: dict[ContentHash, Spans] = {}
+    fresh, whole = NO_LINES, None
+    if proof == "copies":
+        held = ((copy.base, path.known(copy.base)) for copy in event.copies)
+        known = {base: version.spans for base, version in held if version is not None}
+    elif proof == "base lines" and event.base is not None:
+        fresh = path.fresh(event.base)
+    elif proof == "base whole" and (last := path.last_complete()) is not None:
+        whole = last[0]
+    return carried(event, known, fresh, whole)
 
 
 def _served(state: Knowledge, event: ReadServed) -> Knowledge:
@@ -189,9 +196,15 @@ def _cut(view: tuple[Piece, ...], keep: Spans | None, drop: Spans = NO_LINES) ->
     """The view within `keep` (None: everywhere) and outside `drop`."""
     out: list[Piece] = []
     for piece in view:
-        lines = Spans(((piece.first, piece.last),))
+        first, last = piece.first, piece.last
+        # most pieces are not concerned; telling so by two numbers keeps a step cheap on files read in many parts
+        apart = not drop.runs or last < drop.runs[0][0] or first > drop.runs[-1][1]
+        if apart and (keep is None or any(a <= first and last <= b for a, b in keep.runs)):
+            out.append(piece)
+            continue
+        lines = Spans(((first, last),))
         lines = (lines if keep is None else lines.intersect(keep)).subtract(drop)
-        out.extend(Piece(first, last, piece.version) for first, last in lines)
+        out.extend(Piece(a, b, piece.version) for a, b in lines)
     return tuple(out)
 
 
