@@ -1,0 +1,95 @@
+"""Real sessions, small, in files; and the command as a process, as its users run it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run of the command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Ran]:
+    """Runs `pagein` with a home folder of its own."""
+
+    def run(*arguments: str | Path, **env: str) -> Ran:
+        home = tmp_path / "home"
+        home.mkdir(exist_ok=True)
+        keep = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+        command = [sys.executable, "-m", "pagein", *map(str, arguments)]
+        done = subprocess.run(  # noqa: S603 - our own command
+            command,
+            capture_output=True,
+            env={**keep, "HOME": str(home), **env},
+            stdin=subprocess.DEVNULL,
+            check=False,
+            timeout=120,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """A session of forty calls that read forty files."""
+    return write_session(tmp_path / "sessions" / "one.jsonl")
+
+
+def write_session(path: Path, calls: int = 40, size: int = 9_000, title: str = "tidy the parser") -> Path:
+    rows: list[dict[str, object]] = [
+        {
+            "kind": "session",
+            "schema": "pagein-session/1",
+            "id": path.stem,
+            "source": "made-up",
+            "agent": "scripted",
+            "models": ["claude-opus-4-6"],
+            "started": "2026-03-01T09:00:00Z",
+            "parent": None,
+            "flags": {},
+        },
+        _message(0, "user", [{"type": "text", "text": title}], second=0),
+    ]
+    for call in range(calls):
+        arguments = {"file_path": f"src/part_{call}.py"}
+        asked: dict[str, object] = {
+            "type": "tool_call",
+            "id": f"c{call}",
+            "name": "Read",
+            "args": arguments,
+            "ops": [{"op": "read", "path": f"src/part_{call}.py", "via": "native"}],
+        }
+        text = "".join(
+            f"line {number} of part {call}: value_{number * call} = {number}\n" for number in range(size // 40)
+        )
+        answered: dict[str, object] = {
+            "type": "tool_result",
+            "id": f"c{call}",
+            "name": "Read",
+            "text": text,
+            "is_error": False,
+        }
+        rows.append(_message(2 * call + 1, "assistant", [asked], second=20 * call + 10))
+        rows.append(_message(2 * call + 2, "tool", [answered], second=20 * call + 12))
+    rows.append(_message(2 * calls + 1, "assistant", [{"type": "text", "text": "Done."}], second=20 * calls + 20))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def _message(number: int, role: str, blocks: list[dict[str, object]], second: int) -> dict[str, object]:
+    at = f"2026-03-01T09:{second // 60:02}:{second % 60:02}.000Z"
+    return {"kind": "msg", "i": number, "role": role, "ts": at, "content": blocks}

@@ -1,0 +1,214 @@
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from pagein import __version__
+from pagein.model.bill import Bill, Figures
+from pagein.replay.session import POLICIES
+
+
+class Ran(Protocol):
+    """What the fixture `run` returns."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+def test_a_session_is_told_in_words_and_tables(run: Run, session: Path) -> None:
+    ran = run("replay", session)
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("This session cost ")
+    assert "0 bytes were lost" in " ".join(ran.out.split())
+    assert all(f"\n{policy} " in ran.out for policy in POLICIES)
+
+
+def test_json_is_one_object_of_the_documented_shape_and_nothing_else(run: Run, session: Path) -> None:
+    ran = run("replay", session, "--json")
+    bill = json.loads(ran.out)
+    assert (ran.status, ran.err, ran.out.count("\n")) == (0, "", 1)
+    assert set(bill) == set(Bill.__annotations__)
+    assert list(bill["policies"]) == list(POLICIES)
+    assert all(set(figures) == set(Figures.__annotations__) for figures in bill["policies"].values())
+    assert bill["policies"]["pagein"]["unrecoverable_bytes"] == 0
+    assert bill["policies"]["pagein"]["stubs"] > 0
+
+
+def test_a_report_is_written_beside_json(run: Run, session: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out" / "report.html"
+    ran = run("replay", session, "--json", "--html", target)
+    json.loads(ran.out)
+    assert (ran.status, ran.err) == (0, f"report written to {target}\n")
+    assert "tidy the parser" in target.read_text(encoding="utf-8")
+
+
+def test_chosen_policies_come_with_the_baseline_only(run: Run, session: Path) -> None:
+    bill = json.loads(run("replay", session, "--json", "--policy", "clear").out)
+    assert set(bill["policies"]) == {"append", "clear"}
+
+
+def test_another_baseline_is_what_ratios_are_taken_against(run: Run, session: Path) -> None:
+    ran = run("replay", session, "--policy", "append-1h", "--baseline", "none")
+    assert "as recorded (none)" not in ran.out
+    assert json.loads(run("replay", session, "--json", "--baseline", "none").out)["baseline"] == "none"
+
+
+def test_quiet_prints_the_verdict_alone(run: Run, session: Path) -> None:
+    out = run("replay", session, "--quiet").out
+    assert out.startswith("This session cost ")
+    assert "vs optimum" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--policy", "magic"], "there is no policy 'magic'; the policies are none, append,"),
+        (["--baseline", "magic"], "there is no policy 'magic'"),
+        (["--prices", "no-such-model"], "no-such-model"),
+        (["--prices", "generic:z=1"], "generic:z=1"),
+        (["--html", "."], "is a folder; name a file in it"),
+    ],
+)
+def test_an_option_with_a_value_it_does_not_take_says_what_it_takes(
+    run: Run, session: Path, arguments: list[str], told: str
+) -> None:
+    ran = run("replay", session, *arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("pagein: ")
+    assert told in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_nothing_usable_is_status_two_with_the_reason_for_each_file(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    (folder / "empty.jsonl").write_bytes(b"")
+    (folder / "binary.jsonl").write_bytes(bytes(range(256)) * 9)
+    (folder / "other.jsonl").write_text('{"hello": 1}\n{"hello": 2}\n')
+    ran = run("replay", folder)
+    assert (ran.status, ran.out) == (2, "")
+    assert all(name in ran.err for name in ("empty.jsonl", "binary.jsonl", "other.jsonl"))
+    assert "Traceback" not in ran.err
+
+
+def test_nothing_usable_as_json_is_still_one_object_that_says_why(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    ran = run("replay", tmp_path / "empty.jsonl", "--json")
+    bill = json.loads(ran.out)
+    assert ran.status == 2
+    assert bill["sessions"] == 0
+    assert len(bill["skipped"]) == 1
+
+
+def test_a_bad_file_does_not_stop_the_others(run: Run, session: Path) -> None:
+    (session.parent / "torn.jsonl").write_text('{"kind":"sess')
+    ran = run("replay", session.parent)
+    assert ran.status == 0
+    assert "Skipped: 1 file" in ran.out
+    assert "torn.jsonl" in ran.out
+
+
+def test_a_path_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
+    ran = run("replay", tmp_path / "nowhere.jsonl")
+    assert (ran.status, ran.out) == (2, "")
+    assert "nowhere.jsonl" in ran.err
+
+
+def test_no_line_of_a_table_is_wider_than_the_terminal_says(run: Run, session: Path) -> None:
+    out = run("replay", session, COLUMNS="64").out
+    assert max(map(len, out.splitlines())) <= 64
+
+
+def test_a_pipe_gets_no_colours(run: Run, session: Path) -> None:
+    assert "\x1b" not in run("replay", session).out
+
+
+def test_an_encoding_that_lacks_a_letter_costs_only_that_letter(run: Run, session: Path) -> None:
+    shutil.copy(session, session.parent / "größe.jsonl")
+    ran = run("replay", session.parent, "--sessions", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    assert ran.status == 0
+
+
+def test_without_arguments_and_sessions_the_message_says_what_was_looked_for(run: Run) -> None:
+    ran = run("replay")
+    assert (ran.status, ran.out) == (2, "")
+    assert "no recorded session of Claude Code, codex, pi or opencode was found" in ran.err
+
+
+def test_without_arguments_and_without_a_terminal_the_own_sessions_are_listed(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".claude" / "projects" / "x"
+    folder.mkdir(parents=True)
+    lines = [
+        {
+            "type": "user",
+            "uuid": "u1",
+            "parentUuid": None,
+            "sessionId": "s",
+            "timestamp": "2026-03-01T09:00:00Z",
+            "cwd": "/repo",
+            "message": {"role": "user", "content": "tidy the parser"},
+        },
+        {
+            "type": "assistant",
+            "uuid": "a1",
+            "parentUuid": "u1",
+            "sessionId": "s",
+            "timestamp": "2026-03-01T09:00:05Z",
+            "message": {
+                "id": "m1",
+                "role": "assistant",
+                "model": "claude-opus-4-6",
+                "content": [{"type": "text", "text": "Done."}],
+                "usage": {"input_tokens": 10, "output_tokens": 2},
+            },
+        },
+    ]
+    (folder / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = run("replay")
+    assert (ran.status, ran.out) == (2, "")
+    assert "name the sessions to replay, for example: pagein replay " in ran.err
+    assert "s.jsonl" in ran.err
+
+
+def test_the_version_is_printed(run: Run) -> None:
+    assert run("--version").out == f"pagein {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["replay", "--help"], ["replay", "-h"]])
+def test_help_has_examples(run: Run, arguments: list[str]) -> None:
+    ran = run(*arguments)
+    assert ran.status == 0
+    assert "Example" in ran.out
+
+
+def test_an_unknown_option_is_status_two(run: Run) -> None:
+    ran = run("replay", "--frobnicate")
+    assert (ran.status, ran.out) == (2, "")
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_quietly_with_130_and_leaves_no_report(session: Path, tmp_path: Path) -> None:
+    for number in range(150):
+        shutil.copy(session, session.parent / f"copy-{number}.jsonl")
+    target = tmp_path / "out" / "report.html"
+    command = [sys.executable, "-m", "pagein", "replay", str(session.parent), "--html", str(target)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)  # noqa: S603 - our own
+    time.sleep(2.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == b""
+    assert b"Traceback" not in err
+    assert not list(tmp_path.glob("out/*"))

@@ -1,0 +1,110 @@
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+
+from pagein.replay.session import POLICIES
+from pagein.ui.columns import POLICY_MEANINGS
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def pages(root: Path) -> Iterator[Path]:
+    yield root / "README.md"
+    yield from sorted((root / "docs").rglob("*.md"))
+
+
+def test_every_link_between_the_docs_leads_somewhere(root: Path) -> None:
+    dead = [
+        f"{page.relative_to(root)}: {target}"
+        for page in pages(root)
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert dead == []
+
+
+def test_every_page_is_linked_from_another(root: Path) -> None:
+    linked = {
+        (page.parent / target).resolve()
+        for page in pages(root)
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+    }
+    assert [page.name for page in pages(root) if page.resolve() not in linked and page.name != "README.md"] == []
+
+
+def test_the_generated_pages_are_up_to_date(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/generate_docs.py", "--check"], cwd=root, capture_output=True, text=True
+    )  # noqa: PLW1510, S603 - the status is the point
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_stale_page_is_noticed_and_not_written(
+    script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = script("generate_docs")
+    monkeypatch.setattr(module, "REFERENCE", tmp_path)
+    (tmp_path / "cli.md").write_text("old")
+    monkeypatch.setattr(sys, "argv", ["generate_docs.py", "--check"])
+    assert module.main() == 1
+    assert (tmp_path / "cli.md").read_text() == "old"
+    monkeypatch.setattr(sys, "argv", ["generate_docs.py"])
+    assert module.main() == 0
+    assert "pagein replay" in (tmp_path / "cli.md").read_text()
+
+
+def test_every_policy_is_in_the_docs_and_has_a_meaning(root: Path) -> None:
+    page = (root / "docs" / "replay.md").read_text(encoding="utf-8")
+    assert [name for name in POLICIES if f"`{name}`" not in page] == []
+    assert set(POLICY_MEANINGS) == set(POLICIES)
+
+
+def test_every_command_of_the_tutorial_has_the_options_it_uses(root: Path) -> None:
+    told = (root / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    used = {
+        option
+        for name in ("README.md", "docs/replay.md", "docs/tutorial.md")
+        for line in (root / name).read_text(encoding="utf-8").splitlines()
+        if "pagein replay" in line
+        for option in re.findall(r"(?<!\S)--[a-z-]+", line)
+    }
+    assert {option for option in used if f"`{option}" not in told and f", {option}" not in told} == {"--help"}
+
+
+def test_the_architecture_places_every_part_of_the_package(root: Path) -> None:
+    picture = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    parts = {path.name + ("/" if path.is_dir() else "") for path in (root / "src" / "pagein").iterdir()}
+    shown = {part for part in parts if not part.startswith("_") and not part.endswith(".typed")}
+    assert {part for part in shown if f"\n  {part} " not in picture} == set()
+
+
+def test_the_demo_is_shown_between_its_marks_and_nothing_else_changes(
+    script: Callable[[str], ModuleType], root: Path
+) -> None:
+    module = script("show_demo")
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    changed = module.with_tables(readme, "TABLES\n")
+    assert "TABLES" in changed
+    assert module.with_tables(module.with_tables(changed, "OTHER\n"), "TABLES\n") == changed
+    with pytest.raises(SystemExit, match="marks"):
+        module.with_tables("no marks", "x")
+
+
+def test_the_picture_of_the_demo_is_well_formed_and_loads_nothing(root: Path) -> None:
+    text = (root / "docs" / "images" / "demo.svg").read_text(encoding="utf-8")
+    tree = ElementTree.fromstring(text)  # noqa: S314 - our own file
+    assert tree.tag.endswith("svg")
+    assert "href" not in text
+    assert len(text) < 200_000
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_demo_gives_today(root: Path) -> None:
+    done = subprocess.run([sys.executable, "scripts/show_demo.py", "--check"], cwd=root, capture_output=True, text=True)  # noqa: PLW1510, S603 - the status is the point
+    assert (done.returncode, done.stdout) == (0, "")
