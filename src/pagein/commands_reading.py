@@ -1,0 +1,124 @@
+"""The commands that read through a session named on the command line. `cli` adds them to its app.
+
+Heavy imports stand inside the commands, as in `cli`.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from pagein.errors import BadInput
+
+if TYPE_CHECKING:
+    from pagein.engine.session import Session
+
+SessionName: TypeAlias = Annotated[
+    str,
+    typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; begun if it is new."),
+]
+Workspace: TypeAlias = Annotated[
+    Path,
+    typer.Option("--workspace", "-w", metavar="DIR", help="Where relative paths begin; also whose store is used."),
+]
+Store: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="PATH",
+        envvar="PAGEIN_STORE",
+        help="The store's file.",
+        show_default="the workspace's, in the user's data folder",
+    ),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(
+        epilog="Examples:\n\npagein read src/app.py --session fix-login\n\npagein read src/app.py:10-40 --session fix-login"
+    )(read)
+    app.command(epilog="Example: pagein refresh src/app.py 10-40 --session fix-login")(refresh)
+    app.command(epilog="Example: pagein status --session fix-login --json")(status)
+
+
+def read(  # noqa: PLR0913 - a command has as many options as it has
+    path: Annotated[str, typer.Argument(metavar="PATH[:A-B]", help="The file; :A-B selects lines.")],
+    *,
+    session: SessionName,
+    offset: Annotated[int | None, typer.Option("--offset", metavar="LINE", help="First line, from 1.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="How many lines.")] = None,
+    bypass_cache: Annotated[bool, typer.Option("--bypass-cache", help="Show the text whatever is known.")] = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read a file as the model of a session would, or see what it is told instead.
+
+    What is printed counts as seen by that model from then on.
+    """
+    from pagein.tools import reading_commands as commands
+
+    answer = _in_session(
+        session,
+        workspace,
+        store,
+        lambda opened: commands.read(opened, path, offset=offset, limit=limit, bypass=bypass_cache),
+    )
+    _print(answer, as_json=as_json)
+
+
+def refresh(
+    path: Annotated[str, typer.Argument(metavar="PATH[:A-B]", help="The file; :A-B selects lines.")],
+    lines: Annotated[str | None, typer.Argument(metavar="[A-B]", help="Only these lines.", show_default="all")] = None,
+    *,
+    session: SessionName,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have a session's next read of a file, or of some of its lines, show the text itself."""
+    from pagein.tools import reading_commands as commands
+
+    _print(
+        _in_session(session, workspace, store, lambda opened: commands.refresh(opened, path, lines)), as_json=as_json
+    )
+
+
+def status(
+    *,
+    session: SessionName,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a session's model has read, and what that saved."""
+    from pagein.tools import reading_commands as commands
+
+    _print(_in_session(session, workspace, store, commands.status), as_json=as_json)
+
+
+def _in_session(
+    name: str, workspace: Path, store: Path | None, work: "Callable[[Session], dict[str, Any]]"
+) -> dict[str, Any]:
+    from pagein import wiring
+
+    with wiring.open(store, workspace=workspace) as engine:
+        return work(engine.session(name, workspace=workspace))
+
+
+def _print(answer: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        # ASCII, so that text in no known encoding is escaped and not refused
+        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+    if answer.get("is_error"):
+        raise BadInput(str(answer["text"]))
+    if not as_json:
+        text = str(answer["text"])
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    if answer.get("failure") is not None:
+        sys.stderr.write(f"pagein: answered as if there were no store: {answer['failure']}\n")

@@ -1,0 +1,104 @@
+"""The tools `read` and `readcache_refresh`, as a host offers them to a model.
+
+`read` has the name and the arguments of the host's own read tool, so that no prompt needs to change (readcache spec 2
+and 18). `bypass_cache` is taken too where a host chooses to offer it.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pagein.engine.reading import ReadResult
+from pagein.engine.session import Session
+from pagein.ports import Signal
+
+Arguments = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool of a session.
+
+    schema: JSON schema of its arguments. call: answers with a result that the model can read, also where the arguments
+    are wrong; never raises for what a model wrote.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    call: Callable[[Session, Arguments, Signal | None], ReadResult]
+
+
+def _schema(**described: tuple[str, str]) -> dict[str, Any]:
+    properties = {name: {"type": kind, "description": text} for name, (kind, text) in described.items()}
+    return {"type": "object", "properties": properties, "required": ["path"]}
+
+
+def _read(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
+    problem = _problem("read", arguments)
+    if problem is not None:
+        return problem
+    return session.read(
+        str(arguments["path"]),
+        _number(arguments, "offset"),
+        _number(arguments, "limit"),
+        bypass_cache=arguments.get("bypass_cache") is True,
+        signal=signal,
+    )
+
+
+def _refresh(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
+    problem = _problem("readcache_refresh", arguments)
+    if problem is not None:
+        return problem
+    if signal is not None and signal.is_set():
+        return ReadResult("Operation aborted", is_error=True)
+    return session.refresh(str(arguments["path"]), _number(arguments, "offset"), _number(arguments, "limit"))
+
+
+READ: Final = Tool(
+    "read",
+    "Read a file. Text comes as it is, images as attachments. At most 2000 lines or 50KB are shown at once; go on with "
+    "offset until the file is complete. Text that you were shown before and that is still the same is answered by a "
+    "[readcache: ...] line that says so, changes by a diff. Line numbers in such an answer count as in the file.",
+    _schema(
+        path=("string", "The file, relative or absolute. A trailing :START-END selects lines."),
+        offset=("number", "First line to show, counted from 1."),
+        limit=("number", "How many lines to show."),
+    ),
+    _read,
+)
+
+REFRESH: Final = Tool(
+    "readcache_refresh",
+    "Have the next read of a file, or of some of its lines, show the text itself and not a [readcache: ...] line. Use it "
+    "when an edit failed because the old text was not found, or when the earlier text is out of sight.",
+    _schema(
+        path=("string", "The file, relative or absolute. A trailing :START-END selects lines."),
+        offset=("number", "First line to refresh, counted from 1."),
+        limit=("number", "How many lines to refresh."),
+    ),
+    _refresh,
+)
+
+TOOLS: Final = (READ, REFRESH)
+
+
+def _problem(tool: str, arguments: Arguments) -> ReadResult | None:
+    """What is wrong with the arguments, in a form that a model can act on."""
+    wrong = [] if isinstance(arguments.get("path"), str) else ["path: must be a text"]
+    for name in ("offset", "limit"):
+        value = arguments.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            wrong.append(f"{name}: must be a number")
+    if not wrong:
+        return None
+    lines = "\n".join(f"  - {line}" for line in wrong)
+    given = json.dumps(dict(arguments), indent=2, default=str)
+    return ReadResult(f'Validation failed for tool "{tool}":\n{lines}\n\nReceived arguments:\n{given}', is_error=True)
+
+
+def _number(arguments: Arguments, name: str) -> float | None:
+    value = arguments.get(name)
+    return value if isinstance(value, int | float) else None
