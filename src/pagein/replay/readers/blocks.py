@@ -20,6 +20,7 @@ class Calls:
     cwd: str | None = None
     _uses: dict[str, int] = field(default_factory=dict)
     _waiting: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    _answered: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def called(self, call_id: str, name: str, arguments: str) -> ToolCall:
         """A tool call, with the accesses that its arguments tell.
@@ -35,9 +36,9 @@ class Calls:
     def answers(self, call_id: str) -> tuple[str, str]:
         """Id and tool of the call that a result with this id answers; the tool is "" if no such call is recorded."""
         waiting = self._waiting.get(call_id)
-        if not waiting:
-            return call_id, ""
-        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        if waiting:
+            self._answered[call_id] = waiting.pop(0)
+        return self._answered.get(call_id, (call_id, ""))
 
 
 def content_blocks(content: object, calls: Calls, injected: str | None = None) -> tuple[Block, ...]:

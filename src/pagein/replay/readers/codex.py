@@ -50,11 +50,11 @@ _TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
 
 def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
     """The one session of a rollout. Turns that were rolled back are left out and counted."""
-    metas = [mark for mark in marks if mark.kind == "session_meta"]
+    metas = [mark for mark in marks if mark.begins]
     row: Row = {}
     if metas:
         decoded = next(rows_at(source, (metas[0].line,)))[1]
-        row = {} if isinstance(decoded, Unreadable) else mapping(decoded, "payload")
+        row = {} if isinstance(decoded, Unreadable) else mapping(decoded, "payload") or decoded
     lines, branches, lost = _surviving(marks)
     flags = flags_of(marks)
     if branches:
@@ -177,7 +177,7 @@ def _line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded]:
         yield from _compaction(mapping(row, "payload"), at)
     elif kind == "response_item":
         yield from _item(line, mapping(row, "payload"), at, reading)
-    elif kind != "session_meta":
+    elif kind is not None and kind != "session_meta":
         yield from _item(line, row, at, reading)
 
 

@@ -61,7 +61,8 @@ def check(source: Source) -> None:
 def _of_lines(source: Source, found: Sequence[Mark]) -> Iterator[RecordedSession]:
     stretches = _stretches(found)
     if not stretches:
-        if len(found) == 1 or (found and found[0].why.startswith(("not JSON", "torn"))):
+        unknown = bool(found) and not any(mark.format for mark in found)
+        if unknown and (len(found) == 1 or found[0].why.startswith(("not JSON", "torn"))):
             yield from _document(source, found)
             return
         raise _useless(source, found)

@@ -75,6 +75,7 @@ class _Probe(msgspec.Struct):
     leaf: Any = msgspec.field(default=None, name="leafUuid")
     snapshot_of: Any = msgspec.field(default=None, name="messageId")
     side: Any = msgspec.field(default=None, name="isSidechain")
+    record_type: Any = None
     summary: Any = msgspec.field(default=None, name="isCompactSummary")
     meta: Any = msgspec.field(default=None, name="isMeta")
     tool_result: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="toolUseResult")
@@ -88,6 +89,7 @@ class _Probe(msgspec.Struct):
     req: msgspec.Raw = msgspec.Raw()
     body: msgspec.Raw = msgspec.Raw()
     info: msgspec.Raw = msgspec.Raw()
+    instructions: msgspec.Raw = msgspec.Raw()
 
 
 _PROBES: Final = msgspec.json.Decoder(_Probe)
@@ -204,7 +206,14 @@ def _codex(number: int, probe: _Probe) -> Mark | None:
     bare = probe.uuid is None and probe.parent_id is None and not _there(probe.message)
     if kind in _CODEX_ITEMS and bare and probe.session_id is None:
         return Mark(number, "codex", "bare", call=kind, role=_word(probe.role))
-    return None
+    return _bare_codex_header(number, probe) if not kind else None
+
+
+def _bare_codex_header(number: int, probe: _Probe) -> Mark | None:
+    """The first line of rollouts before lines had a type, and the state records between their items."""
+    if _word(probe.id) and _word(probe.timestamp) and _there(probe.instructions):
+        return Mark(number, "codex", "bare_meta", id=_word(probe.id), begins=True)
+    return Mark(number, "codex", "bare_state") if _word(probe.record_type) else None
 
 
 def codex_parent(named: object, source: object) -> str | None:

@@ -4,7 +4,7 @@ All three hold the same: session info, message infos in order, and the parts of 
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -54,7 +54,8 @@ def exported_session(source: Source, document: Row) -> RecordedSession:
             stored.append((mapping(row, "info"), list(objects(row.get("parts")))))
         else:
             stored.append(Unreadable(0, f"message {place + 1} of the export is no message", json_text(row)[:120]))
-    return _session(source, mapping(document, "info"), lambda: iter(stored), stored)
+    models = [text(item[0], "modelID") for item in stored if not isinstance(item, Unreadable)]
+    return _session(source, mapping(document, "info"), lambda: iter(stored), models)
 
 
 def folder_session(source: Source, info: Row) -> RecordedSession:
@@ -67,7 +68,9 @@ def folder_session(source: Source, info: Row) -> RecordedSession:
     messages = sorted((storage / "message" / (text(info, "id") or "")).glob("*.json"))
     if not messages:
         raise BadInput(f"{source.label}: an OpenCode session without messages; they belong into {storage / 'message'}")
-    return _session(source, info, lambda: _in_folder(storage, messages), None)
+    infos = (_file(file) for file in messages)
+    models = [text(row, "modelID") for row in infos if not isinstance(row, Unreadable)]
+    return _session(source, info, lambda: _in_folder(storage, messages), models)
 
 
 def _in_folder(storage: Path, messages: list[Path]) -> Iterator[Stored]:
@@ -118,8 +121,12 @@ def stored_sessions(source: Source) -> Iterator[RecordedSession]:
 def _database_session(source: Source, path: Path, session: str) -> RecordedSession:
     with closing(_opened(path)) as database:
         row = database.execute("SELECT parent_id, directory, version FROM session WHERE id = ?", (session,)).fetchone()
+        asked = (
+            "SELECT json_extract(data, '$.modelID') FROM message WHERE session_id = ? AND json_valid(data) ORDER BY id"
+        )
+        models = [str(name[0]) for name in database.execute(asked, (session,)) if name[0]]
     info = {"id": session, "parentID": row[0], "directory": row[1], "version": row[2]}
-    return _session(source, info, lambda: _in_database(path, session), None)
+    return _session(source, info, lambda: _in_database(path, session), models)
 
 
 def _in_database(path: Path, session: str) -> Iterator[Stored]:
@@ -148,15 +155,10 @@ def _session(
     source: Source,
     info: Row,
     stored: Callable[[], Iterator[Stored]],
-    known: list[Stored] | None,
+    models: Sequence[str | None],
 ) -> RecordedSession:
-    rows = [row[0] for row in known if not isinstance(row, Unreadable)] if known is not None else []
-    models = {text(row, "modelID"): None for row in rows if row.get("role") == "assistant"}
     parent = text(info, "parentID")
     flags: dict[str, object] = {}
-    unreadable = sum(isinstance(row, Unreadable) for row in known or ())
-    if unreadable:
-        flags["unreadable"] = unreadable
     version = text(info, "version")
     if version is not None:
         flags["agent_version"] = version
@@ -165,7 +167,7 @@ def _session(
         source=source.group or "opencode",
         agent="opencode/subagent" if parent else "opencode",
         file=source.label,
-        models=tuple(model for model in models if model),
+        models=tuple(dict.fromkeys(model for model in models if model)),
         parent=parent,
         cwd=text(info, "directory"),
         flags=flags,

@@ -5,7 +5,7 @@ from typing import Final
 
 from pagein.model.messages import ShownLines
 
-_NUMBERED: Final = re.compile(r"^\s*(\d+)(?::|\||→|\t)", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"^[ \t]*(\d+)(?::|\||→|\t)", re.MULTILINE)
 _TOTAL: Final = re.compile(r"\(End of file - total (\d+) lines?\)|\(Showing lines \d+-\d+ of (\d+)\.")
 
 

@@ -1,0 +1,36 @@
+"""Recorded sessions of our own making, and the real ones where they lie beside the checkout."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pagein.model.messages import Recorded
+from pagein.replay.readers import Source, read
+from pagein.replay.recorded import SessionHead
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def fixtures() -> Path:
+    return ROOT / "tests" / "fixtures" / "sessions"
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    folder = ROOT.parent / "shared" / "corpus"
+    if not folder.is_dir():
+        pytest.skip("no recorded sessions beside the checkout")
+    return folder
+
+
+@pytest.fixture
+def recorded(fixtures: Path) -> Callable[[str], list[tuple[SessionHead, list[Recorded]]]]:
+    """The sessions of a fixture, with their entries."""
+
+    def sessions(name: str) -> list[tuple[SessionHead, list[Recorded]]]:
+        source = Source(name, fixtures / name)
+        return [(session.head, list(session.entries)) for session in read(source)]
+
+    return sessions

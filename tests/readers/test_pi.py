@@ -1,0 +1,83 @@
+import json
+
+from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, Usage
+
+
+def _texts(entries):
+    return [
+        block.text
+        for entry in entries
+        if isinstance(entry, Message)
+        for block in entry.blocks
+        if isinstance(block, Text)
+    ]
+
+
+def test_version_1_is_a_line_of_messages(recorded):
+    [(head, entries)] = recorded("pi-v1.jsonl")
+    assert (head.id, head.source, head.agent, head.cwd) == ("pi-one", "pi", "pi", "/srv/shop")
+    assert head.models == ("claude-opus-4-5", "claude-sonnet-4-5")
+    assert "branches" not in head.flags
+    calls = [entry for entry in entries if isinstance(entry, Message) and entry.role == "assistant"]
+    assert [call.usage for call in calls] == [
+        Usage(fresh=4, written=900, output=20),
+        Usage(fresh=1, read=900, written=60, output=12),
+        Usage(),
+    ]
+
+
+def test_an_aborted_message_keeps_its_reason_so_that_a_replay_can_pass_it_over(recorded):
+    [(_, entries)] = recorded("pi-v1.jsonl")
+    last = entries[-1]
+    assert (last.stop, last.blocks) == ("aborted", ())
+
+
+def test_version_1_counts_the_messages_kept_by_a_compaction_over_the_lines_of_the_file(recorded):
+    [(_, entries)] = recorded("pi-v1.jsonl")
+    place = next(n for n, entry in enumerate(entries) if isinstance(entry, HostEvent))
+    assert json.loads(entries[place].data) == {"kept": 2, "tokens_before": 973, "summary_chars": 25}
+    [summary] = entries[place + 1].blocks
+    assert summary.injected == "compact_summary"
+    assert "Cart is to become Basket." in summary.text
+
+
+def test_the_path_to_the_last_entry_is_replayed_and_what_it_left_is_counted(recorded):
+    [(head, entries)] = recorded("pi-v3.jsonl")
+    assert head.flags == {"branches": 1, "abandoned_calls": 2}
+    said = _texts(entries)
+    assert "Delete it." not in said
+    assert said[:2] == ["Why is the receipt empty?", "The following is a summary of a branch that this conversation came"
+                        " back from:\n\n<summary>\nDeleting was tried and undone.</summary>"]  # fmt: skip
+    assert said[-2:] == ["Thanks.", "You are welcome."]
+
+
+def test_a_compaction_keeps_the_messages_from_its_first_kept_entry_on(recorded):
+    [(_, entries)] = recorded("pi-v3.jsonl")
+    place = next(n for n, entry in enumerate(entries) if isinstance(entry, HostEvent) and entry.kind == "compaction")
+    kept = json.loads(entries[place].data)["kept"]
+    before = [entry for entry in entries[:place] if isinstance(entry, Message)][-kept:]
+    assert [entry.role for entry in before] == ["tool", "user", "user"]
+    assert before[0].blocks[0].call_id == "c2"
+
+
+def test_what_the_host_inserts_is_told_from_what_people_say(recorded):
+    [(_, entries)] = recorded("pi-v3.jsonl")
+    injected = [
+        (block.injected, block.text)
+        for entry in entries
+        if isinstance(entry, Message)
+        for block in entry.blocks
+        if isinstance(block, Text) and block.injected in ("bash_execution", "lint")
+    ]
+    assert injected == [("bash_execution", "$ pytest -q\n1 passed"), ("lint", "no findings")]
+
+
+def test_thinking_keeps_its_signature_and_calls_their_accesses(recorded):
+    [(_, entries)] = recorded("pi-v3.jsonl")
+    blocks = [block for entry in entries if isinstance(entry, Message) for block in entry.blocks]
+    assert blocks[1] == Thinking("The printer module.", "sig")
+    shell, edit = (block for block in blocks if isinstance(block, ToolCall))
+    assert [(access.op, access.path, access.start, access.end, access.via) for access in shell.accesses] == [
+        ("read", "print.py", 1, 5, "shell"),
+    ]
+    assert [(access.op, access.path) for access in edit.accesses] == [("edit", "print.py")]
