@@ -58,8 +58,8 @@ def _command(path: str, command: object, level: int) -> Iterator[str]:
         yield from ("| | takes | default | |", "|---|---|---|---|", *rows, "")
     epilog = getattr(command, "epilog", None)
     if epilog:
-        kind, *examples = str(epilog).split("\n\n")
-        yield from (kind, "", "```sh", *examples, "```", "")
+        kind, _, examples = str(epilog).partition(":")
+        yield from (f"{kind}:", "", "```sh", *examples.strip().split("\n\n"), "```", "")
 
 
 def _parameter(parameter: object) -> str:

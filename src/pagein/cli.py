@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from pagein import commands_reading
 from pagein.errors import BadInput, BadSetting, PageinError
 
 if TYPE_CHECKING:
@@ -290,3 +291,6 @@ def _candidates() -> "list[Candidate]":
         )
         for path, some in files.items()
     ]
+
+
+commands_reading.add_to(app)
