@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import overload
 
 import pytest
+from tests.providers.prompts import Conversation, blocks
 
 from pagein.errors import BadInput
 from pagein.providers.cache import KINDS, LONG, CacheRequest, CacheSimulator, Chains, Mark
 from pagein.providers.domains import Settings, anthropic_domains
-from tests.providers.prompts import Conversation, blocks
 
 ANTHROPIC = KINDS["anthropic"].least(1024)
 OPENAI = KINDS["openai"]
@@ -60,6 +60,13 @@ def test_an_hour_entry_outlives_the_five_minute_entry_that_it_extends() -> None:
     assert talk.ask(2001, blocks(6), [6]).read == 6000
 
 
+def test_of_two_concurrent_writes_the_first_answer_makes_the_prefix_readable() -> None:
+    talk = Conversation(ANTHROPIC)
+    talk.ask(0, blocks(3), [3], answered_at=5)
+    talk.ask(1, blocks(3), [3], answered_at=50)
+    assert talk.ask(6, blocks(3), [3]).read == 3000
+
+
 def test_grace_prolongs_a_lifetime() -> None:
     talk = Conversation(replace(ANTHROPIC, grace=60))
     talk.ask(0, blocks(3), [3])
@@ -81,23 +88,21 @@ def test_the_matrix_of_what_a_setting_voids() -> None:
         same = (head.chain[: head.tools] == plain.chain[: plain.tools], head.chain == plain.chain)
         return {(False, False): "tools", (True, False): "system", (True, True): "messages"}[same]
 
-    settings = Settings("m")
     assert voids(Settings("other")) == "tools"
-    assert voids(replace(settings, features=("beta",))) == "tools"
-    for change in ({"web_search": True}, {"citations": True}, {"speed": "fast"}):
-        assert voids(replace(settings, **change)) == "system"  # type: ignore[arg-type]  # any hashable value
-    for change in (
-        {"tool_choice": "any"},
-        {"parallel_tools": False},
-        {"images": True},
-        {"effort": "high"},
-        {"thinking": 1},
+    assert voids(Settings("m", features=("beta",))) == "tools"
+    for of_system in (Settings("m", web_search=True), Settings("m", citations=True), Settings("m", speed="fast")):
+        assert voids(of_system) == "system"
+    for of_messages in (
+        Settings("m", tool_choice="any"),
+        Settings("m", parallel_tools=False),
+        Settings("m", images=True),
+        Settings("m", effort="high"),
+        Settings("m", thinking=1024),
     ):
-        changed = replace(settings, **change)  # type: ignore[arg-type]  # any hashable value
-        assert voids(changed) == "messages"
-        assert anthropic_domains(chains, changed, ["t1", "t2"], ["s"]).messages != plain.messages
-    assert voids(replace(settings, effort="high", thinking_voids_all=True)) == "tools"
-    assert anthropic_domains(chains, settings, ["t2", "t1"], ["s"]).chain[0] != plain.chain[0]
+        assert voids(of_messages) == "messages"
+        assert anthropic_domains(chains, of_messages, ["t1", "t2"], ["s"]).messages != plain.messages
+    assert voids(Settings("m", effort="high", thinking_voids_all=True)) == "tools"
+    assert anthropic_domains(chains, Settings("m"), ["t2", "t1"], ["s"]).chain[0] != plain.chain[0]
 
 
 def test_from_gpt_5_6_on_the_provider_marks_the_newest_message_itself() -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.providers.prompts import Block, Conversation, blocks
 
 from pagein.providers.cache import KINDS, LONG, SHORT, CacheRequest, CacheRules, CacheSimulator, Mark, bill, simulate
 from pagein.providers.prices import prices
-from tests.providers.prompts import Block, Conversation, blocks
 
 MINIMUM = 100.0
 RULES = [replace(rules, min_prefix=int(MINIMUM)) for rules in KINDS.values()]

@@ -44,6 +44,7 @@ class Prices:
     input_usd: dollars per million uncached input tokens; None where only multipliers are known.
     read, write_5m, write_1h, output: multiples of that. `write_1h` is the price of the provider's long lifetime, whatever its length.
     window: context window in tokens. binds_thinking: thinking is bound to its prefix (T1).
+    strips_thinking: a user message that is no tool result makes the model drop earlier thinking, and with it the cached messages.
     source: where it was read. D: the vendor's documentation; S: secondary; M: general knowledge, not verified again.
     """
 
@@ -59,6 +60,7 @@ class Prices:
     cliff: Cliff | None = None
     peak: Peak | None = None
     binds_thinking: bool = False
+    strips_thinking: bool = False
     valid_from: date | None = None
     source: str = ""
 

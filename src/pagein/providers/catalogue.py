@@ -35,9 +35,7 @@ _GEMINI_LONG = Cliff(200_000, input=2.0, output=1.5)
 _CHINA_OFFICE_HOURS = Peak(2.0, ((1, 4), (6, 10)))
 
 
-def _claude(
-    name: str, usd: tuple[float, float] | None, least: int, *, window: int = LARGE_WINDOW, source: str = _DOCS
-) -> Prices:
+def _claude(name: str, usd: tuple[float, float] | None, least: int, *, source: str = _DOCS) -> Prices:
     """A Claude model: dollars for input and output (None: not published), minimum prefix."""
     return Prices(
         name=f"claude-{name}",
@@ -48,9 +46,14 @@ def _claude(
         write_1h=2.0,
         output=usd[1] / usd[0] if usd else 5.0,
         cache=ANTHROPIC.least(least),
-        window=window,
+        window=LARGE_WINDOW,
         source=source,
     )
+
+
+def _small(name: str, usd: tuple[float, float] | None, least: int, *, strips: bool = True) -> Prices:
+    """A Claude model with the smaller window; all but one of them strip earlier thinking."""
+    return replace(_claude(name, usd, least), window=200_000, strips_thinking=strips)
 
 
 def _bound(
@@ -146,13 +149,13 @@ def _anthropic_rows() -> Iterable[Prices]:
     yield _claude("opus-4-7", (5, 25), 2048)
     yield _claude("opus-4-6", (5, 25), 4096)
     yield _claude("sonnet-4-6", (3, 15), 1024)
-    yield _claude("opus-4-5", (5, 25), 4096, window=200_000)
-    yield _claude("sonnet-4-5", (3, 15), 1024, window=200_000)
-    yield _claude("haiku-4-5", (1, 5), 4096, window=200_000)
-    yield _claude("opus-4-1", (15, 75), 1024, window=200_000)
-    yield _claude("opus-4", (15, 75), 1024, window=200_000)
-    yield _claude("sonnet-4", (3, 15), 1024, window=200_000)
-    yield _claude("haiku-3-5", None, 2048, window=200_000)
+    yield _small("opus-4-5", (5, 25), 4096, strips=False)
+    yield _small("sonnet-4-5", (3, 15), 1024)
+    yield _small("haiku-4-5", (1, 5), 4096)
+    yield _small("opus-4-1", (15, 75), 1024)
+    yield _small("opus-4", (15, 75), 1024)
+    yield _small("sonnet-4", (3, 15), 1024)
+    yield _small("haiku-3-5", None, 2048)
     yield _claude("mythos-preview", None, 2048)
 
 

@@ -33,6 +33,7 @@ class Entry:
     """A stored prefix."""
 
     __slots__ = ("above", "group", "lost", "usable_from")
+    group: Group
 
     def __init__(self, at: float, ttl: float, usable_from: float, above: "Entry | None", *, joins: bool) -> None:
         """joins: the entry may share the group of `above`, which then is used just now."""
@@ -73,9 +74,10 @@ class Entry:
 
 def _led_by(entry: Entry) -> Group:
     """The group with this entry as its tip, split off if need be."""
-    if entry.group.tip is entry:
-        return entry.group
-    group = Group(entry.group.used, entry.group.ttl, entry, None)
+    left = entry.group
+    if left.tip is entry:
+        return left
+    group = Group(left.used, left.ttl, entry, None)
     _take(entry, group)
     return group
 
