@@ -4,6 +4,7 @@ A stub is a function of the object alone: no clock and no position, so that it i
 claims one thing, that its id recalls exactly the stored bytes. Form: pi-rlm spec 3.4; description: `notes/prior-art.md` 3.2.
 """
 
+import re
 from typing import Final
 
 from pagein.model.objects import ObjectId
@@ -12,6 +13,8 @@ FIRST_LINE: Final = 100
 """At most so many characters of the first non-empty line appear in a description."""
 TOOL_NAME: Final = 40
 """At most so many characters of the tool's name appear in a stub."""
+# Not str.isprintable: what that takes for printable changes with the version of Python.
+_UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 LONGEST: Final = 320
 """No stub has more characters. Content that is not longer than this stays where it is."""
 
@@ -26,8 +29,12 @@ def description(text: str) -> str:
 
 def stub(object_id: ObjectId, tool: str, tokens: int, about: str) -> str:
     """The two lines that replace content of `tokens` tokens."""
-    label = " ".join(tool.split())[:TOOL_NAME] or "tool"
+    label = _one_line(tool)[:TOOL_NAME] or "tool"
     return f'[pagein: {object_id} | {label} | {tokens:,} tokens | {about}]\nUse peek("{object_id}") to view, or search to find specific content.'
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_UNSEEN.sub(" ", text).split())
 
 
 def _first_line(text: str) -> str:
@@ -38,6 +45,6 @@ def _first_line(text: str) -> str:
         # A line may be megabytes long: look at no more of it than can be shown (and the blanks in front of that).
         line = text[start:end].lstrip()[: 4 * FIRST_LINE]
         if line:
-            return "".join(char if char.isprintable() else " " for char in " ".join(line.split()))[:FIRST_LINE].rstrip()
+            return _one_line(line)[:FIRST_LINE].rstrip()
         start = end + 1
     return ""
