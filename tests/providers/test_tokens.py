@@ -74,9 +74,9 @@ def test_without_telling_samples_calibration_changes_nothing() -> None:
 
 
 def test_one_sample_moves_the_prior_less_than_fifty_do() -> None:
-    one = PRIOR.calibrate([Sample(4000, 0, 1000)]).result
-    fifty = PRIOR.calibrate([Sample(4000 + i, 0, (4000 + i) / 4) for i in range(50)]).result
-    assert PRIOR.result < one < 3.3 < fifty < 4.2
+    calls = [Sample(shown, 0, shown / 4 + 200) for shown in range(3000, 28_000, 500)]
+    one, fifty = PRIOR.calibrate(calls[2:3]).result, PRIOR.calibrate(calls).result
+    assert PRIOR.result < one < 3.4 < 3.9 < fifty < 4.1
 
 
 @settings(deadline=None)
