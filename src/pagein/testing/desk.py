@@ -1,0 +1,54 @@
+"""A desk to read at: a folder of files on a real disk, a store beside it, sessions that read. For tests of reading."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pagein.engine.engine import Engine
+from pagein.engine.reading import ReadResult
+from pagein.engine.session import Session
+from pagein.wiring import open as open_engine
+
+
+@dataclass
+class Desk:
+    """Close it when done: it holds the engines that it opened.
+
+    opened: makes an engine on the store; another one may be given to stand in for a store that fails.
+    """
+
+    folder: Path
+    store: Path
+    opened: Callable[[Path], Engine] = open_engine
+    engines: list[Engine] = field(default_factory=list)
+
+    def session(self, name: str = "main") -> Session:
+        """The session as a fresh process would find it: through an engine of its own."""
+        engine = self.opened(self.store)
+        self.engines.append(engine)
+        return engine.session(name, workspace=self.folder)
+
+    def put(self, name: str, content: str | bytes) -> Path:
+        """Write a file."""
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    def close(self) -> None:
+        """Close all engines."""
+        for engine in self.engines:
+            engine.close()
+
+
+def mode_of(result: ReadResult) -> object:
+    """How a read was answered; None where it carries no metadata. Raises AssertionError where pagein failed behind it."""
+    if result.failure is not None:
+        raise AssertionError(f"answered as if pagein were not there: {result.failure}")
+    readcache = result.details.get("readcache")
+    return readcache["mode"] if isinstance(readcache, dict) else None
+
+
+def numbered(count: int, tag: str = "original") -> str:
+    """The text of a file of so many lines, each unlike the others, with a newline at its end."""
+    return "".join(f"line {n} :: {tag} text payload\n" for n in range(1, count + 1))
