@@ -1,8 +1,8 @@
 """Every benchmark, as ratios and counts. `make bench` runs it; nothing here is a test.
 
-    python benchmarks/run.py            all of them
-    python benchmarks/run.py replay     those whose name holds a word
-    python benchmarks/run.py --json     one JSON object instead of a table
+python benchmarks/run.py            all of them
+python benchmarks/run.py replay     those whose name holds a word
+python benchmarks/run.py --json     one JSON object instead of a table
 """
 
 import importlib.util

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pagein.model.documents import Document, Located
 from pagein.model.entries import Entry, EntryId
@@ -18,7 +18,7 @@ class TokenCounter(Protocol):
     must give the same answer for the same text until it is calibrated anew. `kind` is `result` for text of a tool.
     """
 
-    def count(self, text: str, kind: str = "result") -> float:
+    def count(self, text: str, kind: Literal["result", "said", "user", "system"] = "result") -> float:
         """Tokens of this text."""
         ...
 

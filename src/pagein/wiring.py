@@ -7,6 +7,7 @@ from typing import Final
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.reading import Outside
 from pagein.ports import BlobStore, TokenCounter
+from pagein.providers.tokens import ratio_counter
 
 MEMORY: Final = ":memory:"
 
@@ -55,13 +56,6 @@ def _outside(blobs: BlobStore, home: str) -> Outside:
     return Outside(blobs, lambda folder: Folder(str(Path(folder).absolute())), home, time.time)  # noqa: TID251 -- the rim
 
 
-class _Ratio:
-    """Characters per token of Claude 4.x (`notes/real-sessions.md` 1.3), for callers that bring no counter."""
-
-    def count(self, text: str, kind: str = "result") -> float:  # noqa: ARG002 -- one ratio serves all kinds
-        return len(text) / 2.85
-
-
 def default_counter() -> TokenCounter:
-    """The counter that is used where the caller brings none."""
-    return _Ratio()
+    """The counter that is used where the caller brings none: Claude's, until usage calibrates it."""
+    return ratio_counter("claude")

@@ -1,5 +1,7 @@
 """The engine at work on recordings: what it hides can be had back, and costs what the ledger says."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from pagein import wiring
@@ -76,8 +78,8 @@ def test_a_lost_store_is_counted_and_not_hidden(story: Story, charged: Prices) -
 
 
 def _forget_everything(paging: Paging) -> None:
-    for file in Path(paging._folder.name).iterdir():
-        file.write_bytes(b"")
+    with closing(sqlite3.connect(Path(paging._folder.name) / "store.db")) as store, store:
+        store.execute("DELETE FROM blob")
 
 
 def test_the_settings_of_the_engine_are_the_ones_that_decide(story: Story, charged: Prices) -> None:

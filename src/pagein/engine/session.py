@@ -305,7 +305,7 @@ class Session:
         return None
 
     def _tokens(self, message: Message) -> tuple[int, ...]:
-        count: Callable[[str, str], float] = self._parts.counter.count
+        count = self._parts.counter.count
         return tuple(
             math.ceil(count(block.text, "result")) for block in message.blocks if isinstance(block, ToolResult)
         )

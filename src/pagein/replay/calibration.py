@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pagein.model.messages import ToolCall
-from pagein.providers.tokens import Sample, counter_for
+from pagein.providers.tokens import Sample, ratio_counter
 from pagein.replay.calls import Call, Calls
 
 __all__ = ["Sample", "accesses_files", "chars_per_token", "samples"]
@@ -30,7 +30,7 @@ def samples(calls: Calls) -> Iterator[Sample]:
 
 def chars_per_token(model: str, sampled: Sequence[Sample]) -> float:
     """The ratio for a model, its prior corrected by samples of its usage."""
-    return counter_for(model).calibrate(sampled).chars_per_token("result")
+    return ratio_counter(model).calibrate(sampled).result
 
 
 def accesses_files(calls: Calls) -> bool:

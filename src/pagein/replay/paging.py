@@ -44,7 +44,7 @@ class Paging:
         self._originals = {block.call_id: block.text for block in recording.calls.blocks if block.kind == "result"}
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
-        self._engine = open_engine(Path(self._folder.name) / "store.db", counter=RatioCounter(self._ratio))
+        self._engine = open_engine(Path(self._folder.name) / "store.db", counter=RatioCounter(self._ratio, self._ratio))
         self._session = self._engine.session(recording.head.id)
         self._checker = Checker()
         self._smallest = Residency().min_tokens

@@ -268,6 +268,7 @@ class _Watching:
             yield source
             self._files += 1
             self._bytes += _size(source)
+        self._tell(Progress(self._files, self._total, "", self._bytes, self._bytes_total))
 
 
 def _size(source: Source) -> int:

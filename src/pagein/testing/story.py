@@ -30,7 +30,9 @@ class Story:
         ids = [f"call-{self.made + i}" for i in range(len(results))]
         self.made += len(results)
         said = tuple(ToolCall(name, "Bash", args) for name in ids)
-        self.entries.append(Message("assistant", said, at=self.now, model="claude-opus-4-6", usage=usage, stop="tool_use"))
+        self.entries.append(
+            Message("assistant", said, at=self.now, model="claude-opus-4-6", usage=usage, stop="tool_use")
+        )
         self.now += wait
         for name, result in zip(ids, results, strict=True):
             text = result if isinstance(result, str) else filler(name, result)
@@ -58,4 +60,3 @@ def filler(name: str, tokens: int) -> str:
     """Text of a size whose lines recur nowhere else."""
     words = " ".join(f"{name}.{i}" for i in range(int(tokens * RATIO)))
     return words[: int(tokens * RATIO)]
-
