@@ -142,3 +142,22 @@ def test_every_column_says_what_it_means(column: Column) -> None:
 
 def test_every_policy_is_explained(bill: Bill) -> None:
     assert set(bill["policies"]) <= set(POLICY_MEANINGS)
+
+
+def test_a_column_that_applies_to_no_row_is_left_out(bill: Bill) -> None:
+    assert " usd " in printed(bill)
+    for figures in bill["policies"].values():
+        figures["usd"] = None
+    assert " usd " not in printed(bill)
+
+
+def test_the_mean_of_a_single_source_is_no_column(bill: Bill) -> None:
+    bill["macro"] = {name: {"ratio": 1.0} for name in bill["policies"]}
+    assert "macro" not in printed(bill)
+
+
+def test_policies_that_changed_nothing_have_no_row_of_deeds_but_pagein_always_has(bill: Bill) -> None:
+    for name in ("append", "pagein"):
+        bill["policies"][name] |= {"stubs": 0, "epochs": 0, "faults": 0}
+    deeds = printed(bill).split("What was done")[1].split("The simulator")[0]
+    assert [row.split()[0] for row in deeds.splitlines()[2:] if row.strip()] == ["rolling", "clear", "pagein"]

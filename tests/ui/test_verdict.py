@@ -74,6 +74,11 @@ def test_a_bill_without_its_baseline_makes_no_comparison(bill: Bill) -> None:
     assert verdict(bill).text == "This session was replayed."
 
 
+def test_a_baseline_that_never_happened_is_not_called_recorded(bill: Bill) -> None:
+    bill["baseline"] = "clear"
+    assert verdict(bill).headline.startswith("This session would have cost 3.66M BIT ($10.98) under clear. With pagein")
+
+
 def test_a_free_session_divides_nothing_by_zero(bill: Bill) -> None:
     for figures in bill["policies"].values():
         figures["cost"] = 0.0

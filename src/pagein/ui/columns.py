@@ -112,7 +112,7 @@ DEEDS: tuple[Column, ...] = (
 
 def sum_columns(bill: Bill) -> tuple[Column, ...]:
     """The columns of the table in sum: with several sources, their unweighted mean stands beside the pooled ratio."""
-    if not bill["macro"]:
+    if len(bill["groups"]) < 2:  # noqa: PLR2004 - the mean of one is no news
         return COST
     means = bill["macro"]
 
@@ -127,5 +127,10 @@ def sum_columns(bill: Bill) -> tuple[Column, ...]:
 
 
 def did_something(all_rows: Sequence[Row]) -> list[Row]:
-    """The rows of policies that act on the window at all: the others have nothing to say about deeds."""
-    return [row for row in all_rows if any(column.cell(row) != ABSENT for column in DEEDS[1:])]
+    """The rows of policies that changed the window, and the engine's in any case: the others have no deeds to tell."""
+    return [row for row in all_rows if row.name == ENGINE or row.figures["stubs"] or row.figures["epochs"]]
+
+
+def told(columns: Sequence[Column], all_rows: Sequence[Row]) -> list[Column]:
+    """The columns that apply to any of the rows: dollars, for example, only where there are some."""
+    return [column for column in columns if any(column.cell(row) != ABSENT for row in all_rows)]

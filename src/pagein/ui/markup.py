@@ -16,6 +16,7 @@ from pagein.ui.columns import (
     quotient,
     rows,
     sum_columns,
+    told,
 )
 from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, share
 from pagein.ui.verdict import Verdict
@@ -70,14 +71,15 @@ def _engine_tiles(row: Row) -> list[tuple[str, str]]:
 
 def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, whole: bool) -> str:
     """Costs with a bar per policy. `whole`: the table in sum, which has the macro column and explains the policies."""
-    columns = sum_columns(bill) if whole else COST
+    listed = rows(policies, bill["baseline"])
+    columns = told(sum_columns(bill) if whole else COST, listed)
     head = [
         *_heads(columns[:1]),
         "<th scope='col'><span class='unseen'>cost as a bar</span></th>",
         *_heads(columns[1:]),
     ]
     body = []
-    for row in rows(policies, bill["baseline"]):
+    for row in listed:
         meaning = f"<small>{text(POLICY_MEANINGS.get(row.name, ''))}</small>" if whole else ""
         cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in columns[1:])
         name = f"<th scope='row'>{text(row.name)}{meaning}</th>"
@@ -88,10 +90,12 @@ def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, who
 def deed_table(bill: Bill) -> str:
     """What each policy did to the window."""
     body = []
-    for row in did_something(rows(bill["policies"], bill["baseline"])):
-        cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in DEEDS[1:])
+    listed = did_something(rows(bill["policies"], bill["baseline"]))
+    columns = told(DEEDS, listed)
+    for row in listed:
+        cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in columns[1:])
         body.append(f"<tr{_class(row, bill)}><th scope='row'>{text(row.name)}</th>{cells}</tr>")
-    return frame("Only policies that act on the window.", _heads(DEEDS), body) if body else ""
+    return frame("Only policies that act on the window.", _heads(columns), body) if body else ""
 
 
 def session_table(bill: Bill, shown: Mapping[str, int]) -> str:

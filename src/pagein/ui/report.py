@@ -143,7 +143,11 @@ def _session(shown: Sequence[Detail], of: int) -> str:
         + "<section class='card'><header><h3>What it has cost so far</h3>"
         "<p class='note'>Cumulative, recalls included. Dear policies wait behind their buttons.</p></header>"
         "<ul class='keys' id='costs-keys'></ul><div class='plot tall' id='costs0'></div></section>"
-        + _pair("cache", "What the cache did", "What was read is cheap, what was written is not.")
+        + _pair(
+            "cache",
+            "What the cache did",
+            "What was read is cheap, what was written is not. Peaks of pagein are recalls.",
+        )
         + "<section class='card'><header><h3>Largest residents</h3><p class='note'>Tokens carried through the calls under "
         "append-only: size times the calls it stayed.</p></header><ol class='residents' id='residents'></ol></section>"
         "<section class='card'><header><h3>Epochs</h3></header><div class='scroll' tabindex='0' role='region' aria-label='Epochs' "

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pagein.model.bill import Bill, SessionBill
-from pagein.ui.columns import COST, DEEDS, ENGINE, Column, Row, did_something, rows, sum_columns
+from pagein.ui.columns import COST, DEEDS, ENGINE, Column, Row, did_something, rows, sum_columns, told
 from pagein.ui.figures import amount, change, count, error, plain, plural, rate
 from pagein.ui.verdict import Tone, Verdict, verdict
 
@@ -60,7 +60,8 @@ def _parts(bill: Bill, shown: Shown, width: int) -> Iterator[RenderableType]:
     all_rows = rows(bill["policies"], bill["baseline"])
     head = f"{plural(bill['sessions'], 'session')}, {plural(_calls(bill), 'model call')}, prices {bill['prices']}"
     yield _table(f"Cost  ({head})", sum_columns(bill), all_rows, width)
-    yield _table("What was done, and what it did", DEEDS, did_something(all_rows), width)
+    if acting := did_something(all_rows):
+        yield _table("What was done, and what it did", DEEDS, acting, width)
     if len(bill["groups"]) > 1:
         for source, group in bill["groups"].items():
             yield _table(f"Cost: {plain(source)}", COST, rows(group["policies"], bill["baseline"]), width)
@@ -85,6 +86,7 @@ def _verdict(said: Verdict) -> Iterator[Text]:
 
 
 def _table(title: str, columns: Sequence[Column], all_rows: Sequence[Row], width: int) -> RenderableType:
+    columns = told(columns, all_rows)
     cells = {column.title: [column.cell(row) for row in all_rows] for column in columns}
     kept = fit(columns, {title: _width(title, column) for title, column in cells.items()}, width)
     table = _frame(title)
@@ -181,7 +183,7 @@ def prediction(bill: Bill) -> Table:
     for source, found in bill["prediction"].items():
         errors = (found["read_error"], found["written_error"], found["pure_read_error"], found["pure_written_error"])
         table.add_row(Text(plain(source)), count(found["calls"]), *map(error, errors))
-    table.caption = Text("* without being told of the cache misses that the recording shows")
+    table.caption = Text("* recorded cache misses not given")
     return table
 
 

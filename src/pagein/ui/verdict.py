@@ -10,6 +10,9 @@ from pagein.ui.figures import amount, count, dollars, plural, rate, share
 # Below one part in two thousand a difference is printed as 0.0 %.
 _NOISE = 0.0005
 
+# The policy that repeats what the recording did.
+_RECORDED = "append"
+
 Tone = Literal["saves", "same", "costs", "broken", "plain"]
 
 
@@ -35,12 +38,21 @@ def verdict(bill: Bill) -> Verdict:
     who = f"These {count(bill['sessions'])} sessions" if many else "This session"
     if base is None:
         return Verdict(f"{who} were replayed." if many else f"{who} was replayed.", "", "", "plain")
-    headline = f"{who} cost {money(base)} as recorded ({bill['baseline']})."
+    headline = f"{who} {_paid(bill['baseline'], base)}."
     floor = _floor(base)
     if engine is None or bill["baseline"] == ENGINE:
         return Verdict(headline, "", floor, "plain")
     said, tone = _compared(base, engine, "they" if many else "it")
     return Verdict(f"{headline} {said}", _lost(engine), floor, "broken" if _broken(engine) else tone)
+
+
+def _paid(baseline: str, base: Figures) -> str:
+    """What was paid if the baseline is what the recording did, else what would have been."""
+    return (
+        f"cost {money(base)} as recorded ({baseline})"
+        if baseline == _RECORDED
+        else f"would have cost {money(base)} under {baseline}"
+    )
 
 
 def money(figures: Figures) -> str:

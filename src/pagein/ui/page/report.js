@@ -19,6 +19,10 @@ const $ = (id) => document.getElementById(id);
 const last = (list) => list[list.length - 1];
 let group = null;
 
+function rank(name) {
+  return name === facts.engine ? 2 : name === facts.baseline ? 1 : 0;
+}
+
 function running(costs) {
   let sum = 0;
   return costs.map((cost) => (sum += cost));
@@ -75,8 +79,10 @@ function showCosts(session) {
     const [stroke, width, dash] = STROKES[name] || ["p0", 1.4];
     return { key: name, label: name, colour: stroke, width, dash, values: running(session.traces[name].cost) };
   });
+  // The two that matter are drawn last, so that no line of equal cost covers them.
+  const drawn = series.slice().sort((one, other) => rank(one.key) - rank(other.key));
   const hidden = new Set(series.filter((each) => last(each.values) > TOWERING * base).map((each) => each.key));
-  const spec = { label: "Cost so far per policy", unit: "BIT so far", stacked: false, series, hidden, marks: marksOf(session, "pause") };
+  const spec = { label: "Cost so far per policy", unit: "BIT so far", stacked: false, series: drawn, hidden, marks: marksOf(session, "pause") };
   $("costs0").replaceChildren();
   new Chart($("costs0"), group, spec);
   keys($("costs-keys"), series, hidden, session.pauses.length ? ["pause"] : [], () => group.rebuild());
