@@ -55,12 +55,14 @@ class PathKnown:
     versions: by hash, the latest touched last. view: pieces in ascending order, without overlap.
     stale: lines that somebody asked to see anew, until an answer shows them. blocked: the same lines, until an answer
     to a *range* request shows them; a full read does not settle a refreshed range (prior art 2.5, item 2).
+    authored: the event in which the model itself last wrote to the file, 0 for never.
     """
 
     versions: tuple[tuple[ContentHash, VersionKnown], ...] = ()
     view: tuple[Piece, ...] = ()
     stale: Spans = NO_LINES
     blocked: Spans = NO_LINES
+    authored: int = 0
 
     def known(self, version: ContentHash) -> VersionKnown | None:
         """What is known of one version."""
@@ -175,7 +177,7 @@ def _authored(state: Knowledge, event: FileAuthored) -> Knowledge:
         path = replace(path, view=_cut(path.view, untouched))
     if spans:
         path = _shown(path, event.version, VersionKnown(spans, event.total, seq))
-    return Knowledge(state.paths.put(event.path, path), seq)
+    return Knowledge(state.paths.put(event.path, replace(path, authored=seq)), seq)
 
 
 def _shown(path: PathKnown, version: ContentHash, more: VersionKnown) -> PathKnown:
@@ -231,7 +233,8 @@ def _invalidated(state: Knowledge, event: Invalidated) -> Knowledge:
     path = state.of(event.path)
     lines = Spans.of(event.lines)
     versions = tuple((name, replace(known, spans=known.spans.subtract(lines))) for name, known in path.versions)
-    path = PathKnown(
+    path = replace(
+        path,
         versions=tuple((name, known) for name, known in versions if known.spans),
         view=_cut(path.view, None, lines),
         stale=path.stale.unite(lines),

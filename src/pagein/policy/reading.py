@@ -73,10 +73,8 @@ def _base(request: ReadRequest, known: PathKnown) -> ContentHash | None:
     if request.whole:
         last = known.last_complete()
         return None if last is None else last[0]
-    for version, _ in reversed(known.versions):
-        if known.fresh(version).holds(request.first, request.last):
-            return version
-    return None
+    held = (version for version, seen in reversed(known.versions) if seen.spans.holds(request.first, request.last))
+    return next(held, None)
 
 
 def _is_fresh(sight: Sight) -> bool:
@@ -121,11 +119,17 @@ def _best(sight: Sight) -> Decision | None:
     if moved is not None and _is_smaller(moved, request):
         return moved
     diff = _full_diff(sight) if request.whole else _range_diff(sight)
-    if diff is not None and diff.event.base == sight.known.versions[-1][0]:
+    if diff is not None and _is_news(diff, sight.known):
         return diff
     partly = partly_known(sight, in_place)
     answers = [answer for answer in (diff, partly) if answer is not None and _is_smaller(answer, request)]
     return min(answers, key=lambda answer: byte_length(answer.text), default=None)
+
+
+def _is_news(diff: Decision, known: PathKnown) -> bool:
+    """Whether the model has not itself written to the file since the base: a diff would tell it what it did."""
+    base = None if diff.event.base is None else known.known(diff.event.base)
+    return base is not None and base.seq > known.authored
 
 
 def _unchanged_mode(request: ReadRequest) -> Mode:
