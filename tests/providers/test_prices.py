@@ -60,7 +60,7 @@ def test_a_window_written_behind_the_model_holds() -> None:
     assert (prices("claude-sonnet-4-5").window, prices("claude-sonnet-4-5[1m]").window) == (200_000, 1_000_000)
 
 
-@pytest.mark.parametrize("spec", ["sonnet", "claude-opus-9", "gpt-5.6", "", "gtp-4o"])
+@pytest.mark.parametrize("spec", ["sonnet", "claude-opus-9", "gpt-7", "", "gtp-4o"])
 def test_an_unknown_model_names_the_generic_form(spec: str) -> None:
     with pytest.raises(BadSetting, match="generic:r="):
         prices(spec)
@@ -108,6 +108,10 @@ def test_any_specification_gives_prices_or_a_setting_error(spec: str) -> None:
 def test_every_model_resolves_by_its_own_name_and_every_alias_to_a_model() -> None:
     assert [prices(name).name for name in known_models()] == list(CATALOGUE)
     assert all(prices(alias).name == name for alias, name in ALIASES.items())
+
+
+def test_a_price_cliff_stands_inside_the_window() -> None:
+    assert all(row.cliff.above < row.window for rows in CATALOGUE.values() for row in rows if row.cliff)
 
 
 def test_rows_are_dated_in_order_sourced_and_sane() -> None:

@@ -76,7 +76,8 @@ def test_without_telling_samples_calibration_changes_nothing() -> None:
 def test_one_sample_moves_the_prior_less_than_fifty_do() -> None:
     calls = [Sample(shown, 0, shown / 4 + 200) for shown in range(3000, 28_000, 500)]
     one, fifty = PRIOR.calibrate(calls[2:3]).result, PRIOR.calibrate(calls).result
-    assert PRIOR.result < one < 3.4 < 3.9 < fifty < 4.1
+    assert PRIOR.result < one < 3.4
+    assert fifty == pytest.approx(4, abs=0.1)
 
 
 @settings(deadline=None)
@@ -84,7 +85,7 @@ def test_one_sample_moves_the_prior_less_than_fifty_do() -> None:
 def test_whatever_was_recorded_a_ratio_stays_one_that_a_vocabulary_could_have(samples: list[Sample]) -> None:
     counter = PRIOR.calibrate(samples)
     assert 1.2 <= counter.result <= 8
-    assert 1.2 <= counter.said <= 8
+    assert 2.85 / 1.6 <= counter.said <= 2.85 * 1.6
 
 
 # --- exact ------------------------------------------------------------------------------------------------------

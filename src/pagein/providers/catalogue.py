@@ -30,6 +30,7 @@ _DEEPSEEK = "D: DeepSeek pricing from 2026-10-27"
 _GEMINI = "D: Gemini caching guide, 2026-05-07; M: prices"
 
 _DAY = 86_400.0
+_GPT_WINDOW = 1_050_000
 _LONG_PROMPT = Cliff(272_000, input=2.0, output=1.5)
 _GEMINI_LONG = Cliff(200_000, input=2.0, output=1.5)
 _CHINA_OFFICE_HOURS = Peak(2.0, ((1, 4), (6, 10)))
@@ -76,6 +77,7 @@ def _openai(name: str, usd: tuple[float, float, float], since: date) -> Prices:
         write_1h=2.5,
         output=out / base,
         cache=OPENAI,
+        window=_GPT_WINDOW,
         cliff=_LONG_PROMPT,
         valid_from=since,
         source=_OPENAI,
@@ -94,7 +96,7 @@ def _automatic(name: str, usd: tuple[float, float], read: float, window: int, tt
         output=usd[1] / usd[0],
         cache=OPENAI_LEGACY.lasting(ttl),
         window=window,
-        cliff=_LONG_PROMPT if window > _LONG_PROMPT.above and name >= "gpt-5.4" else None,
+        cliff=_LONG_PROMPT if window == _GPT_WINDOW else None,
         source=_OLDER,
     )
 
@@ -110,6 +112,7 @@ def _deepseek(name: str, usd: tuple[float, float, float], since: date) -> Prices
         write_1h=1.0,
         output=out / base,
         cache=DEEPSEEK,
+        window=LARGE_WINDOW,
         peak=_CHINA_OFFICE_HOURS,
         valid_from=since,
         source=_DEEPSEEK,
@@ -167,8 +170,8 @@ def _openai_rows() -> Iterable[Prices]:
     yield _openai("gpt-5.6-sol", (5, 0.5, 30), date(2026, 7, 9))
     yield _openai("gpt-5.6-terra", (2, 0.2, 12), date(2026, 7, 9))
     yield _openai("gpt-5.6-luna", (0.2, 0.02, 1.2), date(2026, 7, 9))
-    yield _automatic("gpt-5.5", (5, 30), 0.1, 1_050_000, ttl=_DAY)
-    yield _automatic("gpt-5.4", (2.5, 15), 0.1, 1_050_000)
+    yield _automatic("gpt-5.5", (5, 30), 0.1, _GPT_WINDOW, ttl=_DAY)
+    yield _automatic("gpt-5.4", (2.5, 15), 0.1, _GPT_WINDOW)
     yield _automatic("gpt-5.4-mini", (0.75, 4.5), 0.1, 400_000)
     yield _automatic("gpt-5.3-codex", (1.75, 14), 0.1, 400_000)
     yield _automatic("gpt-5.2", (1.75, 14), 0.1, 400_000)
@@ -220,6 +223,8 @@ ALIASES = {
     "gpt-5-codex": "gpt-5",
     "gpt-5-chat": "gpt-5",
     "gpt-5.1-codex-mini": "gpt-5-mini",
+    "gpt-5.6": "gpt-5.6-sol",
+    "deepseek-flash": "deepseek-v4-flash",
     "vllm": "self-hosted",
     "sglang": "self-hosted",
     "llama.cpp": "self-hosted",

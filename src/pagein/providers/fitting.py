@@ -19,6 +19,7 @@ _FEW: Final = 4
 _FAR: Final = 8.0
 _STARTS: Final = 16
 _RANGE: Final = (1.2, 8.0)
+_SAID_WITHIN: Final = 1.6
 
 
 class Sample(NamedTuple):
@@ -60,7 +61,9 @@ def fit(samples: Sequence[Sample], result: float, said: float) -> Ratios:
     usual = median(sorted(line.misses(sample) for sample in telling)[: _kept(telling)])
     near = [sample for sample in telling if line.misses(sample) <= _FAR * usual]
     line = _squares(near, prior, _PRIOR_SAMPLES)
-    return Ratios(_bounded(line.result), _bounded(line.said))
+    # thinking that nobody logged grows with what was said, so its ratio is held near the prior
+    near_prior = min(max(1 / line.said if line.said > 0 else _RANGE[1], said / _SAID_WITHIN), said * _SAID_WITHIN)
+    return Ratios(_bounded(line.result), near_prior)
 
 
 def _kept(samples: Sequence[Sample]) -> int:

@@ -1,0 +1,41 @@
+"""The page about providers: its examples run, and its tables name what exists."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from pagein.providers.cache import KINDS
+from pagein.providers.prices import prices
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers.md"
+
+
+@pytest.fixture
+def page() -> str:
+    if not PAGE.exists():
+        pytest.skip("the documentation is not beside the tests")
+    return PAGE.read_text(encoding="utf-8")
+
+
+def rows(page: str, heading: str) -> list[str]:
+    """First cells of the table under this heading row."""
+    return re.findall(r"^\| (.+?) \|", page.split(heading, 1)[1].split("\n\n", 1)[0], re.MULTILINE)
+
+
+def test_the_examples_say_what_happens(page: str) -> None:
+    example = doctest.DocTestParser().get_doctest(page.replace("```", ""), {}, PAGE.name, str(PAGE), 0)
+    assert len(example.examples) > 10
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_the_table_of_kinds_is_complete(page: str) -> None:
+    assert [name.strip("`") for name in rows(page, "| kind |")] == list(KINDS)
+
+
+def test_the_table_of_generic_keys_is_complete(page: str) -> None:
+    keys = re.findall(r"`(\w+)`", " ".join(rows(page, "| key of `generic:`")))
+    for key in keys:
+        assert prices(f"generic:{key}={'none' if key == 'cache' else 1}").provider == "generic"
+    assert sorted(keys) == sorted(["r", "w", "w1h", "out", "min", "in", "window", "cache"])
