@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.engine.rendering import Cell, Piece, length, pieces_since, pushed
-from pagein.model.messages import Block, Message, Role, Text, ToolCall, ToolResult
+from pagein.model.messages import Block, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 
 UNANSWERED: Final = "[no result was recorded for this call]"
 NOBODY_SPOKE: Final = "[no message of the user was recorded here]"
 _MADE_UP: Final = "repair"
+_NOT_THE_MODELS: Final = (ToolResult,)
+_NOT_THE_USERS: Final = (ToolCall, Thinking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _calls(tip: Cell | None) -> tuple[ToolCall, ...]:
 def _cleaned(piece: Piece) -> tuple[Piece | None, int]:
     """The piece without blank text and without blocks on the wrong side, None where nothing is left; and how many results became text."""
     blocks = piece.message.blocks
-    wrong = ToolResult if piece.message.role == "assistant" else ToolCall
+    wrong = _NOT_THE_MODELS if piece.message.role == "assistant" else _NOT_THE_USERS
     if not any(isinstance(block, wrong) or _is_blank(block) for block in blocks):
         return (piece if blocks else None), 0
     kept: list[Block] = []
@@ -161,26 +163,30 @@ def _cleaned(piece: Piece) -> tuple[Piece | None, int]:
             kept.extend(_as_text(block))
         elif not _is_blank(block):
             kept.append(block)
-    tokens = () if wrong is ToolResult else piece.tokens
-    orphans = sum(isinstance(block, ToolResult) for block in blocks) if wrong is ToolResult else 0
+    models = piece.message.role == "assistant"
+    tokens = () if models else piece.tokens
+    orphans = sum(isinstance(block, ToolResult) for block in blocks) if models else 0
     return (
         replace(piece, message=replace(piece.message, blocks=tuple(kept)), tokens=tokens) if kept else None
     ), orphans
 
 
 def _is_blank(block: Block) -> bool:
-    return isinstance(block, Text) and (not block.text or block.text.isspace())
+    text = block.text if isinstance(block, Text) else block.json if isinstance(block, Other) else "full"
+    return not text or text.isspace()
 
 
 def _as_text(block: Block) -> tuple[Block, ...]:
-    """A call or result that cannot stand where it stands, as text that can."""
+    """A call, result or thought that cannot stand where it stands, as text that can."""
     match block:
         case ToolResult():
             return (Text(f"[result of call {block.call_id}]\n{block.text}", injected=_MADE_UP), *block.images)
         case ToolCall():
             return (Text(f"[call {block.id} of {block.name}]\n{block.arguments}", injected=_MADE_UP),)
+        case Thinking(text=text) if text and not text.isspace():
+            return (Text(text, injected=_MADE_UP),)
         case _:
-            return (block,)
+            return ()
 
 
 def _counted(repairs: Repairs, **more: int) -> Repairs:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pagein.model.codec import decode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.wire import spans
 from pagein.providers.wire.format import Format
@@ -12,8 +11,10 @@ from pagein.providers.wire.values import (
     Json,
     arguments_of,
     image_of,
+    is_blank,
     json_text,
     leading_system,
+    parsed,
     parts_of,
     replaced_content,
     result_parts,
@@ -126,7 +127,8 @@ def _wire_block(block: Block) -> list[dict[str, Any]]:
             wire = _wire_image(block)
         case Other():
             wire = _wire_other(block)
-    return [wire] if wire is not None else []
+    # A blank text block is refused (M7), whatever it was made from.
+    return [wire] if wire is not None and not is_blank(wire) else []
 
 
 def _wire_thinking(block: Thinking) -> dict[str, Any] | None:
@@ -140,8 +142,8 @@ def _wire_thinking(block: Thinking) -> dict[str, Any] | None:
 def _wire_result(block: ToolResult) -> dict[str, Any]:
     content: str | list[dict[str, Any]] = block.text
     if block.images:
-        text = [{"type": "text", "text": block.text}] if block.text else []
-        content = [*text, *(_wire_image(image) for image in block.images)]
+        text = {"type": "text", "text": block.text}
+        content = [*([] if is_blank(text) else [text]), *(_wire_image(image) for image in block.images)]
     result: dict[str, Any] = {"type": "tool_result", "tool_use_id": block.call_id, "content": content}
     return {**result, "is_error": True} if block.is_error else result
 
@@ -153,7 +155,7 @@ def _wire_image(image: Image) -> dict[str, Any]:
 
 
 def _wire_other(block: Other) -> dict[str, Any]:
-    value = decode_json(block.json.encode("utf-8", "surrogatepass")) if block.kind in _OWN_KINDS else None
+    value = parsed(block.json) if block.kind in _OWN_KINDS else None
     return value if isinstance(value, dict) else {"type": "text", "text": shown_other(block)}
 
 

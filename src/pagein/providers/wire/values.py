@@ -1,13 +1,15 @@
 """Values out of foreign JSON: a wrong type is an absent value, never an error. And text in place of what cannot be sent."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.messages import Image, Message, Other
 from pagein.providers.wire import spans
 
 Json: TypeAlias = Mapping[str, Any]
+
+_TEXT_KINDS: Final = ("text", "input_text", "output_text")
 
 
 def text_at(value: Json, name: str) -> str:
@@ -23,11 +25,22 @@ def json_text(value: object) -> str:
 
 def arguments_of(text: str) -> dict[str, Any]:
     """The arguments of a call as an object: those that are none (a patch, a string) become its field `input`."""
+    value = parsed(text)
+    return value if isinstance(value, dict) else {"input": text if value is None else value}
+
+
+def parsed(text: str) -> object:
+    """The value of JSON text, None where it is none."""
     try:
-        value = decode_json(text.encode("utf-8", "surrogatepass"))
+        return decode_json(text.encode("utf-8", "surrogatepass"))
     except ValueError:
-        value = text
-    return value if isinstance(value, dict) else {"input": value}
+        return None
+
+
+def is_blank(part: Json) -> bool:
+    """Whether this is a part of text that holds none."""
+    text = part.get("text")
+    return part.get("type") in _TEXT_KINDS and isinstance(text, str) and (not text or text.isspace())
 
 
 def parts_of(content: object) -> list[Json]:
@@ -81,4 +94,4 @@ def leading_system(messages: tuple[Message, ...]) -> int:
 
 
 def _is_text(part: Json) -> bool:
-    return part.get("type") in ("text", "input_text", "output_text") and isinstance(part.get("text"), str)
+    return part.get("type") in _TEXT_KINDS and isinstance(part.get("text"), str)
