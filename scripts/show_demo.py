@@ -24,7 +24,7 @@ PICTURE = ROOT / "docs" / "images" / "demo.svg"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- demo: written by scripts/show_demo.py -->\n", "<!-- /demo -->"
 
-WIDTH, HEIGHT, LEFT, TOP, GAP, PLOT_WIDTH, PLOT_HEIGHT = 880, 360, 62, 74, 48, 368, 208
+WIDTH, HEIGHT, LEFT, TOP, GAP, PLOT_WIDTH, PLOT_HEIGHT = 880, 312, 56, 74, 56, 376, 208
 # What is stacked, from the bottom: name on the picture, colour in light and in dark, kinds of the composition.
 LAYERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("system and tools", "#b9b4ad", "#6a6762", ("floor",)),
@@ -102,8 +102,11 @@ def _head() -> str:
 
 def _title(bill: Bill) -> str:
     base, engine = bill["policies"][bill["baseline"]], bill["policies"][ENGINE]
-    lost = engine["unrecoverable_bytes"]
-    said = f"The demo session costs {change(engine['cost'] / base['cost'])} with pagein, and {lost} bytes are lost"
+    changed = change(engine["cost"] / base["cost"])
+    told = (
+        f"{changed[1:]} less" if changed.startswith("-") else f"{changed[1:]} more" if changed[0] == "+" else "the same"
+    )
+    said = f"The demo session costs {told} with pagein, and {engine['unrecoverable_bytes']} bytes are lost"
     return f'<text class="b" x="{LEFT}" y="24">{escape(said)}</text>'
 
 
@@ -129,7 +132,7 @@ def _panel(
     for value in _ticks(top):
         y = _y(value, top)
         yield f'<path class="g" d="M{left} {y}h{PLOT_WIDTH}" fill="none"/>'
-        yield f'<text class="s" x="{left - 6}" y="{y + 4:.0f}" text-anchor="end">{value // 1000}k</text>'
+        yield f'<text class="s" x="{left - 6}" y="{y + 4:.0f}" text-anchor="end">{tick(value)}</text>'
     under = [0] * calls
     for number, (*_, kinds) in enumerate(LAYERS):
         over = [below + sum(tokens[kind][call] for kind in kinds) for call, below in enumerate(under)]
@@ -157,6 +160,11 @@ def _x(left: int, call: int, calls: int) -> str:
 
 def _y(value: float, top: int) -> float:
     return round(TOP + PLOT_HEIGHT * (1 - value / max(top, 1)), 1)
+
+
+def tick(value: int) -> str:
+    """A round number of tokens at its grid line."""
+    return f"{value // 1000}k" if value else "0"
 
 
 def _ticks(top: int) -> list[int]:

@@ -74,6 +74,19 @@ def test_a_bill_without_its_baseline_makes_no_comparison(bill: Bill) -> None:
     assert verdict(bill).text == "This session was replayed."
 
 
+def test_what_is_cheaper_than_pagein_is_named_and_what_it_loses(bill: Bill) -> None:
+    assert verdict(bill).rival == ""
+    bill["policies"]["compact"]["cost"] = 3_420_000 * 0.8
+    assert verdict(bill).rival == "Cheaper here: compact (-20.0 %), but nothing brings back what it drops."
+    bill["policies"]["append-1h"]["cost"] = 3_420_000 * 0.7
+    assert verdict(bill).rival == "Cheaper here: append-1h (-30.0 %)."
+
+
+def test_what_nobody_can_have_is_no_rival(bill: Bill) -> None:
+    assert bill["policies"]["optimum"]["cost"] < bill["policies"]["pagein"]["cost"]
+    assert "optimum" not in verdict(bill).text
+
+
 def test_a_baseline_that_never_happened_is_not_called_recorded(bill: Bill) -> None:
     bill["baseline"] = "clear"
     assert verdict(bill).headline.startswith("This session would have cost 3.66M BIT ($10.98) under clear. With pagein")

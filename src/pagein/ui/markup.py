@@ -36,7 +36,7 @@ def hero(said: Verdict) -> str:
     large, small = (rest, f"{first}.") if rest else (said.headline, "")
     return (
         f"<p class='soft'>{text(small)}</p><h1><em>{text(large)}</em></h1>"
-        f"<p>{text(said.loss)}</p><p class='soft'>{text(said.floor)}</p>"
+        f"<p>{text(said.loss)}</p><p>{text(said.rival)}</p><p class='soft'>{text(said.floor)}</p>"
     )
 
 

@@ -81,6 +81,8 @@ def _verdict(said: Verdict) -> Iterator[Text]:
     yield Text(said.headline, style=_TONES[said.tone])
     if said.loss:
         yield Text(said.loss, style=_TONES["broken"] if said.tone == "broken" else "")
+    if said.rival:
+        yield Text(said.rival)
     if said.floor:
         yield Text(said.floor, style="dim")
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pagein.model.bill import Bill, Figures
 from pagein.ui.columns import ENGINE, quotient
-from pagein.ui.figures import amount, count, dollars, plural, rate, share
+from pagein.ui.figures import amount, change, count, dollars, plural, rate, share
 
 # Below one part in two thousand a difference is printed as 0.0 %.
 _NOISE = 0.0005
@@ -13,22 +13,27 @@ _NOISE = 0.0005
 # The policy that repeats what the recording did.
 _RECORDED = "append"
 
+# What people can have without pagein; and which of it drops content for good.
+_TODAY = ("append", "append-5m", "append-1h", "rolling", "clear", "compact")
+_LOSSY = ("rolling", "clear", "compact")
+
 Tone = Literal["saves", "same", "costs", "broken", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A sentence on the money, one on what was lost, one on what no policy can touch; and whether it is good news."""
+    """What to say of the money, of what was lost, of anything cheaper, of what no policy can touch; and whether it is good news."""
 
     headline: str
-    loss: str
-    floor: str
     tone: Tone
+    loss: str = ""
+    rival: str = ""
+    floor: str = ""
 
     @property
     def text(self) -> str:
         """All of it as one paragraph."""
-        return " ".join(part for part in (self.headline, self.loss, self.floor) if part)
+        return " ".join(part for part in (self.headline, self.loss, self.rival, self.floor) if part)
 
 
 def verdict(bill: Bill) -> Verdict:
@@ -37,13 +42,14 @@ def verdict(bill: Bill) -> Verdict:
     many = bill["sessions"] != 1
     who = f"These {count(bill['sessions'])} sessions" if many else "This session"
     if base is None:
-        return Verdict(f"{who} were replayed." if many else f"{who} was replayed.", "", "", "plain")
+        return Verdict(f"{who} were replayed." if many else f"{who} was replayed.", "plain")
     headline = f"{who} {_paid(bill['baseline'], base)}."
     floor = _floor(base)
     if engine is None or bill["baseline"] == ENGINE:
-        return Verdict(headline, "", floor, "plain")
+        return Verdict(headline, "plain", floor=floor)
     said, tone = _compared(base, engine, "they" if many else "it")
-    return Verdict(f"{headline} {said}", _lost(engine), floor, "broken" if _broken(engine) else tone)
+    tone = "broken" if _broken(engine) else tone
+    return Verdict(f"{headline} {said}", tone, loss=_lost(engine), rival=_cheaper(bill, engine), floor=floor)
 
 
 def _paid(baseline: str, base: Figures) -> str:
@@ -76,6 +82,17 @@ def _compared(base: Figures, engine: Figures, they: str) -> tuple[str, Tone]:
             "same",
         )
     return f"pagein saves nothing here: with it {they} would have cost the same.", "same"
+
+
+def _cheaper(bill: Bill, engine: Figures) -> str:
+    """Say so where something that people can have today costs less than pagein."""
+    costs = {name: bill["policies"][name]["cost"] for name in _TODAY if name in bill["policies"]}
+    name = min(costs, key=costs.__getitem__, default="")
+    if not name or name == bill["baseline"] or costs[name] >= engine["cost"] * (1 - _NOISE):
+        return ""
+    lossy = ", but nothing brings back what it drops" if name in _LOSSY else ""
+    base = bill["policies"][bill["baseline"]]["cost"]
+    return f"Cheaper here: {name} ({change(quotient(costs[name], base))}){lossy}."
 
 
 def _broken(engine: Figures) -> bool:
