@@ -1,0 +1,114 @@
+"""`pagein read`, `pagein refresh` and `pagein status`, as a person or a script runs them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pagein.testing.desk import Desk, numbered
+from pagein.tools import reading_commands
+
+
+def pagein(desk: Desk, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pagein", *arguments]
+    environment = {**os.environ, "PAGEIN_STORE": str(desk.store)}
+    return subprocess.run(  # noqa: S603 - our own
+        command, cwd=desk.folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_second_read_of_a_named_session_is_answered_by_a_marker(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    first = pagein(desk, "read", "a.txt", "--session", "s")
+    assert (first.returncode, first.stdout, first.stderr) == (0, numbered(60), "")
+    assert pagein(desk, "read", "a.txt", "-s", "s").stdout == "[readcache: unchanged, 61 lines]\n"
+    assert pagein(desk, "read", "a.txt:10-20", "-s", "s").stdout == "[readcache: unchanged in lines 10-20 of 61]\n"
+    assert pagein(desk, "read", "a.txt", "-s", "s", "--bypass-cache").stdout == numbered(60)
+    assert pagein(desk, "read", "a.txt", "-s", "another").stdout == numbered(60)
+
+
+def test_a_refresh_from_the_command_line_holds_for_the_next_read(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    pagein(desk, "read", "a.txt", "-s", "s")
+    done = pagein(desk, "refresh", "a.txt", "10-20", "-s", "s")
+    assert done.stdout == "[readcache-refresh] invalidated lines 10-20 for a.txt\n"
+    shown = pagein(desk, "read", "a.txt", "--offset", "10", "--limit", "11", "-s", "s").stdout
+    assert shown.startswith("line 10 ::")
+    assert (
+        pagein(desk, "refresh", "a.txt", "-s", "s").stdout == "[readcache-refresh] invalidated full scope for a.txt\n"
+    )
+    assert pagein(desk, "read", "a.txt", "-s", "s").stdout == numbered(60)
+
+
+def test_json_holds_the_answer_and_nothing_else(desk: Desk) -> None:
+    desk.put("a.txt", "a\n")
+    answer = json.loads(pagein(desk, "read", "a.txt", "-s", "s", "--json").stdout)
+    assert {name: answer[name] for name in ("text", "is_error", "images", "failure")} == {
+        "text": "a\n",
+        "is_error": False,
+        "images": [],
+        "failure": None,
+    }
+    assert answer["details"]["readcache"]["mode"] == "full"
+    status = json.loads(pagein(desk, "status", "-s", "s", "--json").stdout)
+    assert (status["session"], status["files"], status["modes"]) == ("s", 1, {"full": 1})
+    assert status["store"]["blobs"] == 1
+
+
+def test_the_status_is_told_in_lines(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    pagein(desk, "read", "a.txt", "-s", "s")
+    pagein(desk, "read", "a.txt", "-s", "s")
+    told = pagein(desk, "status", "-s", "s").stdout.splitlines()
+    assert told[:4] == [
+        "[readcache-status]",
+        "tracked scopes: 1 across 1 files",
+        "replay window: 2 entries (start index 0)",
+        "mode counts: full=1, unchanged=1, unchanged_range=0, diff=0, baseline_fallback=0",
+    ]
+
+
+def test_what_cannot_be_read_ends_with_status_2_and_the_reason(desk: Desk) -> None:
+    missing = pagein(desk, "read", "missing.txt", "-s", "s")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "ENOENT: no such file or directory" in missing.stderr
+    assert pagein(desk, "read", "missing.txt").returncode == 2
+
+
+def test_a_store_that_fails_is_told_of_and_read_around(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    desk.store.parent.mkdir()
+    desk.store.write_bytes(b"no database" * 100)
+    done = pagein(desk, "read", "a.txt", "-s", "s")
+    assert (done.returncode, done.stdout) == (0, numbered(60))
+    assert "as if there were no store" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("token", "error"),
+    [
+        ("x", 'Invalid range token "x". Use <start> or <start>-<end>.'),
+        ("3-", 'Invalid range token "3-". Use <start> or <start>-<end>.'),
+        ("0", 'Invalid line number "0". Line numbers must be positive integers.'),
+        ("8-2", 'Invalid range "8-2": end line must be greater than or equal to start line.'),
+    ],
+)
+def test_a_malformed_range_of_lines_is_refused(desk: Desk, token: str, error: str) -> None:
+    desk.put("a.txt", numbered(60))
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - the text is the point
+        reading_commands.refresh(desk.session(), "a.txt", token)
+    assert str(raised.value) == error
+
+
+def test_a_single_line_number_reaches_to_the_end(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    answer = reading_commands.refresh(desk.session(), "a.txt", "50")
+    assert answer["text"] == "[readcache-refresh] invalidated lines 50-61 for a.txt"
+
+
+def test_a_picture_is_told_by_its_type_and_size(desk: Desk) -> None:
+    desk.put("a.png", b"\x89PNG\r\n\x1a\n" + bytes(22))
+    answer = reading_commands.read(desk.session(), "a.png")
+    assert answer["images"] == [{"media_type": "image/png", "size": 40}]
