@@ -161,8 +161,9 @@ def _unchanged_by_lines(sight: Sight, in_place: Spans) -> Decision | None:
 
 
 def _moved(sight: Sight) -> Decision | None:
+    """The marker for a range that stands whole under other numbers; of a whole file that changed, the diff tells more."""
     request = sight.request
-    if sight.withheld or not sight.settings.allow(request.document.text):
+    if request.whole or sight.withheld or not sight.settings.allow(request.document.text):
         return None
     count = request.last - request.first + 1
     for run in sight.moved([(request.first, request.last)]):

@@ -131,7 +131,7 @@ def _served(record: Mapping[str, object]) -> ReadServed:
     if version not in (1, 2) or isinstance(version, bool):
         raise _Strange("unknown version")
     mode = record.get("mode")
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise _Strange("unknown mode")
     base: ContentHash | None = None
     if record.get("baseHash") is not None or (version == 1 and mode in _NEED_BASE):

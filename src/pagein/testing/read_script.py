@@ -51,15 +51,21 @@ class ReadScript:
         self.versions[ContentHash.of(text.encode())] = text.encode()
         return self
 
-    def reads(
+    def request(
         self, path: str, offset: int | None = None, limit: int | None = None, *, bypass: bool = False
-    ) -> Decision:
-        """The model reads."""
+    ) -> ReadRequest:
+        """The read that the model would make."""
         document = Document.of(self.files[path].encode(), path=path, key=path)
         shown = baseline(document.text, path, offset=offset, limit=limit)
         first = offset or 1
         last = shown.total if limit is None else min(first + limit - 1, shown.total)
-        request = ReadRequest(document, path, first, last, shown, bypass)
+        return ReadRequest(document, path, first, last, shown, bypass)
+
+    def reads(
+        self, path: str, offset: int | None = None, limit: int | None = None, *, bypass: bool = False
+    ) -> Decision:
+        """The model reads."""
+        request = self.request(path, offset, limit, bypass=bypass)
         decision = decide(request, self._state.of(path), self._fetch, self.settings)
         self._happens(decision.event)
         self.answers.append(decision)
