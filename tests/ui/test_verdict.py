@@ -31,7 +31,7 @@ def test_a_session_that_pagein_makes_dearer_is_told_so(bill: Bill) -> None:
 def test_a_session_without_anything_to_page_out_is_told_to_cost_the_same(bill: Bill) -> None:
     said = verdict(engine(bill, cost=3_420_000.0, stubs=0, epochs=0))
     assert said.tone == "same"
-    assert "pagein saves nothing here: it found nothing worth paging out" in said.headline
+    assert "pagein saves nothing here: nothing was worth paging out" in said.headline
     assert said.loss == "Nothing left the window, so nothing was lost."
 
 

@@ -76,12 +76,8 @@ def _compared(base: Figures, engine: Figures, they: str) -> tuple[str, Tone]:
         return f"With pagein {they} would have cost {money(engine)}: {percent} less.", "saves"
     if ratio > 1 + _NOISE:
         return f"With pagein {they} would have cost {money(engine)}: {percent} more. It does not pay here.", "costs"
-    if not engine["stubs"]:
-        return (
-            f"pagein saves nothing here: it found nothing worth paging out, and {they} would have cost the same.",
-            "same",
-        )
-    return f"pagein saves nothing here: with it {they} would have cost the same.", "same"
+    why = "" if engine["stubs"] else "nothing was worth paging out, and "
+    return f"pagein saves nothing here: {why}the cost is the same.", "same"
 
 
 def _cheaper(bill: Bill, engine: Figures) -> str:
