@@ -1,0 +1,133 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.conversations import WILD
+
+from pagein.engine.journal import Journal, entry_name, replayed
+from pagein.engine.rendering import pieces_since
+from pagein.engine.state import START, State, step
+from pagein.errors import HostError
+from pagein.model.codec import decode_entry, encode_entry
+from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, RequestSent, Said
+from pagein.model.messages import Message, Text, ToolResult
+from pagein.policy.residency import Residency
+
+SETTINGS = Residency(batch_tokens=10, keep_calls=1, min_tokens=0)
+
+
+def fold(state: State, body: Body) -> State:
+    return step(state, body, SETTINGS)
+
+
+def shown(state: State) -> tuple[object, ...]:
+    """All that can be seen of a state."""
+    ready = state.draft.ready()
+    return (
+        [piece.message for piece in pieces_since(ready.tip, 0)],
+        list(state.standing.all()),
+        state.standing.old_tokens,
+        state.epoch,
+        state.draft.calls,
+        state.draft.repairs,
+    )
+
+
+def said(message: Message) -> Said:
+    return Said(message, tuple(len(block.text) for block in message.blocks if isinstance(block, ToolResult)))
+
+
+BODIES: st.SearchStrategy[list[Body]] = WILD.flatmap(
+    lambda messages: st.lists(
+        st.sampled_from([*map(said, messages), RequestSent(0, 0), Compacted(1), Noted("n", "{}")]), max_size=14
+    )
+)
+
+
+def branch(journal: Journal[State], start: EntryId | None, bodies: list[Body]) -> EntryId | None:
+    leaf = start
+    for body in bodies:
+        leaf = journal.append(leaf, body).id
+    return leaf
+
+
+@given(BODIES, st.data())
+def test_replaying_a_split_journal_is_replaying_the_whole(bodies: list[Body], data: st.DataObject) -> None:
+    whole: Journal[State] = Journal(START, fold)
+    leaf = branch(whole, None, bodies)
+    stop = data.draw(st.integers(0, len(bodies)))
+    state = START
+    for body in bodies[:stop]:
+        state = fold(state, body)
+    rest = Journal(state, fold)
+    assert shown(rest.state_at(branch(rest, None, bodies[stop:]))) == shown(whole.state_at(leaf))
+
+
+@given(BODIES, BODIES, BODIES, BODIES)
+def test_a_branch_has_one_state_whatever_happened_on_others(
+    trunk: list[Body], one: list[Body], two: list[Body], three: list[Body]
+) -> None:
+    alone: Journal[State] = Journal(START, fold)
+    expected = shown(alone.state_at(branch(alone, branch(alone, None, trunk), one)))
+    busy: Journal[State] = Journal(START, fold)
+    fork = branch(busy, None, trunk)
+    busy.state_at(branch(busy, fork, two))
+    leaf = branch(busy, fork, one)
+    busy.state_at(branch(busy, leaf, three))
+    busy.state_at(branch(busy, None, three))
+    assert shown(busy.state_at(leaf)) == expected
+
+
+@given(BODIES)
+def test_a_journal_that_was_written_and_read_has_the_same_states(bodies: list[Body]) -> None:
+    journal: Journal[State] = Journal(START, fold)
+    leaf = branch(journal, None, bodies)
+    lines = [encode_entry(entry) for entry in journal]
+    entries = [entry for entry in map(decode_entry, lines) if isinstance(entry, Entry)]
+    again = replayed(START, fold, entries)
+    assert len(again) == len(journal)
+    assert shown(again.state_at(leaf)) == shown(journal.state_at(leaf))
+    assert [entry.body for entry in again.branch(leaf)] == bodies
+
+
+def test_one_more_entry_costs_one_step_however_long_the_branch() -> None:
+    steps = 0
+
+    def counted(state: State, body: Body) -> State:
+        nonlocal steps
+        steps += 1
+        return fold(state, body)
+
+    journal: Journal[State] = Journal(START, counted)
+    leaf = branch(journal, None, [Noted("n", str(number)) for number in range(5000)])
+    journal.state_at(leaf)
+    assert steps == 5000
+    journal.state_at(branch(journal, leaf, [Noted("n", "more")]))
+    assert steps == 5001
+    journal.state_at(leaf)
+    assert steps == 5001
+
+
+def test_the_same_thing_said_at_the_same_place_is_one_entry() -> None:
+    journal: Journal[State] = Journal(START, fold)
+    hello = said(Message("user", (Text("hello"),)))
+    first = journal.append(None, hello)
+    assert journal.append(None, hello) == first
+    assert journal.append(first.id, hello).id != first.id
+    assert len(journal) == 2
+    assert first.id == entry_name(None, hello)
+
+
+def test_a_name_of_the_host_is_used_and_must_be_its_only_one() -> None:
+    journal: Journal[State] = Journal(START, fold)
+    hello = said(Message("user", (Text("hello"),)))
+    assert journal.append(None, hello, name="host-1").id == "host-1"
+    assert journal.append(None, hello, name="host-1").id == "host-1"
+    with pytest.raises(HostError, match="host-1"):
+        journal.append(None, Compacted(), name="host-1")
+
+
+def test_entries_that_the_host_never_told_of_are_its_error() -> None:
+    journal: Journal[State] = Journal(START, fold)
+    for use in (lambda: journal.append("x", Compacted()), lambda: journal.state_at("x"), lambda: journal.branch("x")):
+        with pytest.raises(HostError, match="never told"):
+            use()
