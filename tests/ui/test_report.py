@@ -1,5 +1,7 @@
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -168,3 +170,12 @@ def test_names_without_an_encoding_do_not_stop_the_page(bill: Bill, detail: Deta
     detail["title"] = "lone \ud800 surrogate"
     write_report(tmp_path / "report.html", bill, [detail])
     assert (tmp_path / "report.html").stat().st_size > 50_000
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_script_of_the_page_is_valid(bill: Bill, detail: Detail, tmp_path: Path) -> None:
+    script = re.search(r"<script>(.*?)</script>", page(bill, [detail]), re.DOTALL)
+    assert script
+    (tmp_path / "page.js").write_text(script[1], encoding="utf-8")
+    done = subprocess.run(["node", "--check", tmp_path / "page.js"], capture_output=True, text=True, check=False)  # noqa: S607 - whichever node there is
+    assert done.stderr == ""
