@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pagein.model.messages import Recorded
-from pagein.replay.readers import Source, read
+from pagein.replay.readers import Source, find, read
 from pagein.replay.recorded import SessionHead
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,11 +26,24 @@ def corpus() -> Path:
 
 
 @pytest.fixture
-def recorded(fixtures: Path) -> Callable[[str], list[tuple[SessionHead, list[Recorded]]]]:
+def recorded(fixtures: Path) -> Callable[[str], list[tuple[SessionHead, list[Any]]]]:
     """The sessions of a fixture, with their entries."""
 
-    def sessions(name: str) -> list[tuple[SessionHead, list[Recorded]]]:
+    def sessions(name: str) -> list[tuple[SessionHead, list[Any]]]:
         source = Source(name, fixtures / name)
         return [(session.head, list(session.entries)) for session in read(source)]
 
     return sessions
+
+
+@pytest.fixture
+def sources() -> Callable[[Path], list[Source]]:
+    """All that a path holds, of which nothing may be skipped."""
+
+    def found(path: Path) -> list[Source]:
+        items = list(find([path]))
+        kept = [item for item in items if isinstance(item, Source)]
+        assert len(kept) == len(items), items
+        return kept
+
+    return found

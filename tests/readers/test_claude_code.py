@@ -1,5 +1,7 @@
 import json
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,13 +10,16 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
+from pagein.replay.recorded import SessionHead
+
+Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def _main(recorded):
+def _main(recorded: Recorded) -> tuple[SessionHead, list[Any]]:
     return recorded("claude-code.jsonl")[0]
 
 
-def _said(entries, role):
+def _said(entries: list[Any], role: str) -> list[str]:
     return [
         block.text
         for entry in entries
@@ -24,7 +29,7 @@ def _said(entries, role):
     ]
 
 
-def test_the_lines_of_one_model_call_are_one_message_with_its_last_usage(recorded):
+def test_the_lines_of_one_model_call_are_one_message_with_its_last_usage(recorded: Recorded) -> None:
     _, entries = _main(recorded)
     call = next(entry for entry in entries if isinstance(entry, Message) and entry.role == "assistant")
     assert [type(block) for block in call.blocks] == [Thinking, ToolCall, ToolCall]
@@ -32,7 +37,7 @@ def test_the_lines_of_one_model_call_are_one_message_with_its_last_usage(recorde
     assert (call.id, call.stop, call.at) == ("m1", "tool_use", 1772442004.0)
 
 
-def test_results_of_parallel_calls_follow_the_whole_message(recorded):
+def test_results_of_parallel_calls_follow_the_whole_message(recorded: Recorded) -> None:
     _, entries = _main(recorded)
     results = [
         (block.call_id, block.name, block.is_error)
@@ -51,7 +56,7 @@ def test_results_of_parallel_calls_follow_the_whole_message(recorded):
                 assert block.call_id in asked
 
 
-def test_a_read_tells_which_lines_it_shows(recorded):
+def test_a_read_tells_which_lines_it_shows(recorded: Recorded) -> None:
     _, entries = _main(recorded)
     shown = [
         block.shown
@@ -63,21 +68,21 @@ def test_a_read_tells_which_lines_it_shows(recorded):
     assert shown[:2] == [ShownLines(1, 3, 3), None]
 
 
-def test_a_prompt_that_was_taken_back_is_left_out_with_its_answer(recorded):
+def test_a_prompt_that_was_taken_back_is_left_out_with_its_answer(recorded: Recorded) -> None:
     head, entries = _main(recorded)
     assert "Rewrite it in C." not in _said(entries, "user")
     assert "That is a lot of work." not in _said(entries, "assistant")
     assert (head.flags["branches"], head.flags["abandoned_calls"]) == (1, 1)
 
 
-def test_lines_that_stand_in_the_file_twice_are_read_once(recorded):
+def test_lines_that_stand_in_the_file_twice_are_read_once(recorded: Recorded) -> None:
     head, entries = _main(recorded)
     assert head.flags["repeated_lines"] == 2
     assert _said(entries, "user").count("Make the basket faster.") == 1
     assert _said(entries, "assistant").count("The tax is looked up each time.") == 1
 
 
-def test_what_the_host_inserts_carries_its_kind_and_empty_attachments_are_nothing(recorded):
+def test_what_the_host_inserts_carries_its_kind_and_empty_attachments_are_nothing(recorded: Recorded) -> None:
     _, entries = _main(recorded)
     injected = [
         (block.injected, block.text.split("\n")[0])
@@ -94,7 +99,7 @@ def test_what_the_host_inserts_carries_its_kind_and_empty_attachments_are_nothin
     ]
 
 
-def test_a_compaction_tells_how_many_messages_the_host_kept(recorded):
+def test_a_compaction_tells_how_many_messages_the_host_kept(recorded: Recorded) -> None:
     _, entries = _main(recorded)
     place = next(n for n, entry in enumerate(entries) if isinstance(entry, HostEvent) and entry.kind == "compaction")
     assert json.loads(entries[place].data) == {"trigger": "auto", "preTokens": 1324, "kept": 2}
@@ -103,54 +108,54 @@ def test_a_compaction_tells_how_many_messages_the_host_kept(recorded):
     assert _said(entries[place:], "user")[-2:] == ["And the tests?", "Caveat: local commands follow."]
 
 
-def test_a_message_that_the_client_made_up_about_an_error_is_marked(recorded):
+def test_a_message_that_the_client_made_up_about_an_error_is_marked(recorded: Recorded) -> None:
     _, entries = _main(recorded)
     made_up = [entry for entry in entries if isinstance(entry, Message) and entry.model == "<synthetic>"]
     assert [entry.stop for entry in made_up] == ["error"]
     assert [entry.kind for entry in entries if isinstance(entry, HostEvent)] == ["turn_end", "api_error", "compaction"]
 
 
-def test_a_sub_agent_inside_the_file_is_a_session_of_its_own(recorded):
+def test_a_sub_agent_inside_the_file_is_a_session_of_its_own(recorded: Recorded) -> None:
     _, (head, entries) = recorded("claude-code.jsonl")
     assert (head.id, head.parent, head.agent) == ("cc-1-sub-x1", "cc-1", "claude-code/subagent")
     assert head.models == ("claude-haiku-4-5",)
     assert [entry.role for entry in entries] == ["user", "assistant", "tool", "assistant"]
 
 
-def test_a_sub_agent_in_a_file_of_its_own_names_its_parent(recorded):
+def test_a_sub_agent_in_a_file_of_its_own_names_its_parent(recorded: Recorded) -> None:
     [(head, entries)] = recorded("claude-project/cc-1/subagents/agent-a7f.jsonl")
     assert (head.id, head.parent) == ("cc-1-sub-a7f", "cc-1")
     assert len(entries) == 2
 
 
-def _line(uuid, parent, kind, **more):
+def _line(uuid: str, parent: str | None, kind: str, **more: object) -> dict[str, Any]:
     row = {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "isSidechain": False}
     return {**row, "timestamp": "2026-03-02T09:00:00Z", **more}
 
 
-def _prompt(uuid, parent, words="go"):
+def _prompt(uuid: str, parent: str | None, words: str = "go") -> dict[str, Any]:
     return _line(uuid, parent, "user", message={"role": "user", "content": words})
 
 
-def _answer(uuid, parent, call):
+def _answer(uuid: str, parent: str | None, call: str) -> dict[str, Any]:
     content = [{"type": "text", "text": uuid}]
     message = {"id": call, "role": "assistant", "model": "m", "content": content, "usage": {"input_tokens": 1}}
     return _line(uuid, parent, "assistant", message=message)
 
 
-def _read(rows):
+def _read(rows: list[dict[str, Any]]) -> list[tuple[SessionHead, list[Any]]]:
     content = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
     return [(session.head, list(session.entries)) for session in read(Source("t.jsonl", content=content))]
 
 
-def test_two_transcripts_in_one_file_are_two_sessions():
+def test_two_transcripts_in_one_file_are_two_sessions() -> None:
     second = [{**row, "sessionId": "z"} for row in (_prompt("q1", None), _answer("b1", "q1", "n1"))]
     found = _read([_prompt("p1", None), _answer("a1", "p1", "m1"), *second])
     assert [head.id for head, _ in found] == ["s", "z"]
     assert [len(entries) for _, entries in found] == [2, 2]
 
 
-def test_going_back_to_the_start_leaves_everything_before_behind():
+def test_going_back_to_the_start_leaves_everything_before_behind() -> None:
     [(head, entries)] = _read(
         [_prompt("p1", None), _answer("a1", "p1", "m1"), _prompt("p2", None), _answer("a2", "p2", "m2")]
     )
@@ -158,8 +163,8 @@ def test_going_back_to_the_start_leaves_everything_before_behind():
     assert head.flags["abandoned_calls"] == 1
 
 
-def test_an_interruption_beside_parallel_results_is_no_branch():
-    def result(uuid, parent, call):
+def test_an_interruption_beside_parallel_results_is_no_branch() -> None:
+    def result(uuid: str, parent: str | None, call: str) -> dict[str, Any]:
         content = [{"type": "tool_result", "tool_use_id": call, "content": "x"}]
         return _line(uuid, parent, "user", message={"role": "user", "content": content})
 
@@ -170,7 +175,7 @@ def test_an_interruption_beside_parallel_results_is_no_branch():
     assert [entry.role for entry in entries] == ["user", "assistant", "tool", "tool", "user", "assistant"]
 
 
-def test_a_parent_that_is_missing_from_the_file_breaks_nothing():
+def test_a_parent_that_is_missing_from_the_file_breaks_nothing() -> None:
     [(head, entries)] = _read(
         [_prompt("p1", "gone"), _answer("a1", "p1", "m1"), _prompt("p2", "lost"), _answer("a2", "p2", "m2")]
     )
@@ -180,7 +185,7 @@ def test_a_parent_that_is_missing_from_the_file_breaks_nothing():
 
 @given(st.lists(st.integers(0, 8), max_size=12))
 @pytest.mark.filterwarnings("error")
-def test_after_any_rewinds_the_messages_are_the_path_to_the_last_prompt(backs):
+def test_after_any_rewinds_the_messages_are_the_path_to_the_last_prompt(backs: list[int]) -> None:
     rows, parents, tip = [], {}, None
     chain: list[str] = []
     for n, back in enumerate(backs):

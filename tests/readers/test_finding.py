@@ -4,19 +4,25 @@ import lzma
 import pickle
 import shutil
 import tarfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
 from pagein.errors import BadInput
 from pagein.replay.readers import Skipped, Source, find, read
+from pagein.replay.recorded import SessionHead
+
+Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def _ids(sources):
+def _ids(sources: Iterable[Source | Skipped]) -> list[str]:
     return [session.head.id for source in sources if isinstance(source, Source) for session in read(source)]
 
 
-def test_a_folder_gives_its_sessions_in_the_order_of_names_and_says_what_it_skipped(fixtures):
+def test_a_folder_gives_its_sessions_in_the_order_of_names_and_says_what_it_skipped(fixtures: Path) -> None:
     found = list(find([fixtures]))
     labels = [source.label for source in found if isinstance(source, Source)]
     assert labels == sorted(labels, key=lambda label: label.split("/"))
@@ -29,7 +35,7 @@ def test_a_folder_gives_its_sessions_in_the_order_of_names_and_says_what_it_skip
     assert "line 1: unknown schema 'pagein-session/7'" in skipped["unknown-schema.jsonl"]
 
 
-def test_files_that_cannot_be_sessions_are_passed_over_in_silence(tmp_path):
+def test_files_that_cannot_be_sessions_are_passed_over_in_silence(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# hello")
     (tmp_path / "LICENSE").write_text("MIT")
     (tmp_path / "agent-1.meta.json").write_text("{}")
@@ -40,7 +46,9 @@ def test_files_that_cannot_be_sessions_are_passed_over_in_silence(tmp_path):
     ("suffix", "pack"),
     [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstandard.ZstdCompressor().compress)],
 )
-def test_compressed_files_are_read_by_their_first_bytes(fixtures, tmp_path, suffix, pack):
+def test_compressed_files_are_read_by_their_first_bytes(
+    fixtures: Path, tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
+) -> None:
     plain = (fixtures / "codex.jsonl").read_bytes()
     (tmp_path / f"rollout.jsonl{suffix}").write_bytes(pack(plain))
     assert _ids(find([tmp_path])) == ["cx-1"]
@@ -48,50 +56,55 @@ def test_compressed_files_are_read_by_their_first_bytes(fixtures, tmp_path, suff
     assert _ids(find([tmp_path])) == ["cx-1"]
 
 
-def test_a_compressed_copy_beside_its_file_is_one_session(fixtures, tmp_path):
+def test_a_compressed_copy_beside_its_file_is_one_session(fixtures: Path, tmp_path: Path) -> None:
     shutil.copy(fixtures / "codex.jsonl", tmp_path / "r.jsonl")
     (tmp_path / "r.jsonl.gz").write_bytes(gzip.compress((fixtures / "codex.jsonl").read_bytes()))
     assert _ids(find([tmp_path])) == ["cx-1"]
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
-def test_members_of_an_archive_are_sources_that_workers_can_be_sent(fixtures, tmp_path, mode):
+def test_members_of_an_archive_are_sources_that_workers_can_be_sent(fixtures: Path, tmp_path: Path, mode: str) -> None:
     archive = tmp_path / f"shop.tar{mode[1:].replace(':', '.')}"
-    with tarfile.open(archive, mode) as tar:
+    with tarfile.open(archive, mode) as tar:  # type: ignore[call-overload]
         for name in ("pi-v3.jsonl", "codex.jsonl", "empty.jsonl"):
             tar.add(fixtures / name, name)
         tar.addfile(tarfile.TarInfo("README.md"), io.BytesIO())
     one, two, empty = find([tmp_path])
+    assert isinstance(one, Source)
+    assert isinstance(two, Source)
+    assert isinstance(empty, Skipped)
     assert [one.label, two.label] == [
         f"{tmp_path.name}/{archive.name}:{name}" for name in ("pi-v3.jsonl", "codex.jsonl")
     ]
-    assert isinstance(empty, Skipped)
     [session] = read(pickle.loads(pickle.dumps(one)))  # noqa: S301
     assert session.head.source == "shop"
     assert session.head.id == "pi-three"
 
 
-def test_snapshots_beside_sessions_are_not_sessions(fixtures, tmp_path):
+def test_snapshots_beside_sessions_are_not_sessions(fixtures: Path, tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "shop.snapshots.tar.xz", "w:xz") as tar:
         tar.add(fixtures / "normalised.snapshots.jsonl", "shop.snapshots.jsonl")
     assert list(find([tmp_path])) == []
     [named] = find([tmp_path / "shop.snapshots.tar.xz"])
+    assert isinstance(named, Skipped)
     assert "file snapshots" in named.reason
 
 
-def test_damaged_archives_and_files_lose_what_is_damaged_only(fixtures, tmp_path):
+def test_damaged_archives_and_files_lose_what_is_damaged_only(fixtures: Path, tmp_path: Path) -> None:
     packed = gzip.compress((fixtures / "codex.jsonl").read_bytes() * 40)
     (tmp_path / "cut.jsonl.gz").write_bytes(packed[:-20])
     (tmp_path / "bad.tar.gz").write_bytes(b"\x1f\x8b junk")
     (tmp_path / "bad.jsonl.gz").write_bytes(b"\x1f\x8b junk")
     found = list(find([tmp_path]))
     assert [type(item) for item in found] == [Skipped, Skipped, Source]
-    session = next(read(found[-1]))
+    [whole] = [item for item in found if isinstance(item, Source)]
+    session = next(read(whole))
     assert session.head.flags["torn_tail"] is True
 
 
-def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path):
+def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     [missing] = find([tmp_path / "nowhere"])
+    assert isinstance(missing, Skipped)
     assert missing.reason == "no such file or folder"
 
 
@@ -104,25 +117,25 @@ def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path):
         ("unknown-schema.jsonl", "unknown-schema.jsonl, line 1: unknown schema"),
     ],
 )
-def test_reading_what_is_no_session_names_file_and_line(recorded, name, said):
+def test_reading_what_is_no_session_names_file_and_line(recorded: Recorded, name: str, said: str) -> None:
     with pytest.raises(BadInput) as refused:
         recorded(name)
     assert str(refused.value).startswith(said)
 
 
-def test_a_torn_document_is_refused_with_a_remedy(fixtures):
+def test_a_torn_document_is_refused_with_a_remedy(fixtures: Path) -> None:
     content = (fixtures / "opencode-export.json").read_bytes()[:-300]
     with pytest.raises(BadInput, match=r"x\.json: the JSON document is torn or damaged .* Export it again"):
         list(read(Source("x.json", content=content)))
 
 
-def test_a_file_without_a_message_is_no_session(fixtures):
+def test_a_file_without_a_message_is_no_session() -> None:
     line = b'{"type":"summary","summary":"Basket","leafUuid":"a9"}\n'
     with pytest.raises(BadInput, match="line 1: a claude-code file without a message in it"):
         list(read(Source("s.jsonl", content=line)))
 
 
-def test_lines_of_two_agents_in_one_file_become_two_sessions_that_say_so(recorded):
+def test_lines_of_two_agents_in_one_file_become_two_sessions_that_say_so(recorded: Recorded) -> None:
     (one, first), (two, second) = recorded("mixed.jsonl")
     assert (one.agent, one.flags["mixed_file"], one.flags["first_line"]) == ("pi", True, 1)
     assert (two.agent, two.flags["mixed_file"], two.flags["first_line"]) == ("codex", True, 6)
@@ -130,11 +143,11 @@ def test_lines_of_two_agents_in_one_file_become_two_sessions_that_say_so(recorde
     assert second
 
 
-def test_sessions_one_behind_the_other_are_split_at_their_headers(recorded):
+def test_sessions_one_behind_the_other_are_split_at_their_headers(recorded: Recorded) -> None:
     assert [head.id for head, _ in recorded("two-sessions.jsonl")] == ["pi-three", "pi-one"]
 
 
-def test_a_codex_rollout_that_holds_the_thread_it_was_forked_from_is_one_session(fixtures):
+def test_a_codex_rollout_that_holds_the_thread_it_was_forked_from_is_one_session(fixtures: Path) -> None:
     lines = (fixtures / "codex.jsonl").read_bytes()
     fork = (
         b'{"timestamp":"2026-03-02T10:00:00Z","type":"session_meta","payload":{"id":"cx-2","forked_from_id":"cx-1"}}\n'
@@ -145,7 +158,7 @@ def test_a_codex_rollout_that_holds_the_thread_it_was_forked_from_is_one_session
     assert session.head.parent is None
 
 
-def test_a_codex_thread_that_another_started_names_it(fixtures):
+def test_a_codex_thread_that_another_started_names_it(fixtures: Path) -> None:
     lines = (fixtures / "codex.jsonl").read_bytes().splitlines(keepends=True)
     meta = b'{"timestamp":"2026-03-02T10:00:00Z","type":"session_meta","payload":{"id":"cx-3","source":{"subagent":'
     meta += b'{"thread_spawn":{"parent_thread_id":"cx-1","depth":1}}}}}\n'

@@ -1,4 +1,7 @@
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from pagein.model.messages import (
     Access,
@@ -14,9 +17,12 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers import snapshots_beside
+from pagein.replay.recorded import SessionHead
+
+Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def test_a_normalised_session_tells_who_recorded_it(recorded):
+def test_a_normalised_session_tells_who_recorded_it(recorded: Recorded) -> None:
     [(head, _)] = recorded("normalised.jsonl")
     assert (head.id, head.source, head.agent, head.cwd, head.window) == (
         "shop-1",
@@ -30,7 +36,7 @@ def test_a_normalised_session_tells_who_recorded_it(recorded):
     assert head.flags == {"context_window": 200000, "agent_version": "9.1"}
 
 
-def test_blocks_accesses_usage_and_events_come_as_they_were_recorded(recorded):
+def test_blocks_accesses_usage_and_events_come_as_they_were_recorded(recorded: Recorded) -> None:
     [(_, entries)] = recorded("normalised.jsonl")
     first, second, third = entries[:3]
     assert first.blocks == (Text("The basket adds the tax twice."), Text("lint is clean", "hook_success"))
@@ -50,13 +56,13 @@ def test_blocks_accesses_usage_and_events_come_as_they_were_recorded(recorded):
     assert entries[-1].blocks[1:] == (Image("", 1200), Other("hologram", '{"type":"hologram","text":"?"}'))
 
 
-def test_a_pruned_result_is_an_event_at_the_time_of_its_pruning(recorded):
+def test_a_pruned_result_is_an_event_at_the_time_of_its_pruning(recorded: Recorded) -> None:
     [(_, entries)] = recorded("normalised.jsonl")
     kinds = [entry.kind if isinstance(entry, HostEvent) else entry.role for entry in entries]
     assert kinds == ["user", "assistant", "tool", "assistant", "tool", "turn_end", "pruned", "compaction", "user"]
     assert json.loads(entries[6].data) == {"call_ids": ["t1"]}
 
 
-def test_file_snapshots_beside_a_session_are_read_by_name(fixtures):
+def test_file_snapshots_beside_a_session_are_read_by_name(fixtures: Path) -> None:
     assert snapshots_beside(fixtures / "normalised.jsonl")["ab12"] == "total = net\n"
     assert len(snapshots_beside(fixtures / "codex.jsonl")) == 0

@@ -1,19 +1,26 @@
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pagein.errors import BadInput
-from pagein.model.messages import HostEvent, Image, Message, ShownLines, Text, ToolResult, Usage
-from pagein.replay.readers import Source, find, read
+from pagein.model.messages import HostEvent, Image, Message, ShownLines, Text, ToolResult, Unreadable, Usage
+from pagein.replay.readers import Source, read
+from pagein.replay.recorded import SessionHead
+
+Sources = Callable[[Path], list[Source]]
+Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def _calls(entries):
+def _calls(entries: list[Any]) -> list[Message]:
     return [entry for entry in entries if isinstance(entry, Message) and entry.role == "assistant"]
 
 
-def _results(entries):
+def _results(entries: list[Any]) -> list[ToolResult]:
     return [
         block
         for entry in entries
@@ -23,7 +30,7 @@ def _results(entries):
     ]
 
 
-def test_each_step_of_a_message_is_a_model_call_with_its_own_usage(recorded):
+def test_each_step_of_a_message_is_a_model_call_with_its_own_usage(recorded: Recorded) -> None:
     [(head, entries)] = recorded("opencode-export.json")
     assert (head.id, head.agent, head.models, head.cwd) == ("ses_shop1", "opencode", ("gpt-5.4",), "/srv/shop")
     assert [call.usage for call in _calls(entries)] == [
@@ -37,7 +44,7 @@ def test_each_step_of_a_message_is_a_model_call_with_its_own_usage(recorded):
     assert [call.stop for call in _calls(entries)][-2:] == ["stop", "aborted"]
 
 
-def test_results_of_one_step_are_one_message_with_errors_and_shown_lines(recorded):
+def test_results_of_one_step_are_one_message_with_errors_and_shown_lines(recorded: Recorded) -> None:
     [(_, entries)] = recorded("opencode-export.json")
     assert [(result.name, result.is_error, result.shown) for result in _results(entries)] == [
         ("read", False, ShownLines(1, 2, 2)),
@@ -47,7 +54,7 @@ def test_results_of_one_step_are_one_message_with_errors_and_shown_lines(recorde
     assert sum(isinstance(entry, Message) and entry.role == "tool" for entry in entries) == 2
 
 
-def test_a_pruned_result_and_a_compaction_are_events(recorded):
+def test_a_pruned_result_and_a_compaction_are_events(recorded: Recorded) -> None:
     [(_, entries)] = recorded("opencode-export.json")
     events = [entry for entry in entries if isinstance(entry, HostEvent)]
     assert [event.kind for event in events] == ["pruned", "compaction"]
@@ -57,7 +64,7 @@ def test_a_pruned_result_and_a_compaction_are_events(recorded):
     assert entries[place + 1].blocks == (Text("TAX is 1.3 now.", "compact_summary"),)
 
 
-def test_what_the_host_adds_to_a_prompt_is_told_apart(recorded):
+def test_what_the_host_adds_to_a_prompt_is_told_apart(recorded: Recorded) -> None:
     [(_, entries)] = recorded("opencode-export.json")
     assert entries[0].blocks == (
         Text("Where is the tax?"),
@@ -66,8 +73,8 @@ def test_what_the_host_adds_to_a_prompt_is_told_apart(recorded):
     )
 
 
-def test_the_storage_folder_holds_the_same_session(fixtures):
-    [source] = find([fixtures / "opencode"])
+def test_the_storage_folder_holds_the_same_session(sources: Sources, fixtures: Path) -> None:
+    [source] = sources(fixtures / "opencode")
     [session] = read(source)
     stored = list(session.entries)
     [exported] = read(Source("export", fixtures / "opencode-export.json"))
@@ -75,7 +82,7 @@ def test_the_storage_folder_holds_the_same_session(fixtures):
     assert session.head.models == ("gpt-5.4",)
 
 
-def test_a_reverted_session_ends_where_it_was_reverted_to(fixtures):
+def test_a_reverted_session_ends_where_it_was_reverted_to(fixtures: Path) -> None:
     document = json.loads((fixtures / "opencode-export.json").read_text())
     document["info"]["revert"] = {"messageID": "msg_04"}
     [session] = read(Source("x.json", content=json.dumps(document).encode()))
@@ -87,7 +94,9 @@ def test_a_reverted_session_ends_where_it_was_reverted_to(fixtures):
     ]
 
 
-def test_the_database_of_newer_versions_is_read_one_session_at_a_time(fixtures, tmp_path):
+def test_the_database_of_newer_versions_is_read_one_session_at_a_time(
+    sources: Sources, fixtures: Path, tmp_path: Path
+) -> None:
     document = json.loads((fixtures / "opencode-export.json").read_text())
     path = tmp_path / "opencode.db"
     with closing(sqlite3.connect(path)) as database, database:
@@ -109,19 +118,20 @@ def test_the_database_of_newer_versions_is_read_one_session_at_a_time(fixtures, 
                 row = (part["id"], message["info"]["id"], "ses_shop1", json.dumps(told))
                 database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", row)
         database.execute("INSERT INTO message VALUES ('msg_99', 'ses_shop1', 99999999999999, '{torn')")
-    sources = list(find([tmp_path]))
-    assert [source.member for source in sources] == ["ses_shop1", "ses_shop2"]
-    [stored] = read(sources[0])
+    found = sources(tmp_path)
+    assert [source.member for source in found] == ["ses_shop1", "ses_shop2"]
+    [stored] = read(found[0])
     [exported] = read(Source("export", fixtures / "opencode-export.json"))
     *entries, damaged = stored.entries
     assert [entry for entry in entries if entry.__class__ is not HostEvent or entry.kind != "pruned"] == [
         entry for entry in exported.entries if entry.__class__ is not HostEvent or entry.kind != "pruned"
     ]
+    assert isinstance(damaged, Unreadable)
     assert "msg_99" in damaged.why
     assert stored.head.models == ("gpt-5.4",)
 
 
-def test_a_database_of_something_else_is_refused(tmp_path):
+def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "opencode.db"
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE recipes (name TEXT)")

@@ -1,9 +1,14 @@
 import json
+from collections.abc import Callable
+from typing import Any
 
-from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, Usage
+from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
+from pagein.replay.recorded import SessionHead
+
+Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def _texts(entries):
+def _texts(entries: list[Any]) -> list[str]:
     return [
         block.text
         for entry in entries
@@ -13,7 +18,7 @@ def _texts(entries):
     ]
 
 
-def test_version_1_is_a_line_of_messages(recorded):
+def test_version_1_is_a_line_of_messages(recorded: Recorded) -> None:
     [(head, entries)] = recorded("pi-v1.jsonl")
     assert (head.id, head.source, head.agent, head.cwd) == ("pi-one", "pi", "pi", "/srv/shop")
     assert head.models == ("claude-opus-4-5", "claude-sonnet-4-5")
@@ -26,13 +31,13 @@ def test_version_1_is_a_line_of_messages(recorded):
     ]
 
 
-def test_an_aborted_message_keeps_its_reason_so_that_a_replay_can_pass_it_over(recorded):
+def test_an_aborted_message_keeps_its_reason_so_that_a_replay_can_pass_it_over(recorded: Recorded) -> None:
     [(_, entries)] = recorded("pi-v1.jsonl")
     last = entries[-1]
     assert (last.stop, last.blocks) == ("aborted", ())
 
 
-def test_version_1_counts_the_messages_kept_by_a_compaction_over_the_lines_of_the_file(recorded):
+def test_version_1_counts_the_messages_kept_by_a_compaction_over_the_lines_of_the_file(recorded: Recorded) -> None:
     [(_, entries)] = recorded("pi-v1.jsonl")
     place = next(n for n, entry in enumerate(entries) if isinstance(entry, HostEvent))
     assert json.loads(entries[place].data) == {"kept": 2, "tokens_before": 973, "summary_chars": 25}
@@ -41,26 +46,31 @@ def test_version_1_counts_the_messages_kept_by_a_compaction_over_the_lines_of_th
     assert "Cart is to become Basket." in summary.text
 
 
-def test_the_path_to_the_last_entry_is_replayed_and_what_it_left_is_counted(recorded):
+def test_the_path_to_the_last_entry_is_replayed_and_what_it_left_is_counted(recorded: Recorded) -> None:
     [(head, entries)] = recorded("pi-v3.jsonl")
     assert head.flags == {"branches": 1, "abandoned_calls": 2}
     said = _texts(entries)
     assert "Delete it." not in said
-    assert said[:2] == ["Why is the receipt empty?", "The following is a summary of a branch that this conversation came"
-                        " back from:\n\n<summary>\nDeleting was tried and undone.</summary>"]  # fmt: skip
+    came_back = "The following is a summary of a branch that this conversation came back from:"
+    assert said[:2] == [
+        "Why is the receipt empty?",
+        f"{came_back}\n\n<summary>\nDeleting was tried and undone.</summary>",
+    ]
     assert said[-2:] == ["Thanks.", "You are welcome."]
 
 
-def test_a_compaction_keeps_the_messages_from_its_first_kept_entry_on(recorded):
+def test_a_compaction_keeps_the_messages_from_its_first_kept_entry_on(recorded: Recorded) -> None:
     [(_, entries)] = recorded("pi-v3.jsonl")
     place = next(n for n, entry in enumerate(entries) if isinstance(entry, HostEvent) and entry.kind == "compaction")
     kept = json.loads(entries[place].data)["kept"]
     before = [entry for entry in entries[:place] if isinstance(entry, Message)][-kept:]
     assert [entry.role for entry in before] == ["tool", "user", "user"]
-    assert before[0].blocks[0].call_id == "c2"
+    [result] = before[0].blocks
+    assert isinstance(result, ToolResult)
+    assert result.call_id == "c2"
 
 
-def test_what_the_host_inserts_is_told_from_what_people_say(recorded):
+def test_what_the_host_inserts_is_told_from_what_people_say(recorded: Recorded) -> None:
     [(_, entries)] = recorded("pi-v3.jsonl")
     injected = [
         (block.injected, block.text)
@@ -72,7 +82,7 @@ def test_what_the_host_inserts_is_told_from_what_people_say(recorded):
     assert injected == [("bash_execution", "$ pytest -q\n1 passed"), ("lint", "no findings")]
 
 
-def test_thinking_keeps_its_signature_and_calls_their_accesses(recorded):
+def test_thinking_keeps_its_signature_and_calls_their_accesses(recorded: Recorded) -> None:
     [(_, entries)] = recorded("pi-v3.jsonl")
     blocks = [block for entry in entries if isinstance(entry, Message) for block in entry.blocks]
     assert blocks[1] == Thinking("The printer module.", "sig")

@@ -1,4 +1,7 @@
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from hypothesis import given
@@ -6,9 +9,12 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
+from pagein.replay.recorded import SessionHead
+
+Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def test_requests_that_extend_one_another_are_one_session_and_others_are_not(recorded):
+def test_requests_that_extend_one_another_are_one_session_and_others_are_not(recorded: Recorded) -> None:
     (first, entries), (second, _) = recorded("anthropic-requests.jsonl")
     assert (first.id, first.models) == ("wire-1", ("claude-sonnet-5",))
     assert (second.id, second.models) == ("wire-2", ("claude-haiku-4-5",))
@@ -18,7 +24,7 @@ def test_requests_that_extend_one_another_are_one_session_and_others_are_not(rec
     ]
 
 
-def test_responses_give_the_answer_and_its_usage_whole_or_as_an_event_stream(recorded):
+def test_responses_give_the_answer_and_its_usage_whole_or_as_an_event_stream(recorded: Recorded) -> None:
     [(_, entries), _] = recorded("anthropic-requests.jsonl")
     calls = [entry for entry in entries if isinstance(entry, Message) and entry.role == "assistant"]
     assert [call.usage for call in calls] == [
@@ -32,7 +38,7 @@ def test_responses_give_the_answer_and_its_usage_whole_or_as_an_event_stream(rec
     assert calls[1].stop == "end_turn"
 
 
-def test_a_rewritten_prompt_is_a_compaction_followed_by_what_stands_there_now(recorded):
+def test_a_rewritten_prompt_is_a_compaction_followed_by_what_stands_there_now(recorded: Recorded) -> None:
     [(_, entries), _] = recorded("anthropic-requests.jsonl")
     place = next(n for n, entry in enumerate(entries) if isinstance(entry, HostEvent))
     assert json.loads(entries[place].data) == {"kept": 0, "trigger": "prefix_change"}
@@ -43,7 +49,7 @@ def test_a_rewritten_prompt_is_a_compaction_followed_by_what_stands_there_now(re
     ]
 
 
-def test_bodies_without_responses_take_their_answers_from_the_next_body(recorded):
+def test_bodies_without_responses_take_their_answers_from_the_next_body(recorded: Recorded) -> None:
     [(head, entries)] = recorded("openai-chat.jsonl")
     assert head.flags == {"no_times": True}
     roles = [entry.role for entry in entries]
@@ -52,7 +58,7 @@ def test_bodies_without_responses_take_their_answers_from_the_next_body(recorded
     assert (entries[-1].blocks, entries[-1].stop) == ((), "unanswered")
 
 
-def test_call_ids_that_a_server_uses_again_are_told_apart(recorded):
+def test_call_ids_that_a_server_uses_again_are_told_apart(recorded: Recorded) -> None:
     [(_, entries)] = recorded("openai-chat.jsonl")
     calls = [block for entry in entries for block in entry.blocks if isinstance(block, ToolCall)]
     results = [block for entry in entries for block in entry.blocks if isinstance(block, ToolResult)]
@@ -60,7 +66,7 @@ def test_call_ids_that_a_server_uses_again_are_told_apart(recorded):
     assert [result.name for result in results] == ["sum", "sum"]
 
 
-def test_responses_requests_are_followed_by_prefix_and_by_previous_response(recorded):
+def test_responses_requests_are_followed_by_prefix_and_by_previous_response(recorded: Recorded) -> None:
     [(head, entries)] = recorded("openai-responses.jsonl")
     assert head.id == "resp-1"
     assert [entry.role for entry in entries] == [
@@ -79,7 +85,7 @@ def test_responses_requests_are_followed_by_prefix_and_by_previous_response(reco
     ]
 
 
-def test_a_list_of_requests_and_a_bare_conversation_are_read_too(fixtures):
+def test_a_list_of_requests_and_a_bare_conversation_are_read_too(fixtures: Path) -> None:
     lines = (fixtures / "openai-chat.jsonl").read_text().splitlines()
     [listed] = read(Source("log.json", content=f"[{','.join(lines)}]".encode()))
     [lined] = read(Source("log.jsonl", fixtures / "openai-chat.jsonl"))
@@ -92,9 +98,11 @@ def test_a_list_of_requests_and_a_bare_conversation_are_read_too(fixtures):
 _words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 
 
-@given(st.lists(st.tuples(_words, _words), min_size=1, max_size=6), st.booleans())
-def test_a_growing_log_gives_back_the_conversation(turns, answered):
-    rows, conversation, said = [], [], []
+@given(turns=st.lists(st.tuples(_words, _words), min_size=1, max_size=6), answered=st.booleans())
+def test_a_growing_log_gives_back_the_conversation(turns: list[tuple[str, str]], *, answered: bool) -> None:
+    rows: list[object] = []
+    conversation: list[object] = []
+    said: list[tuple[str, str | None]] = []
     for place, (prompt, reply) in enumerate(turns):
         conversation.append({"role": "user", "content": f"{place}{prompt}"})
         row = {"model": "m", "messages": list(conversation)}
@@ -105,5 +113,6 @@ def test_a_growing_log_gives_back_the_conversation(turns, answered):
         said += [("user", f"{place}{prompt}"), ("assistant", reply)]
     content = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
     [session] = read(Source("log.jsonl", content=content))
-    found = [(entry.role, entry.blocks[0].text if entry.blocks else None) for entry in session.entries]
+    entries: list[Any] = list(session.entries)
+    found = [(entry.role, entry.blocks[0].text if entry.blocks else None) for entry in entries]
     assert found == (said if answered else [*said[:-1], ("assistant", None)])

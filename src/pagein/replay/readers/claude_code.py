@@ -18,10 +18,10 @@ from pagein.model.messages import (
 )
 from pagein.replay.readers.attachments import attachment_text
 from pagein.replay.readers.blocks import Calls, answered, anthropic_usage, content_blocks
-from pagein.replay.readers.claude_tree import Lane, Thread, conversation_lines, lanes, thread
+from pagein.replay.readers.claude_tree import Lane, Thread, lanes, thread, to_decode
 from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
 from pagein.replay.readers.heads import flags_of, models_of
-from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
@@ -113,7 +113,7 @@ class _Reading:
 
 def _entries(source: Source, said: Thread, cwd: str | None) -> Iterator[Recorded]:
     reading = _Reading(said.last, Calls(cwd))
-    for line, row in rows_at(source, conversation_lines(said.marks)):
+    for line, row in rows_of(source, to_decode(said.marks)):
         if isinstance(row, Unreadable):
             yield row
             continue

@@ -127,6 +127,7 @@ class _Path:
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks = marks
         self._known: dict[str, int] = {}
+        self._followed: set[str | None] = set()  # a line that comes after its own children is a late copy, no rewind
         self.places: list[int] = []
         self.branches = 0
         self.abandoned: set[str] = set()
@@ -134,11 +135,13 @@ class _Path:
     def append(self, place: int) -> None:
         """Put the next line on the path; a prompt that goes back takes what it goes back over off."""
         mark = self._marks[place]
-        if mark.kind == "prompt" and self.places:
+        if mark.kind == "prompt" and self.places and mark.id not in self._followed:
             self._go_back(place)
         self.places.append(place)
         if mark.id is not None:
             self._known[mark.id] = place
+        if mark.parent is not None:
+            self._followed.add(mark.parent)
 
     def _go_back(self, place: int) -> None:
         found = self._said_before(place)
@@ -153,7 +156,7 @@ class _Path:
             self.branches += 1
             dropped = [self._marks[late] for late in behind if late not in chain]
             self.abandoned.update(mark.call or str(mark.line) for mark in dropped if mark.kind == "assistant")
-            self.places[cut:] = [late for late in behind if late in chain]
+            self.places[cut:] = [late for late in behind if late in chain or not self._marks[late].format]
 
     def _said_before(self, place: int) -> tuple[int, set[int]] | None:
         """The message that a prompt follows (-1: none, it begins anew) and the lines in between; None: not known."""
@@ -183,6 +186,6 @@ class _Path:
         return any(self._marks[at].kind == "prompt" or self._marks[at].call != call for at in said)
 
 
-def conversation_lines(marks: Sequence[Mark]) -> Iterator[int]:
-    """The numbers of the lines to decode, ascending."""
-    return (mark.line for mark in marks if mark.kind != "progress")
+def to_decode(marks: Sequence[Mark]) -> Iterator[Mark]:
+    """The lines that hold something that was said, ascending."""
+    return (mark for mark in marks if mark.kind != "progress")

@@ -25,7 +25,7 @@ from pagein.model.messages import (
 from pagein.replay.readers.blocks import Calls, flat, image
 from pagein.replay.readers.fields import Row, count, json_text, lines_of, mapping, number, objects, seconds, text
 from pagein.replay.readers.heads import flags_of, models_of
-from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
@@ -55,7 +55,7 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
     if metas:
         decoded = next(rows_at(source, (metas[0].line,)))[1]
         row = {} if isinstance(decoded, Unreadable) else mapping(decoded, "payload") or decoded
-    lines, branches, lost = _surviving(marks)
+    said, branches, lost = _surviving(marks)
     flags = flags_of(marks)
     if branches:
         flags |= {"branches": branches, "abandoned_calls": lost}
@@ -77,7 +77,7 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
         window=_window(source, marks),
         flags=flags,
     )
-    yield RecordedSession(head, _entries(source, lines, row, head.cwd))
+    yield RecordedSession(head, _entries(source, said, row, head.cwd))
 
 
 def _window(source: Source, marks: Sequence[Mark]) -> int | None:
@@ -90,26 +90,31 @@ def _window(source: Source, marks: Sequence[Mark]) -> int | None:
     return None
 
 
-def _surviving(marks: Sequence[Mark]) -> tuple[list[int], int, int]:
+def _surviving(marks: Sequence[Mark]) -> tuple[list[Mark], int, int]:
     """The lines that were not rolled back, the number of rollbacks, and the model calls that they undid."""
     kept: list[Mark] = []
     turns: list[int] = []
-    spoken = branches = lost = 0
+    settled = True  # whether the prompt of the last turn is known to be complete
+    branches = lost = 0
     for mark in marks:
-        if mark.call == "message" and mark.role == "user":
-            spoken = len(kept)
-        if mark.call == "user_message":
-            turns.append(spoken)
         if mark.call == "thread_rolled_back" and turns:
-            back = max(1, int(mark.session) if mark.session and mark.session.isdigit() else 1)
-            cut = turns[-min(back, len(turns))]
-            del turns[-min(back, len(turns)) :]
-            lost += sum(1 for gone in kept[cut:] if gone.call == "token_count")
+            back = min(len(turns), int(mark.session) if mark.session and mark.session.isdigit() else 1) or 1
+            gone = kept[turns[-back] :]
+            kept[turns[-back] :] = [damaged for damaged in gone if not damaged.format]
+            del turns[-back:]
+            lost += sum(1 for mark in gone if mark.call == "token_count")
             branches += 1
-            del kept[cut:]
-            continue
-        kept.append(mark)
-    return [mark.line for mark in kept], branches, lost
+        elif mark.call == "user_message" or (mark.call == "message" and mark.role == "user"):
+            if settled:
+                turns.append(len(kept))
+            elif mark.call == "message":  # what codex itself says before a prompt is no part of the turn
+                turns[-1] = len(kept)
+            settled = mark.call == "user_message"
+            kept.append(mark)
+        else:
+            settled = settled or mark.role == "assistant" or mark.call in _OURS
+            kept.append(mark)
+    return kept, branches, lost
 
 
 @dataclass(slots=True)
@@ -152,12 +157,12 @@ class _Reading:
             self.call.behind.append(entry)
 
 
-def _entries(source: Source, lines: Sequence[int], meta: Row, cwd: str | None) -> Iterator[Recorded]:
+def _entries(source: Source, marks: Sequence[Mark], meta: Row, cwd: str | None) -> Iterator[Recorded]:
     instructions = text(mapping(meta, "base_instructions"), "text") or text(meta, "instructions")
     if instructions:
         yield Message("system", (Text(instructions),), seconds(meta.get("timestamp")))
     reading = _Reading(Calls(cwd))
-    for line, row in rows_at(source, lines):
+    for line, row in rows_of(source, marks):
         if isinstance(row, Unreadable):
             yield from reading.behind(row)
         else:

@@ -22,7 +22,7 @@ from pagein.model.messages import (
 )
 from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
 from pagein.replay.readers.heads import flags_of
-from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.prunings import Prunings
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
@@ -39,8 +39,8 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
     if header is not None:
         decoded = next(rows_at(source, (header.line,)))[1]
         row = {} if isinstance(decoded, Unreadable) else decoded
-    lines = [mark.line for mark in marks if mark is not header]
-    yield RecordedSession(_head(source, row, marks), _entries(source, lines))
+    rest = [mark for mark in marks if mark is not header]
+    yield RecordedSession(_head(source, row, marks), _entries(source, rest))
 
 
 def _head(source: Source, row: Row, marks: Sequence[Mark]) -> SessionHead:
@@ -62,9 +62,9 @@ def _head(source: Source, row: Row, marks: Sequence[Mark]) -> SessionHead:
     )
 
 
-def _entries(source: Source, lines: Sequence[int]) -> Iterator[Recorded]:
+def _entries(source: Source, marks: Sequence[Mark]) -> Iterator[Recorded]:
     prunings = Prunings()
-    for line, row in rows_at(source, lines):
+    for line, row in rows_of(source, marks):
         if isinstance(row, Unreadable):
             yield row
             continue

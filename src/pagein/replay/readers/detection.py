@@ -178,7 +178,14 @@ def _flagged(sessions: Iterator[RecordedSession], marked: Sequence[Mark], *, mix
 
 def _document(source: Source, found: Sequence[Mark] = ()) -> Iterator[RecordedSession]:
     """The sessions of a JSON document. `found`: its lines, if it was taken for a file of lines before."""
-    document = _decoded(source, found)
+    try:
+        document = _decoded(source, found)
+    except BadInput:
+        lines = [] if found else list(marks(source))
+        if not _stretches(lines):
+            raise
+        yield from _of_lines(source, lines)
+        return
     rows = list(objects(document if isinstance(document, list) else [document]))
     if rows and all(text(row, "role") and "content" in row for row in rows):
         rows = [{"messages": rows}]

@@ -3,13 +3,14 @@
 A mark is what the second pass needs to know before it starts: which format, which session, which place in the tree.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
 from pagein.model.messages import Unreadable
-from pagein.replay.readers.rows import decode, raw_lines
+from pagein.replay.readers.fields import Row, json_text
+from pagein.replay.readers.rows import EXCERPT, decode, raw_lines, rows_at
 from pagein.replay.readers.source import Source
 
 Format: TypeAlias = Literal["corpus", "pi", "claude-code", "codex", "opencode", "requests", ""]
@@ -135,15 +136,30 @@ def marks(source: Source) -> Iterator[Mark]:
             yield mark_of(*item)
 
 
+def rows_of(source: Source, marks: Iterable[Mark]) -> Iterator[tuple[int, Row | Unreadable]]:
+    """The second pass: the content of the marked lines. A line that was of no known format is unreadable here too."""
+    kept = list(marks)
+    unknown = {mark.line: mark.why for mark in kept if not mark.format}
+    for line, row in rows_at(source, [mark.line for mark in kept]):
+        if line in unknown and not isinstance(row, Unreadable):
+            yield line, Unreadable(line, unknown[line], json_text(row)[:EXCERPT])
+        else:
+            yield line, row
+
+
 def mark_of(number: int, raw: bytes) -> Mark:
     """What this line is."""
     try:
-        probe = _PROBES.decode(raw)
+        return _shape(number, raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         row = decode(number, raw)
-        if isinstance(row, Unreadable):
-            return Mark(number, "", why=row.why)
-        probe = _PROBES.decode(msgspec.json.encode(row))
+    if isinstance(row, Unreadable):
+        return Mark(number, "", why=row.why)
+    return _shape(number, msgspec.json.encode(row))
+
+
+def _shape(number: int, raw: bytes) -> Mark:
+    probe = _PROBES.decode(raw)
     for shape in _SHAPES:
         mark = shape(number, probe)
         if mark is not None:

@@ -23,7 +23,7 @@ from pagein.model.messages import (
 from pagein.replay.readers.blocks import Calls, flat, image, spoken
 from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
 from pagein.replay.readers.heads import flags_of, models_of
-from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
@@ -42,7 +42,7 @@ _CAME_BACK: Final = (
 class _Path:
     """Which lines are on the path to the leaf, and what was left behind."""
 
-    lines: list[int]
+    marks: list[Mark]
     branches: int
     abandoned_calls: int
 
@@ -70,12 +70,12 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
         cwd=text(row, "cwd"),
         flags=flags,
     )
-    yield RecordedSession(head, _entries(source, path.lines, readable, head.cwd))
+    yield RecordedSession(head, _entries(source, path.marks, readable, head.cwd))
 
 
 def _path(marks: Sequence[Mark]) -> _Path:
     known = {mark.id: place for place, mark in enumerate(marks) if mark.id}
-    parents = [_parent(marks, known, place) for place in range(len(marks))]
+    parents = _parents(marks, known)
     leaf = next((place for place in reversed(range(len(marks))) if marks[place].format), None)
     kept: set[int] = set()
     while leaf is not None:
@@ -84,19 +84,26 @@ def _path(marks: Sequence[Mark]) -> _Path:
     left = [place for place, mark in enumerate(marks) if mark.format and place not in kept]
     roots = sum(1 for place in left if parents[place] is None or parents[place] in kept)
     calls = sum(1 for place in left if marks[place].role == "assistant")
-    lines = [mark.line for place, mark in enumerate(marks) if place in kept or not mark.format]
-    return _Path(lines, roots, calls)
+    said = [mark for place, mark in enumerate(marks) if place in kept or not mark.format]
+    return _Path(said, roots, calls)
 
 
-def _parent(marks: Sequence[Mark], known: Mapping[str, int], place: int) -> int | None:
-    """The entry before this one. Version 1 has no ids, and a parent whose line is damaged is the line before."""
-    mark = marks[place]
-    if mark.id is not None and mark.parent is None:
-        return None
-    before = known.get(mark.parent) if mark.parent is not None else None
-    if before is not None and before < place:
-        return before
-    return next((earlier for earlier in range(place - 1, -1, -1) if marks[earlier].format), None)
+def _parents(marks: Sequence[Mark], known: Mapping[str, int]) -> list[int | None]:
+    """The entry before each. Version 1 has no ids; and a parent whose line is damaged stood behind the entry before its first child."""
+    parents: list[int | None] = []
+    lost: dict[str, int | None] = {}
+    before: int | None = None
+    for place, mark in enumerate(marks):
+        above = known.get(mark.parent) if mark.parent is not None else None
+        if mark.id is not None and mark.parent is None:
+            parents.append(None)
+        elif above is not None and above < place:
+            parents.append(above)
+        else:
+            parents.append(before if mark.parent is None else lost.setdefault(mark.parent, before))
+        if mark.format:
+            before = place
+    return parents
 
 
 @dataclass(slots=True)
@@ -125,9 +132,9 @@ class _Transcript:
         return 0 if first is None else self.emitted - first
 
 
-def _entries(source: Source, lines: Sequence[int], readable: Sequence[int], cwd: str | None) -> Iterator[Recorded]:
+def _entries(source: Source, marks: Sequence[Mark], readable: Sequence[int], cwd: str | None) -> Iterator[Recorded]:
     transcript = _Transcript(readable, Calls(cwd))
-    for line, row in rows_at(source, lines):
+    for line, row in rows_of(source, marks):
         if isinstance(row, Unreadable):
             yield row
             continue
