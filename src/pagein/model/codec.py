@@ -118,7 +118,14 @@ def encode_json(value: object) -> bytes:
 
 
 def decode_json(text: bytes) -> object:
-    """Plain values from JSON. Raises ValueError (msgspec's and json's errors are both kinds of it)."""
+    """Plain values from JSON. Raises ValueError (msgspec's and json's errors are kinds of it), also for endless nesting."""
+    try:
+        return _decoded(text)
+    except RecursionError as problem:
+        raise ValueError("nested too deeply") from problem
+
+
+def _decoded(text: bytes) -> object:
     try:
         value: object = msgspec.json.decode(text)
     except ValueError:

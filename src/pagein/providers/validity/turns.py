@@ -170,7 +170,7 @@ def _wire_part(block: Wire, message: int, index: int) -> Part:
 def _item_part(item: Wire, place: int) -> Part:
     kind = str(item.get("type") or "message")
     if kind.endswith("_call_output"):
-        return Part("result", place, 0, id=str(item.get("call_id") or ""))
+        return Part("result", place, 0, id=str(item.get("call_id") or item.get("id") or ""))
     if kind in ("function_call", "custom_tool_call", "local_shell_call"):
         return Part("call", place, 0, id=str(item.get("call_id") or ""))
     return Part("thinking" if kind == "reasoning" else "text", place, 0)

@@ -25,7 +25,7 @@ def fields(text: bytes, what: str) -> dict[str, bytes]:
     """The fields of a JSON object, in order. Raises BadInput, naming `what`, where it is none."""
     try:
         return {name: bytes(raw) for name, raw in _FIELDS.decode(text).items()}
-    except ValueError:
+    except (ValueError, RecursionError):
         return dict(_scanned(text, "{", "}", what))
 
 
@@ -33,7 +33,7 @@ def items(text: bytes, what: str) -> list[bytes]:
     """The items of a JSON array. Raises BadInput, naming `what`, where it is none."""
     try:
         return [bytes(raw) for raw in _ITEMS.decode(text)]
-    except ValueError:
+    except (ValueError, RecursionError):
         return [value for _, value in _scanned(text, "[", "]", what)]
 
 
