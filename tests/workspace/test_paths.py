@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pagein.errors import BadInput
+from pagein.policy.exclusions import EXCLUDED, is_excluded
+from pagein.workspace.folder import Folder
 from pagein.workspace.paths import (
-    EXCLUDED,
     absolute,
-    is_excluded,
     lines_of_suffix,
     names_leading_to,
     path_key,
@@ -236,18 +236,23 @@ def test_hard_links_are_one_file_and_copies_are_two(tmp_path: Path) -> None:
     [".env", ".env.local", ".ENV", "server.key", "cert.PEM", "a.p12", "a.pfx", "ca.crt", "id_rsa", "id_ed25519", ".npmrc", ".netrc"],
 )  # fmt: skip
 def test_secret_names_are_excluded(name: str) -> None:
-    assert is_excluded([f"/w/{name}"])
+    assert is_excluded(f"/w/{name}")
 
 
 @pytest.mark.parametrize("name", ["env.py", "key.txt", "monkey.py", "id_rsa.md", "npmrc", "a.env"])
 def test_other_names_are_not(name: str) -> None:
-    assert not is_excluded([f"/w/.env/{name}"])
+    assert not is_excluded(f"/w/.env/{name}")
 
 
 def test_exclusions_are_settings() -> None:
-    assert is_excluded(["/w/Plan.SECRET"], ("*.secret",))
-    assert not is_excluded(["/w/.env"], ("*.secret",))
+    assert is_excluded("/w/Plan.SECRET", ("*.secret",))
+    assert not is_excluded("/w/.env", ("*.secret",))
     assert ".env*" in EXCLUDED
+
+
+def test_an_empty_list_excludes_nothing() -> None:
+    assert not is_excluded("/w/.env", ())
+    assert not is_excluded("/w/", ())
 
 
 def test_a_link_does_not_publish_the_secret_behind_it(tmp_path: Path) -> None:
@@ -255,6 +260,9 @@ def test_a_link_does_not_publish_the_secret_behind_it(tmp_path: Path) -> None:
     (tmp_path / ".env").symlink_to("vault/plain.txt")
     (tmp_path / "notes.txt").symlink_to(".env")
     way = str(tmp_path / "notes.txt")
-    assert is_excluded(names_leading_to(way, path_key(way)))
-    way = str(tmp_path / "vault/plain.txt")
-    assert not is_excluded(names_leading_to(way, path_key(way)))
+    named = names_leading_to(way, path_key(way))
+    assert [Path(name).name for name in named] == ["notes.txt", ".env", "plain.txt", "plain.txt"]
+    folder = Folder(str(tmp_path))
+    assert folder.locate("notes.txt").excluded
+    assert not folder.locate("vault/plain.txt").excluded
+    assert not Folder(str(tmp_path), excluded=("*.secret",)).locate("notes.txt").excluded

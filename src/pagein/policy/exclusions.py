@@ -5,35 +5,50 @@ and stays in the window. The test errs on the side of keeping: a command that me
 Source: readcache spec 17, `notes/prior-art.md` 2.2.
 """
 
+import fnmatch
+import functools
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from pagein.model.messages import ToolCall
 
-EXCLUDED_BASENAMES: Final = re.compile(
-    r"\.env.*|.*\.(?:pem|key|p12|pfx|crt|cer|der|pk8)|id_rsa|id_ed25519|\.npmrc|\.netrc", re.IGNORECASE
-)
-_WORD: Final = re.compile(r"""[^\s"'`\\/=:;,|&<>(){}\[\]]+""")
-_HINTS: Final = (
-    ".env",
-    ".pem",
-    ".key",
-    ".p12",
-    ".pfx",
-    ".crt",
-    ".cer",
-    ".der",
-    ".pk8",
+EXCLUDED: Final = (
+    ".env*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.crt",
+    "*.cer",
+    "*.der",
+    "*.pk8",
     "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
     "id_ed25519",
     ".npmrc",
     ".netrc",
+    ".pypirc",
+    ".pgpass",
+    ".git-credentials",
 )
+"""Names of files whose content is never stored, as patterns over the last part of a path. Case does not matter."""
+
+_WORD: Final = re.compile(r"""[^\s"'`\\/=:;,|&<>(){}\[\]]+""")
+# what a command line must hold for any of its words to match: a cheap first look
+_HINTS: Final = tuple(pattern.strip("*") for pattern in EXCLUDED)
 
 
-def is_excluded(path: str) -> bool:
+def is_excluded(path: str, patterns: Iterable[str] = EXCLUDED) -> bool:
     """Whether a file of this path must never be stored, by its last component."""
-    return EXCLUDED_BASENAMES.fullmatch(path.replace("\\", "/").rstrip("/").rpartition("/")[2]) is not None
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return _names(tuple(patterns)).fullmatch(name.lower()) is not None
+
+
+@functools.lru_cache(maxsize=16)
+def _names(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(pattern.lower()) for pattern in patterns) or r"(?!)")
 
 
 def may_show_excluded(call: ToolCall) -> bool:
@@ -43,4 +58,4 @@ def may_show_excluded(call: ToolCall) -> bool:
     arguments = call.arguments.lower()
     if not any(hint in arguments for hint in _HINTS):
         return False
-    return any(EXCLUDED_BASENAMES.fullmatch(word) for word in _WORD.findall(arguments))
+    return any(is_excluded(word) for word in _WORD.findall(arguments))

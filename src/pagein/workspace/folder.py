@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pagein.model.documents import Document, Located
+from pagein.policy.exclusions import EXCLUDED, is_excluded
 from pagein.ports import Signal
 from pagein.workspace import paths
 from pagein.workspace.files import MAX_FILE_BYTES, read_document
@@ -20,14 +21,15 @@ class Folder:
     """
 
     path: str
-    excluded: tuple[str, ...] = paths.EXCLUDED
+    excluded: tuple[str, ...] = EXCLUDED
     max_bytes: int = MAX_FILE_BYTES
 
     def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> Located:
         """The file that a read call means. Raises BadInput for a malformed line suffix; the file may be missing."""
         asked = paths.requested(path, self.path, offset=offset, limit=limit)
         key = paths.path_key(asked.absolute)
-        excluded = paths.is_excluded(paths.names_leading_to(asked.absolute, key), self.excluded)
+        names = paths.names_leading_to(asked.absolute, key)
+        excluded = any(is_excluded(name, self.excluded) for name in names)
         return Located(asked.given, asked.absolute, key, asked.offset, asked.limit, excluded)
 
     def read(self, located: Located, signal: Signal | None = None) -> Document:

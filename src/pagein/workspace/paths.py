@@ -8,10 +8,9 @@ Rules of this file
 2. `name:3-6` names lines of `name` only where no file is called `name:3-6`.
 3. Identity is the canonical real path: links, `..`, spellings in another case or unicode form meet in one key. Whether
    two spellings are one file is asked of the file system, never guessed from its name.
-4. A file is excluded when any name that leads to it is: a link called `notes.txt` does not publish the `.env` behind it.
+4. All names that lead to a file are told, so that a link called `notes.txt` does not publish the `.env` behind it.
 """
 
-import fnmatch
 import os
 import re
 import unicodedata
@@ -29,28 +28,6 @@ _CURLY_QUOTE = "\u2019"
 _ONE_LINE = re.compile(r"[0-9]+")
 _MAX_LINKS = 40  # as many as Linux follows
 _LINE_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
-
-EXCLUDED = (
-    ".env*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.crt",
-    "*.cer",
-    "*.der",
-    "*.pk8",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    ".npmrc",
-    ".netrc",
-    ".pypirc",
-    ".pgpass",
-    ".git-credentials",
-)
-"""Names of files whose content is never stored (law 9), as patterns over the lower-cased last part of the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +215,3 @@ def names_leading_to(path: str, key: str) -> tuple[str, ...]:
             break
         ways.append(os.path.join(os.path.dirname(ways[-1]), target))  # noqa: PTH118, PTH120  paths stay text here
     return (*ways, key)
-
-
-def is_excluded(paths: Iterable[str], patterns: Iterable[str] = EXCLUDED) -> bool:
-    """Whether the last part of any of these paths matches an exclusion (rule 4)."""
-    lowered = [pattern.lower() for pattern in patterns]
-    names = {os.path.basename(path).lower() for path in paths}  # noqa: PTH119  paths stay text here
-    return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in lowered)
