@@ -1,0 +1,417 @@
+"""What a search pattern asks of a text: the pieces that every text with a match must hold, and why a pattern is refused.
+
+The dialect is that of RE2: Perl's without what cannot be matched in linear time. `needed` reads a pattern that RE2 took.
+
+Rules of this file
+------------------
+1. A need may ask too little, never too much: where the reading is in doubt, it asks for nothing, and the text is scanned.
+2. Needs are stated in folded text. `folded` treats each character by itself, so what stands in a text stands, folded, in
+   the folded text; hence one index serves searches with and without regard to case.
+3. Without regard to case a character counts only if nothing outside its own fold matches it, in this and in coming
+   versions of Unicode (`_SETTLED`); the others are left out of the need.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, TypeAlias
+
+MAX_PATTERN: Final = 1000
+"""Characters of the longest pattern that is taken: linear time is no help against patterns of any size."""
+
+GRAM: Final = 3
+_MOST_STRINGS: Final = 24
+_LONGEST_STRING: Final = 200
+_MOST_GRAMS: Final = 24
+# ASCII, and letters that have had their only partner in the other case since Unicode 6, and scripts without case.
+_SETTLED: Final = re.compile(
+    "[\x00-\x7f\xc0-\xd6\xd8-\xde\xe0-\xf6\xf8-\xfe\u0100-\u012f\u0391-\u03a1\u03a3-\u03ab\u03ac-\u03ce"
+    "\u0400-\u045f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3]"
+)
+
+
+def folded(text: str) -> str:
+    """The text as it is indexed: case is folded, and NUL, which ends what SQLite indexes, is a space."""
+    return text.casefold().replace("\0", " ")
+
+
+def grams(text: str) -> frozenset[str]:
+    """Every run of three characters of a folded text."""
+    return frozenset(text[start : start + GRAM] for start in range(len(text) - GRAM + 1))
+
+
+# --- needs ---
+
+
+@dataclass(frozen=True, slots=True)
+class Gram:
+    """The folded text holds these three characters."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of these hold. Without any, every text will do."""
+
+    needs: tuple["Need", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one of these holds."""
+
+    needs: tuple["Need", ...]
+
+
+Need: TypeAlias = Gram | Every | Some
+NO_NEED: Final = Every()
+
+
+def met(need: Need, text: str) -> bool:
+    """Whether a folded text meets a need: what an index answers for many texts at once."""
+    if isinstance(need, Gram):
+        return need.text in text
+    if isinstance(need, Every):
+        return all(met(part, text) for part in need.needs)
+    return any(met(part, text) for part in need.needs)
+
+
+def needed_by_literal(literal: str, *, ignore_case: bool = False) -> Need:
+    """What every text that holds this literal must hold."""
+    runs = _Runs()
+    for character in literal:
+        runs.add(_character(character, ignore_case=ignore_case))
+    return runs.need()
+
+
+def needed(pattern: str, *, ignore_case: bool = False) -> Need:
+    """What every text with a match of this regular expression must hold. The pattern is one that RE2 accepts."""
+    try:
+        return _Reader(pattern, ignore_case=ignore_case).alternatives().need()
+    except (_Doubt, RecursionError):
+        return NO_NEED
+
+
+def _every(needs: Iterable[Need]) -> Need:
+    flat = (part for need in needs for part in (need.needs if isinstance(need, Every) else (need,)))
+    parts = tuple(dict.fromkeys(flat))
+    return parts[0] if len(parts) == 1 else Every(parts)
+
+
+def _some(needs: Iterable[Need]) -> Need:
+    parts = tuple(dict.fromkeys(needs))
+    if NO_NEED in parts:
+        return NO_NEED
+    return parts[0] if len(parts) == 1 else Some(parts)
+
+
+def _need_of_string(text: str) -> Need:
+    distinct = list(dict.fromkeys(text[start : start + GRAM] for start in range(len(text) - GRAM + 1)))
+    # a few, spread over the whole, tell nearly as much as all of them
+    step = -(-len(distinct) // _MOST_GRAMS) or 1
+    return _every(Gram(gram) for gram in distinct[::step])
+
+
+# --- what an expression can match, as far as it is told ---
+
+
+_Strings: TypeAlias = frozenset[str]
+_EMPTY: Final[_Strings] = frozenset({""})
+
+
+@dataclass(frozen=True, slots=True)
+class _Matched:
+    """strings: all folded texts the expression can match, None where they are too many. rest: what is needed besides."""
+
+    strings: _Strings | None
+    rest: Need = NO_NEED
+
+    def need(self) -> Need:
+        if self.strings is None:
+            return self.rest
+        return _every((self.rest, _some(_need_of_string(text) for text in sorted(self.strings))))
+
+
+_ANYTHING: Final = _Matched(None)
+_NOTHING_WIDE: Final = _Matched(_EMPTY)
+
+
+class _Runs:
+    """A concatenation as it is read: what is known to stand next to each other, and the needs of what came before."""
+
+    def __init__(self) -> None:
+        self._run: _Strings = _EMPTY
+        self._needs: list[Need] = []
+        self._whole = True
+
+    def add(self, piece: _Matched) -> None:
+        self._needs.append(piece.rest)
+        if piece.strings is None:
+            self.cut()
+            return
+        if not _short(self._run, piece.strings):
+            self.cut(piece.strings)
+            return
+        self._run = frozenset(left + right for left, right in product(self._run, piece.strings))
+
+    def cut(self, start: _Strings = _EMPTY) -> None:
+        """End the run; what follows does not stand right behind it, but behind one of `start`."""
+        self._needs.append(_Matched(self._run).need())
+        self._run = start
+        self._whole = False
+
+    def matched(self) -> _Matched:
+        rest = _every(self._needs)
+        return _Matched(self._run, rest) if self._whole else _Matched(None, _every((rest, _Matched(self._run).need())))
+
+    def need(self) -> Need:
+        return self.matched().need()
+
+
+def _short(left: _Strings, right: _Strings) -> bool:
+    longest = max(map(len, left)) + max(map(len, right))
+    return len(left) * len(right) <= _MOST_STRINGS and longest <= _LONGEST_STRING
+
+
+def _either(branches: list[_Matched]) -> _Matched:
+    if len(branches) == 1:
+        return branches[0]
+    strings = [branch.strings for branch in branches if branch.strings is not None and branch.rest == NO_NEED]
+    union: _Strings = frozenset().union(*strings)
+    if len(strings) == len(branches) and len(union) <= _MOST_STRINGS:
+        return _Matched(union)
+    return _Matched(None, _some(branch.need() for branch in branches))
+
+
+def _character(character: str, *, ignore_case: bool) -> _Matched:
+    if ignore_case and not _SETTLED.fullmatch(character):
+        return _ANYTHING
+    return _Matched(frozenset({folded(character)}))
+
+
+# --- the reader of patterns ---
+
+
+class _Doubt(Exception):
+    """The pattern is not understood; nothing is concluded from it."""
+
+
+_GROUP: Final = re.compile(r"\(\?(?:P?<\w+>|([imsU]*)(-[imsU]+)?([:)]))")
+_COUNT: Final = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
+_OCTAL: Final = re.compile(r"\\(?:0[0-7]{0,2}|[1-7][0-7]{1,2})")
+_HEX: Final = re.compile(r"\\x(?:([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]{1,6})\})")
+_PROPERTY: Final = re.compile(r"\\[pP](?:\{\^?\w+\}|.)", re.DOTALL)
+_CONTROLS: Final = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
+_WIDE: Final = frozenset("dDsSwWC")
+_NO_WIDTH: Final = frozenset("bBAz")
+_SIMPLE_CLASS: Final = re.compile(r"\[([^\]\[\\^-][^\]\[\\-]*)\]")
+_CLASS: Final = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\[pP]\{\^?\w+\}|\\x\{[0-9A-Fa-f]+\}|\\.|[^\]\\])*\]", re.DOTALL)
+
+
+class _Reader:
+    def __init__(self, pattern: str, *, ignore_case: bool) -> None:
+        self._pattern = pattern
+        self._at = 0
+        self._ignore_case = ignore_case
+
+    def alternatives(self) -> _Matched:
+        """Up to the end of the group or of the pattern. Flags set inside end there."""
+        before = self._ignore_case
+        branches = [self._concatenation()]
+        while self._next("|"):
+            branches.append(self._concatenation())
+        self._ignore_case = before
+        return _either(branches)
+
+    def _concatenation(self) -> _Matched:
+        runs = _Runs()
+        while self._at < len(self._pattern) and self._pattern[self._at] not in "|)":
+            # a repetition behind \Q...\E takes the last character only
+            *before, last = self._pieces()
+            for piece in before:
+                runs.add(piece)
+            self._repeated(runs, last)
+        return runs.matched()
+
+    def _repeated(self, runs: _Runs, piece: _Matched) -> None:
+        least, most = self._count()
+        if least == 0:
+            runs.add(_either([piece, _NOTHING_WIDE]) if most == 1 else _NOTHING_WIDE if most == 0 else _ANYTHING)
+            return
+        copies = min(least, _LONGEST_STRING)
+        for _ in range(copies):
+            runs.add(piece)
+        if most != copies:
+            # what comes next stands behind one more of them
+            runs.cut(piece.strings or _EMPTY)
+
+    def _count(self) -> tuple[int, int | None]:
+        for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self._next(sign):
+                self._next("?")
+                return bounds
+        found = _COUNT.match(self._pattern, self._at)
+        if found is None:
+            return 1, 1
+        self._at = found.end()
+        self._next("?")
+        least = int(found[1])
+        if found[2] is None:
+            return least, least
+        return least, int(found[3]) if found[3] else None
+
+    def _pieces(self) -> list[_Matched]:
+        character = self._pattern[self._at]
+        if character == "(":
+            return [self._group()]
+        if character == "[":
+            return [self._class()]
+        if character == "\\":
+            return self._escape()
+        self._at += 1
+        if character == ".":
+            return [_ANYTHING]
+        if character in "^$":
+            return [_NOTHING_WIDE]
+        return [self._literal(character)]
+
+    def _group(self) -> _Matched:
+        if not self._pattern.startswith("(?", self._at):
+            self._at += 1
+            return self._inside()
+        found = _GROUP.match(self._pattern, self._at)
+        if found is None:
+            raise _Doubt
+        self._at = found.end()
+        before = self._ignore_case
+        if found[1] and "i" in found[1]:
+            self._ignore_case = True
+        if found[2] and "i" in found[2]:
+            self._ignore_case = False
+        if found[3] == ")":  # flags from here to the end of the enclosing group
+            return _NOTHING_WIDE
+        inside = self._inside()
+        self._ignore_case = before
+        return inside
+
+    def _inside(self) -> _Matched:
+        found = self.alternatives()
+        if not self._next(")"):
+            raise _Doubt
+        return found
+
+    def _class(self) -> _Matched:
+        simple = _SIMPLE_CLASS.match(self._pattern, self._at)
+        if simple is not None:
+            self._at = simple.end()
+            return _either([self._literal(character) for character in dict.fromkeys(simple[1])])
+        found = _CLASS.match(self._pattern, self._at)
+        if found is None:
+            raise _Doubt
+        self._at = found.end()
+        return _ANYTHING
+
+    def _escape(self) -> list[_Matched]:
+        if self._pattern.startswith("\\Q", self._at):
+            return self._quoted()
+        return [self._escaped()]
+
+    def _quoted(self) -> list[_Matched]:
+        end = self._pattern.find("\\E", self._at)
+        text = self._pattern[self._at + 2 : end if end >= 0 else None]
+        self._at = end + 2 if end >= 0 else len(self._pattern)
+        return [self._literal(character) for character in text] or [_NOTHING_WIDE]
+
+    def _escaped(self) -> _Matched:
+        for known in (_HEX, _OCTAL, _PROPERTY):
+            found = known.match(self._pattern, self._at)
+            if found is not None:
+                self._at = found.end()
+                return _ANYTHING if known is _PROPERTY else self._literal(_numbered(found))
+        letter = self._pattern[self._at + 1 : self._at + 2]
+        self._at += 2
+        if letter in _WIDE:
+            return _ANYTHING
+        if letter in _NO_WIDTH:
+            return _NOTHING_WIDE
+        if letter in _CONTROLS:
+            return self._literal(_CONTROLS[letter])
+        if letter.isalnum() or not letter.isascii() or not letter:
+            raise _Doubt
+        return self._literal(letter)
+
+    def _literal(self, character: str) -> _Matched:
+        return _character(character, ignore_case=self._ignore_case)
+
+    def _next(self, sign: str) -> bool:
+        if not self._pattern.startswith(sign, self._at):
+            return False
+        self._at += len(sign)
+        return True
+
+
+def _numbered(found: re.Match[str]) -> str:
+    if found.re is _HEX:
+        return chr(int(found[1] or found[2], 16))
+    return chr(int(found[0][1:], 8))
+
+
+# --- why a pattern is refused ---
+
+_GROUPS: Final = (
+    ("(?<=", "lookbehind (?<=...)"),
+    ("(?<!", "negative lookbehind (?<!...)"),
+    ("(?=", "lookahead (?=...)"),
+    ("(?!", "negative lookahead (?!...)"),
+    ("(?>", "atomic group (?>...)"),
+    ("(?P=", "backreference (?P=name)"),
+    ("(?P>", "recursion (?P>name)"),
+    ("(?#", "comment (?#...)"),
+    ("(?(", "condition (?(...)...)"),
+    ("(?|", "branch reset (?|...)"),
+    ("(?R", "recursion (?R)"),
+    ("(?&", "recursion (?&name)"),
+)
+_ESCAPES: Final = {
+    "Z": r"\Z (write \z for the end of the text)",
+    "G": r"\G",
+    "K": r"\K",
+    "R": r"\R (write \r?\n for a line break)",
+    "X": r"\X",
+    "h": r"\h (write [ \t])",
+    "H": r"\H (write [^ \t])",
+    "u": r"\u (write \x{...})",
+    "U": r"\U (write \x{...})",
+    "k": r"backreference \k",
+    "g": r"backreference \g",
+    "N": r"\N",
+}
+
+
+def refusal(pattern: str, said: str) -> str:
+    """Name, for whoever wrote the pattern, the construct that the engine refused. `said`: the engine's own words."""
+    kind, _, what = said.partition(": ")
+    if what == "(?P":  # the engine stops reading one character too early
+        what = next((start for start, _ in _GROUPS if start.startswith(what) and start in pattern), what)
+    construct = next((name for start, name in _GROUPS if what.startswith(start)), None)
+    if construct is None:
+        construct = _construct(kind, what)
+    if construct is None:
+        return f"the pattern is no regular expression: {said}"
+    return f"the pattern uses {construct}, which matching in linear time does not support"
+
+
+def _construct(kind: str, what: str) -> str | None:
+    if kind == "invalid perl operator" and what.startswith("(?"):
+        return f"the flags {what}...) of which only i, m, s and U are known"
+    if kind == "invalid escape sequence" and what[1:2].isdigit():
+        return f"backreference {what}"
+    if kind == "invalid escape sequence":
+        return _ESCAPES.get(what[1:2])
+    if kind == "bad repetition operator":
+        return f"repetition {what} (possessive or nested)"
+    if kind == "invalid repetition size":
+        return f"repetition {what}, beyond a thousand or upside down"
+    return None
