@@ -41,6 +41,13 @@ def open(  # noqa: A001 -- users write pagein.open
     return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside)
 
 
+def open_for_replay(store: Path, *, counter: TokenCounter) -> Engine:
+    """An engine on a real store whose sessions end with the process: a replay never goes on with one, so none is journaled."""
+    from pagein.store.sqlite import SqliteStore
+
+    return Engine(blobs=SqliteStore(store), counter=counter, workspace="replay")
+
+
 def _file(store: str | Path | None, place: str) -> Path:
     from pagein.store.location import SUFFIX, default_path
 
