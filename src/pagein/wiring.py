@@ -32,12 +32,12 @@ def open(  # noqa: A001 -- users write pagein.open
         from pagein.store.memory import MemoryStore
 
         memory = MemoryStore()
-        outside = _outside(memory, home)
+        outside = _outside(memory, home, settings)
         return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside)
     from pagein.store.sqlite import SqliteStore
 
     kept = SqliteStore(_file(store, place))
-    outside = _outside(kept, home)
+    outside = _outside(kept, home, settings)
     return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside)
 
 
@@ -57,10 +57,15 @@ def _file(store: str | Path | None, place: str) -> Path:
     return path / f"store{SUFFIX}" if path.is_dir() else path
 
 
-def _outside(blobs: BlobStore, home: str) -> Outside:
+def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
     from pagein.workspace.folder import Folder
 
-    return Outside(blobs, lambda folder: Folder(str(Path(folder).absolute())), home, time.time)  # noqa: TID251 -- the rim
+    chosen = settings if settings is not None else Settings()
+
+    def folder(path: str) -> Folder:
+        return Folder(str(Path(path).absolute()), chosen.excluded)
+
+    return Outside(blobs, folder, home, time.time, chosen.reading)  # noqa: TID251 -- the rim reads the clock
 
 
 def default_counter() -> TokenCounter:

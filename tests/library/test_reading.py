@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pagein.engine.engine import Engine
+import pagein
+from pagein.engine.engine import Engine, Settings
 from pagein.engine.reading import Outside
 from pagein.errors import HostError, StoreError
 from pagein.model.documents import Document, Located
 from pagein.model.entries import Compacted, Noted
 from pagein.model.names import ContentHash
+from pagein.policy.request import ReadingSettings
 from pagein.ports import Signal
 from pagein.store.memory import MemoryStore
 from pagein.store.sqlite import SqliteStore
@@ -192,7 +194,8 @@ def test_what_was_written_may_not_be_what_is_there(desk: Desk) -> None:
     changed = numbered(60).replace("line 30 ", "LINE 30 ")
     desk.put("new.txt", changed)
     result = session.read("new.txt")
-    assert "+LINE 30 ::" in result.text
+    assert "LINE 30 ::" in result.text
+    assert len(result.text) < len(changed) / 2
 
 
 @pytest.mark.parametrize("applied_first", [True, False])
@@ -261,8 +264,6 @@ def test_a_fork_outlives_its_process_and_needs_a_free_name(desk: Desk) -> None:
 
 
 def test_a_fork_in_memory_is_a_fork(tmp_path: Path) -> None:
-    import pagein
-
     (tmp_path / "a.txt").write_text(numbered(60))
     with pagein.open(store=":memory:") as engine:
         source = engine.session("source", workspace=tmp_path)
@@ -514,3 +515,18 @@ def test_names_with_bytes_that_are_no_text_are_read(desk: Desk) -> None:
     session = desk.session()
     assert mode_of(session.read(name)) == "full"
     assert mode_of(desk.session().read(name)) == "unchanged"
+
+
+# --- settings ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_excluded_and_what_is_answered_are_settings(desk: Desk) -> None:
+    desk.put("plan.secret", numbered(60))
+    desk.put("a.txt", numbered(60))
+    settings = Settings(reading=ReadingSettings(new_answers=False, cap_lines=50), excluded=("*.secret",))
+    with pagein.open(store=desk.store, settings=settings) as engine:
+        session = engine.session("s", workspace=desk.folder)
+        assert dict(session.read("plan.secret", 1, 5).details) == {}
+        assert session.read("a.txt").text.endswith("[Showing lines 1-50 of 61. Use offset=51 to continue.]")
+        # the specification's own answers know no partly known read
+        assert mode_of(session.read("a.txt:40-61")) == "full"

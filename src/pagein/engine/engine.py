@@ -10,22 +10,30 @@ from pagein.engine.paging import Pager
 from pagein.engine.reading import Outside
 from pagein.engine.session import Parts, Session
 from pagein.errors import BadInput
+from pagein.policy.exclusions import EXCLUDED
+from pagein.policy.request import DEFAULTS, ReadingSettings
 from pagein.policy.residency import Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that can be set, as one value."""
+    """All that can be set, as one value.
+
+    residency: when old results leave the window. reading: bounds of what a read is answered with. excluded: patterns of
+    file names whose content reads never store.
+    """
 
     residency: Residency = field(default_factory=Residency)
+    reading: ReadingSettings = DEFAULTS
+    excluded: tuple[str, ...] = EXCLUDED
 
 
 class Engine:
     """Sessions on one store.
 
-    workspace: whose objects may be recalled here. journals: where sessions are kept from
-    one process to the next; None for sessions that end with this one. outside: None for sessions that read no files.
+    workspace: whose objects may be recalled here. journals: where sessions are kept from one process to the next; None
+    for sessions that end with this one. outside: None for sessions that read no files.
     """
 
     def __init__(
