@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagein.model.reading import ReadServed
 from pagein.model.spans import Spans
 from pagein.policy.baseline import byte_length
 from pagein.policy.knowledge import fold
@@ -127,16 +126,14 @@ def session(seed: int, steps: int, bounds: ReadingSettings) -> list[ReadScript]:
         before = len(script.answers)
         acts(draw, script)
         assert script.objections() == (), (script.last.text, script.objections())
-        for answer in script.answers[before:]:
-            check(script, answer.event)
+        for decision, plain in zip(script.answers[before:], script.baselines[before:], strict=True):
+            assert byte_length(decision.text) <= byte_length(plain.text)
+            assert decision.text.count("\n") <= plain.text.count("\n")
+        for path in PATHS:
+            # the fold says no more than what the version has
+            for version, known in script.state.of(path).versions:
+                assert Spans.of((1, script.versions[version].decode().count("\n") + 1)).contains(known.spans)
     return leaves
-
-
-def check(script: ReadScript, event: ReadServed) -> None:
-    """The answer is not longer than the baseline, and the fold says no more than what the version has."""
-    for version, known in script.state.of(event.path).versions:
-        total = script.versions[version].decode().count("\n") + 1
-        assert Spans.of((1, total)).contains(known.spans)
 
 
 BOUNDS = [
@@ -150,33 +147,8 @@ BOUNDS = [
 @pytest.mark.parametrize("bounds", BOUNDS, ids=["default", "specification", "eager", "narrow"])
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32))
-def test_the_witness_never_objects(bounds: ReadingSettings, seed: int) -> None:
+def test_the_witness_never_objects_and_no_answer_is_longer_than_its_text(bounds: ReadingSettings, seed: int) -> None:
     session(seed, 30, bounds)
-
-
-@settings(deadline=None, max_examples=60)
-@given(seed=st.integers(0, 2**32))
-def test_no_answer_is_longer_than_the_text_it_replaces(seed: int) -> None:
-    draw = random.Random(seed)  # noqa: S311 - a session, not a secret
-    script = ReadScript().changes("a", text_of(draw)).changes("b", text_of(draw))
-    script.files |= dict.fromkeys(PATHS, script.files["a"])
-    for _ in range(20):
-        acts(draw, script)
-        if script.answers:
-            twin = script.forks()
-            answer, plain = script.last, None
-            for path in PATHS:
-                if (
-                    answer.event.path == path
-                    and script.files[path]
-                    and answer.event.total == script.files[path].count("\n") + 1
-                ):
-                    limit = answer.event.last - answer.event.first + 1
-                    answer = twin.forks().reads(path, answer.event.first, limit)
-                    plain = twin.reads(path, answer.event.first, limit, bypass=True)
-            if plain is not None:
-                assert byte_length(answer.text) <= byte_length(plain.text)
-                assert answer.text.count("\n") <= plain.text.count("\n")
 
 
 @settings(deadline=None, max_examples=60)

@@ -119,9 +119,9 @@ def _best(sight: Sight) -> Decision | None:
     if moved is not None and _is_smaller(moved, request):
         return moved
     diff = _full_diff(sight) if request.whole else _range_diff(sight)
-    if diff is not None and _is_news(diff, sight.known):
-        return diff
     partly = partly_known(sight, in_place)
+    if diff is not None and _is_news(diff, sight.known) and _costs_little_more(diff, partly, sight):
+        return diff
     answers = [answer for answer in (diff, partly) if answer is not None and _is_smaller(answer, request)]
     return min(answers, key=lambda answer: byte_length(answer.text), default=None)
 
@@ -130,6 +130,14 @@ def _is_news(diff: Decision, known: PathKnown) -> bool:
     """Whether the model has not itself written to the file since the base: a diff would tell it what it did."""
     base = None if diff.event.base is None else known.known(diff.event.base)
     return base is not None and base.seq > known.authored
+
+
+def _costs_little_more(diff: Decision, partly: Decision | None, sight: Sight) -> bool:
+    """Whether telling what went, and not only what came, is worth its bytes: old lines are in a diff and nowhere else."""
+    if partly is None:
+        return True
+    settings, plain = sight.settings, byte_length(sight.request.baseline.text)
+    return byte_length(diff.text) <= byte_length(partly.text) + max(settings.news_bytes, settings.news_share * plain)
 
 
 def _unchanged_mode(request: ReadRequest) -> Mode:
@@ -249,7 +257,7 @@ def _is_useful(answer: Decision, diff: Diff, sight: Sight) -> bool:
     settings, request = sight.settings, sight.request
     size, lines = byte_length(answer.text), answer.text.count("\n") + 1
     return (
-        bool(diff.text)
+        _is_smaller(answer, request)
         and size < settings.byte_ratio * byte_length(request.baseline.text)
         and diff.lines <= settings.line_ratio * (request.last - request.first + 1)
         and size <= settings.cap_bytes
@@ -258,7 +266,9 @@ def _is_useful(answer: Decision, diff: Diff, sight: Sight) -> bool:
 
 
 def _is_smaller(answer: Decision, request: ReadRequest) -> bool:
-    return byte_length(answer.text) < byte_length(request.baseline.text)
+    """Whether an answer has fewer bytes than the text it replaces, and no more lines."""
+    text, plain = answer.text, request.baseline.text
+    return byte_length(text) < byte_length(plain) and text.count("\n") <= plain.count("\n")
 
 
 def _checked(sight: Sight, answer: Decision) -> Decision | None:

@@ -14,7 +14,7 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.reading import Claim, Compacted, FileAuthored, Invalidated, ReadEvent, claim_of
 from pagein.policy import authoring, readmeta
-from pagein.policy.baseline import baseline
+from pagein.policy.baseline import Baseline, baseline
 from pagein.policy.knowledge import Knowledge, fold, step
 from pagein.policy.reading import decide
 from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadRequest
@@ -33,6 +33,7 @@ class ReadScript:
     versions: dict[ContentHash, bytes] = field(default_factory=dict)
     lost: set[ContentHash] = field(default_factory=set)
     answers: list[Decision] = field(default_factory=list)
+    baselines: list[Baseline] = field(default_factory=list)
     _state: Knowledge = field(default_factory=lambda: fold([]))
 
     @property
@@ -69,6 +70,7 @@ class ReadScript:
         decision = decide(request, self._state.of(path), self._fetch, self.settings)
         self._happens(decision.event)
         self.answers.append(decision)
+        self.baselines.append(request.baseline)
         self._called(claim_of(decision.event), {"path": path, "offset": offset, "limit": limit}, decision.text)
         return decision
 
@@ -109,6 +111,7 @@ class ReadScript:
             dict(self.versions),
             set(self.lost),
             list(self.answers),
+            list(self.baselines),
             self._state,
         )
 
