@@ -1,0 +1,60 @@
+"""Requirements are data: each is shown by a test that exists, or deferred with a reason."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTS = sorted(Path(__file__).parent.glob("*.toml"))
+
+
+def requirements(path: Path) -> list[dict[str, object]]:
+    found = tomllib.loads(path.read_text(encoding="utf-8"))["requirement"]
+    assert isinstance(found, list)
+    return found
+
+
+def named_in(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_every_requirement_is_shown_by_a_test_or_deferred_with_a_reason(path: Path) -> None:
+    for requirement in requirements(path):
+        shown, reason = requirement.get("tests"), requirement.get("deferred")
+        assert bool(shown) != bool(reason), requirement["id"]
+        assert requirement["source"], requirement["id"]
+        assert requirement["says"], requirement["id"]
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_every_test_that_a_requirement_names_exists(path: Path) -> None:
+    named = {str(name) for requirement in requirements(path) for name in requirement.get("tests", ())}  # type: ignore[attr-defined]
+    missing = set()
+    for name in named:
+        file, _, function = name.partition("::")
+        if not (ROOT / file).exists() or function not in named_in(ROOT / file):
+            missing.add(name)
+    assert missing == set()
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_no_requirement_stands_twice(path: Path) -> None:
+    ids = [requirement["id"] for requirement in requirements(path)]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_row_of_the_matrix_is_claimed() -> None:
+    ids = {requirement["id"] for requirement in requirements(Path(__file__).parent / "readcache.toml")}
+    assert {f"matrix:{row:02}" for row in range(1, 31)} <= ids
+
+
+def test_every_test_of_a_matrix_row_belongs_to_a_claimed_row() -> None:
+    for file in (ROOT / "tests").rglob("test_matrix.py"):
+        for name in named_in(file):
+            if not name.startswith("test_matrix_"):
+                continue
+            assert 1 <= int(name.removeprefix("test_matrix_")[:2]) <= 30, name
