@@ -9,6 +9,10 @@ from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
+from pagein.model.references import Backlink, Link, Reference, Resolved, Unresolved
+from pagein.model.values import Value
+from pagein.model.versions import Version
+from pagein.model.writes import Outcome, Query, Write
 
 
 class TokenCounter(Protocol):
@@ -112,6 +116,112 @@ class JournalStore(Protocol):
         All that is stored within, blobs too, is kept together at its end, or not at all where an exception ends it.
         Entering may take until another writer is done; raises StoreError where that lasts too long.
         """
+        ...
+
+
+class ObjectStore(Protocol):
+    """Keeps objects (files, tool calls, chats, notes, ...) in all their versions, and the references between them.
+
+    Called from several threads, and by several processes and machines on one store. When `write` returns `Written`, the version
+    survives the death of the process. Versions are immutable: nothing here changes or removes one, deletion is a version too.
+    A version's number counts within its object, its sequence over the whole store; both grow in the order in which versions
+    become visible, without gaps, and they alone order anything. Times are those of the writers, and may go backwards.
+
+    Answers are as of the moment of the call. Nothing but `content` and `additional` reads content. Raises StoreError for whatever
+    goes wrong on our side (a record or content that is not what was stored is DamagedBlob), and only that.
+    """
+
+    def write(self, write: Write) -> Outcome:
+        """Make one version, in one transaction. The first of these that applies is the answer:
+
+        1. a `session` object without a `session_id` in its metadata: refused, `invalid_session_id`
+        2. the request was carried out before: with the same draft, answered again as then; with another, `request_reused`
+        3. `expected` is not the number of the newest version: `version_conflict`
+        4. the object is of another type: `type_changed`
+        5. another object's newest version has the nickname: `nickname_taken`
+        6. the newest version has the same object hash: no version is made, `unchanged`
+        7. the version is made, as `created` or `updated`. References to what is not there are kept and resolve once it is.
+        """
+        ...
+
+    def current(self, name: str) -> Version | None:
+        """The newest version of the object with this id, else of the one that has this nickname now. May be a deletion."""
+        ...
+
+    def version(self, object_id: str, number: int) -> Version | None:
+        """One version by its number within the object."""
+        ...
+
+    def as_of(self, object_id: str, at: float) -> Version | None:
+        """The version with the highest number among those with a time of at most `at`; None where the object was not there yet."""
+        ...
+
+    def history(self, object_id: str) -> Sequence[Version]:
+        """All versions of an object, oldest first; empty where it was never there."""
+        ...
+
+    def objects(self, query: Query) -> Sequence[Version]:
+        """The newest versions of the objects that the query wants, newest first. Touches no content."""
+        ...
+
+    def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
+        """Versions of all objects with a sequence above `after`, oldest first. A reader that remembers the last one misses none."""
+        ...
+
+    def content(self, version: Version) -> str | None:
+        """The content of a version, proven by its hash; None where it is null."""
+        ...
+
+    def additional(self, version: Version, name: str) -> Value:
+        """An additional field of a version, proven by its hash. None where the version has no such field."""
+        ...
+
+    def resolve(self, reference: Reference) -> Resolved | Unresolved:
+        """What a reference means now.
+
+        Dynamic: the newest version by id, else by nickname. Static: the version as of the pinned time if its hashes are the pinned
+        ones, else whichever version of the object has the pinned object hash. Never another version in its stead.
+        """
+        ...
+
+    def references(self, version: Version) -> Sequence[Link]:
+        """The references in a version (metadata, additional fields, provenance), sorted by `place_order` of their places."""
+        ...
+
+    def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
+        """References to an object (by id or nickname), from newest versions, or with `ever` from all versions.
+
+        pinned: only static ones to the version with this object hash. Dynamic ones by nickname count for who has it now. Works for
+        targets that do not exist yet. Sorted by the source's sequence, highest first, then by place.
+        """
+        ...
+
+    def contents(self) -> Iterator[ContentHash]:
+        """Names of all blobs that any version needs, in ascending order, each once: what garbage collection must leave alone."""
+        ...
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """A time in which nobody else writes: look, decide and write in one transaction, kept whole or not at all."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections. Calling it again does nothing."""
+        ...
+
+
+class Clock(Protocol):
+    """Tells the time to whoever writes. Called from any thread; may go backwards."""
+
+    def __call__(self) -> float:
+        """Seconds since 1970."""
+        ...
+
+
+class IdSource(Protocol):
+    """Mints ids of objects (UUIDv7). Called from any thread; gives no id twice, and later ids sort behind earlier ones."""
+
+    def __call__(self, at: float) -> str:
+        """A new id at this time, in seconds since 1970."""
         ...
 
 

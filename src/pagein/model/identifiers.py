@@ -1,0 +1,38 @@
+"""Ids of objects: UUIDv7, ordered by the time at which they were minted (memory-system 4.1, RFC 9562)."""
+
+import re
+from typing import Final
+
+from pagein.errors import BadInput, BadName
+
+_UUID7: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_LONGEST: Final = 512
+RANDOM_BYTES: Final = 10
+"""How many random bytes `uuid7` takes."""
+
+
+def uuid7(milliseconds: int, random: bytes) -> str:
+    """The id minted at this time (since 1970) with these random bytes. The first twelve random bits may hold a counter."""
+    if not 0 <= milliseconds < 1 << 48:
+        raise BadInput(f"a UUIDv7 cannot hold the time {milliseconds} ms")
+    if len(random) != RANDOM_BYTES:
+        raise BadInput(f"a UUIDv7 takes {RANDOM_BYTES} random bytes, not {len(random)}")
+    bits = int.from_bytes(random, "big")
+    head, tail = bits >> 64 & 0xFFF, bits & (1 << 62) - 1
+    whole = milliseconds << 80 | 0x7 << 76 | head << 64 | 0b10 << 62 | tail
+    digits = f"{whole:032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def object_id(text: str, type_: str) -> str:
+    """The text, if an object of this type may be called so: a UUIDv7, or for tool calls any id of the provider's.
+
+    Raises BadName. Providers' ids are kept as they are; they must not be blank or longer than 512 characters.
+    """
+    if type_ == "toolcall":
+        if text.strip() and len(text) <= _LONGEST:
+            return text
+        raise BadName(f"the id of a tool call must have 1 to {_LONGEST} characters, not {len(text)}")
+    if not _UUID7.fullmatch(text):
+        raise BadName(f"not the id of an object: {text[:60]!r}; expected a UUIDv7 in lower case")
+    return text

@@ -1,0 +1,157 @@
+r"""Values that documents are made of: JSON, and references in any place of it. Frozen, with one canonical form.
+
+Canonical form
+--------------
+JSON without white space, object keys in the order of their code points, every character beyond ASCII escaped as
+`\uXXXX` (lone surrogates and NUL too), numbers as Python writes them (integers without a point, floats as the shortest text
+that reads back as the same). A reference is the object `{"$ref": {...}}`; a key of the document's own that begins with `$` gets
+one more `$` in front. Values that differ, if only as `1`, `1.0` and `true` do, have different canonical forms.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+from pagein.errors import BadInput
+from pagein.model.references import Reference, reference_from_fields, reference_to_fields
+
+Value: TypeAlias = "bool | int | float | str | Reference | tuple[Value, ...] | Fields | None"
+_REF: Final = "$ref"
+_DEEPEST: Final = 100
+_LARGEST: Final = 2**63
+
+
+class Fields(Mapping[str, Value]):
+    """A frozen mapping of names to values. Made by `frozen_fields`, which freezes what is in it as well."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: Mapping[str, Value] | None = None) -> None:
+        self._held: dict[str, Value] = dict(held or {})
+
+    def __getitem__(self, name: str) -> Value:
+        return self._held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self._held)))
+
+    def __repr__(self) -> str:
+        return f"Fields({self._held!r})"
+
+
+NO_FIELDS: Final = Fields()
+
+
+def frozen(value: object, path: str = "") -> Value:
+    """A value in its frozen form: lists become tuples, mappings `Fields`. Raises BadInput, naming the place, on what is no JSON."""
+    if path.count("/") > _DEEPEST:
+        raise BadInput(f"{path[:80]}...: nested deeper than {_DEEPEST}")
+    match value:
+        case None | bool() | str() | Reference() | Fields():
+            return value
+        case int():
+            if abs(value) >= _LARGEST:
+                raise BadInput(f"{path}: an integer must fit into 64 bits")
+            return value
+        case float():
+            if not math.isfinite(value):
+                raise BadInput(f"{path}: a number must be finite, not {value}")
+            return value
+        case list() | tuple():
+            return tuple(frozen(one, f"{path}/{place}") for place, one in enumerate(value))
+        case Mapping():
+            return frozen_fields(value, path)
+    raise BadInput(f"{path or 'value'}: {type(value).__name__} is no JSON value and no reference")
+
+
+def frozen_fields(fields: Mapping[str, object], path: str = "") -> Fields:
+    """A mapping in its frozen form."""
+    if isinstance(fields, Fields):
+        return fields
+    held: dict[str, Value] = {}
+    for name, value in fields.items():
+        if not isinstance(name, str):
+            raise BadInput(f"{path}: a field's name must be text, not {type(name).__name__}")
+        held[name] = frozen(value, f"{path}/{escaped(name)}")
+    return Fields(held)
+
+
+def canonical(value: Value) -> str:
+    """The canonical form (see above)."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def parsed(text: str | bytes) -> Value:
+    """Read a canonical form. Raises BadInput on anything that is none."""
+    try:
+        return _lifted(json.loads(text))
+    except (ValueError, RecursionError) as problem:
+        raise BadInput(f"not a value: {problem}") from problem
+
+
+def parsed_fields(text: str | bytes) -> Fields:
+    """Read the canonical form of a mapping."""
+    value = parsed(text)
+    if not isinstance(value, Fields):
+        raise BadInput("not a mapping of fields")
+    return value
+
+
+def _plain(value: Value) -> object:
+    match value:
+        case Reference():
+            return {_REF: reference_to_fields(value)}
+        case tuple():
+            return [_plain(one) for one in value]
+        case Fields():
+            return {f"${name}" if name.startswith("$") else name: _plain(one) for name, one in value.items()}
+    return value
+
+
+def _lifted(raw: object) -> Value:
+    match raw:
+        case dict() if raw.keys() == {_REF}:
+            return reference_from_fields(raw[_REF])
+        case dict():
+            return Fields({name[1:] if name.startswith("$$") else name: _lifted(one) for name, one in raw.items()})
+        case list():
+            return tuple(_lifted(one) for one in raw)
+        case None | bool() | int() | float() | str():
+            return raw
+    raise BadInput(f"{type(raw).__name__} is no JSON value")
+
+
+# --- places ------------------------------------------------------------------------------------------------------
+
+
+def references_in(value: Value, path: str = "") -> Iterator[tuple[str, Reference]]:
+    """All references in a value with their places (JSON pointers), in the order of keys and indexes."""
+    match value:
+        case Reference():
+            yield path, value
+        case tuple():
+            for place, one in enumerate(value):
+                yield from references_in(one, f"{path}/{place}")
+        case Fields():
+            for name in sorted(value):
+                yield from references_in(value[name], f"{path}/{escaped(name)}")
+
+
+def escaped(name: str) -> str:
+    """A name as one step of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def place_order(path: str) -> tuple[tuple[int, int, str], ...]:
+    """A key that sorts JSON pointers as a reader meets them: indexes by number, names by text."""
+    steps = path.split("/")[1:]
+    # ASCII digits alone: int() takes more, and "²" is a digit that it refuses
+    return tuple((0, int(step), "") if re.fullmatch(r"[0-9]{1,18}", step) else (1, 0, step) for step in steps)

@@ -1,0 +1,138 @@
+"""What is asked of an object store, and what it answers: writes with their outcomes, and questions about objects."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from pagein.errors import BadInput
+from pagein.model.names import ContentHash
+from pagein.model.values import Value, canonical, frozen
+from pagein.model.versions import SOMEBODY, Draft, Version, Writer
+
+NEW: Final = 0
+"""As the version a write expects: the object must not exist yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A version to be made.
+
+    request: names this very write; sent again it changes nothing and is answered as before. at: the writer's clock.
+    expected: number of the version that must be the newest one (`NEW`: none), None where it does not matter.
+    """
+
+    request: str
+    draft: Draft
+    at: float
+    expected: int | None = None
+    writer: Writer = SOMEBODY
+
+    def __post_init__(self) -> None:
+        if not self.request.strip():
+            raise BadInput("a write needs a request id")
+        frozen(self.at, "/at")
+
+
+Change: TypeAlias = Literal["created", "updated", "unchanged"]
+Refusal: TypeAlias = Literal[
+    "invalid_session_id", "request_reused", "version_conflict", "type_changed", "nickname_taken"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The write is kept. version: what it made; for `unchanged` the newest one, which says the same already.
+
+    repeated: this request had been carried out before; version and change are those of that time.
+    """
+
+    version: Version
+    change: Change
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The write was not carried out, and nothing was kept of it; the same request may be sent again.
+
+    current: the newest version of the object, where there is one, to decide anew upon.
+    """
+
+    why: Refusal
+    current: Version | None
+
+
+Outcome: TypeAlias = Written | Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which objects are wanted, by their newest versions. What is left out does not matter; answers come newest first.
+
+    types: any of these. where: fields of the metadata with their exact values, or with one element of theirs where they are lists;
+    also `nickname`, `content_hash` (64 digits) and `session` (of the writer). under: a field with the text it begins with.
+    deleted: None for both. since, until: bounds of the transaction time, inclusive. limit: at most so many;
+    before: only those whose newest version has a lower sequence (for the next page).
+    """
+
+    types: frozenset[str] = frozenset()
+    where: Mapping[str, Value] = field(default_factory=dict)
+    under: tuple[str, str] | None = None
+    deleted: bool | None = False
+    since: float | None = None
+    until: float | None = None
+    before: int | None = None
+    limit: int | None = None
+
+
+EVERYTHING: Final = Query(deleted=None)
+
+_LONGEST_KEY: Final = 1_000
+
+
+def key_of(value: Value) -> str:
+    """The text under which a value is found: its canonical form, and for a long one its beginning with its hash."""
+    text = canonical(value)
+    return text if len(text) <= _LONGEST_KEY else text[:_LONGEST_KEY] + ContentHash.of(text.encode()).hex
+
+
+def prefix_key(text: str) -> str:
+    """What the key of every text begins with that begins with this one. Raises BadInput where the text is too long for that."""
+    key = canonical(text)[:-1]
+    if len(key) > _LONGEST_KEY:
+        raise BadInput(f"a beginning to search for must not be longer than {_LONGEST_KEY} characters")
+    return key
+
+
+def keys_of(version: Version) -> frozenset[tuple[str, str]]:
+    """Everything that a version is found by: names with keys, one per element of a list."""
+    found = {(name, key_of(one)) for name, value in version.metadata.items() for one in _each(value)}
+    envelope: dict[str, Value] = {
+        "nickname": version.nickname,
+        "content_hash": None if version.content_hash is None else version.content_hash.hex,
+        "session": version.writer.session,
+    }
+    return frozenset(found | {(name, key_of(value)) for name, value in envelope.items() if value is not None})
+
+
+def _each(value: Value) -> tuple[Value, ...]:
+    return (value, *dict.fromkeys(value)) if isinstance(value, tuple) else (value,)
+
+
+def matches(query: Query, version: Version) -> bool:
+    """Whether a newest version is wanted, `limit` aside."""
+    keys = keys_of(version)
+    return (
+        (not query.types or version.type in query.types)
+        and query.deleted in (None, version.deleted)
+        and (query.since is None or query.since <= version.at)
+        and (query.until is None or version.at <= query.until)
+        and (query.before is None or version.sequence < query.before)
+        and all((name, key_of(value)) in keys for name, value in query.where.items())
+        and (query.under is None or _is_under(keys, *query.under))
+    )
+
+
+def _is_under(keys: frozenset[tuple[str, str]], name: str, beginning: str) -> bool:
+    prefix = prefix_key(beginning)
+    return any(field_name == name and key.startswith(prefix) for field_name, key in keys)
