@@ -131,6 +131,12 @@ def test_what_the_model_wrote_is_known() -> None:
     assert told.reads("f", 5, 20).text == "[readcache: unchanged in lines 5-24 of 40]"
 
 
+def test_what_others_change_after_the_model_wrote_is_told_as_a_diff() -> None:
+    told = ReadScript().writes("f", "\n".join(rows(1, 100)))
+    told.changes("f", told.files["f"].replace("line 50 ::", "line 50 theirs ::"))
+    assert told.reads("f").event.mode == "diff"
+
+
 @pytest.mark.parametrize("seen_before", [True, False])
 def test_a_small_edit_is_confirmed_in_text_and_the_rest_stays_known(*, seen_before: bool) -> None:
     told = script()

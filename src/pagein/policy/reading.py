@@ -129,7 +129,7 @@ def _best(sight: Sight) -> Decision | None:
 def _is_news(diff: Decision, known: PathKnown) -> bool:
     """Whether the model has not itself written to the file since the base: a diff would tell it what it did."""
     base = None if diff.event.base is None else known.known(diff.event.base)
-    return base is not None and base.seq > known.authored
+    return base is not None and base.seq >= known.authored
 
 
 def _costs_little_more(diff: Decision, partly: Decision | None, sight: Sight) -> bool:
