@@ -17,21 +17,20 @@ from typing import Final, TypeAlias
 from pagein.errors import BadInput
 from pagein.model.references import Reference, reference_from_fields, reference_to_fields
 
-Value: TypeAlias = "bool | int | float | str | Reference | tuple[Value, ...] | Fields | None"
 _REF: Final = "$ref"
 _DEEPEST: Final = 100
 _LARGEST: Final = 2**63
 
 
-class Fields(Mapping[str, Value]):
+class Fields(Mapping[str, "Value"]):
     """A frozen mapping of names to values. Made by `frozen_fields`, which freezes what is in it as well."""
 
     __slots__ = ("_held",)
 
-    def __init__(self, held: Mapping[str, Value] | None = None) -> None:
+    def __init__(self, held: Mapping[str, "Value"] | None = None) -> None:
         self._held: dict[str, Value] = dict(held or {})
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> "Value":
         return self._held[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -47,6 +46,7 @@ class Fields(Mapping[str, Value]):
         return f"Fields({self._held!r})"
 
 
+Value: TypeAlias = bool | int | float | str | Reference | tuple["Value", ...] | Fields | None
 NO_FIELDS: Final = Fields()
 
 
