@@ -1,11 +1,12 @@
 """Whatever is cut off or overwritten in a recording costs that, and nothing else."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
@@ -53,7 +54,7 @@ def _blocks(entries: list[Any]) -> Counter[Any]:
 
 @pytest.mark.parametrize("name", FILES)
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 def test_a_file_cut_at_any_byte_loses_at_most_the_torn_line(name: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(BYTES[name])))
     cut = BYTES[name][:place]
@@ -65,7 +66,7 @@ def test_a_file_cut_at_any_byte_loses_at_most_the_torn_line(name: str, data: st.
 
 @pytest.mark.parametrize("name", ["normalised.jsonl", "pi-v1.jsonl", "pi-v3.jsonl", "claude-code.jsonl", "codex.jsonl"])
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 def test_a_line_of_garbage_costs_only_that_line(name: str, data: st.DataObject) -> None:
     lines = LINES[name]
     place = data.draw(st.integers(0, len(lines) - 1))
@@ -84,7 +85,7 @@ def test_a_line_of_garbage_costs_only_that_line(name: str, data: st.DataObject) 
 
 @pytest.mark.parametrize("name", FILES)
 @given(data=st.data())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None)
 def test_any_bytes_anywhere_raise_nothing_but_bad_input(name: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(BYTES[name])))
     noise = data.draw(st.binary(max_size=30))
@@ -101,22 +102,32 @@ _JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("name", FILES)
-@given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_field_of_any_other_type_raises_nothing_but_bad_input(name: str, data: st.DataObject) -> None:
-    import json
-
-    lines = [json.loads(line) for line in LINES[name]]
-    row = data.draw(st.sampled_from(lines))
+def _spoil(row: Any, data: st.DataObject) -> None:  # noqa: ANN401 - any JSON there is
+    """Put anything in the place of any field, however deep."""
     while True:
-        key = data.draw(st.sampled_from(sorted(row)))
+        key = data.draw(st.sampled_from(sorted(row) if isinstance(row, dict) else range(len(row))))
         inner = row[key]
-        if not (isinstance(inner, dict) and inner and data.draw(st.booleans())):
+        if not (isinstance(inner, dict | list) and inner and data.draw(st.integers(0, 3))):
             break
         row = inner
     row[key] = data.draw(_JSON)
+
+
+@pytest.mark.parametrize("name", FILES)
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_field_of_any_other_type_raises_nothing_but_bad_input(name: str, data: st.DataObject) -> None:
+    lines = [json.loads(line) for line in LINES[name]]
+    _spoil(data.draw(st.sampled_from(lines)), data)
     _entries_or_nothing(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+
+@given(data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_a_field_of_any_other_type_in_a_document_raises_nothing_but_bad_input(data: st.DataObject) -> None:
+    document = json.loads((FOLDER / "opencode-export.json").read_bytes())
+    _spoil(document, data)
+    _entries_or_nothing(json.dumps(document, indent=data.draw(st.sampled_from([None, 1]))).encode())
 
 
 def test_half_surrogates_and_bytes_that_are_no_text_become_replacement_characters() -> None:

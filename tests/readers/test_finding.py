@@ -39,6 +39,10 @@ def test_files_that_cannot_be_sessions_are_passed_over_in_silence(tmp_path: Path
     (tmp_path / "README.md").write_text("# hello")
     (tmp_path / "LICENSE").write_text("MIT")
     (tmp_path / "agent-1.meta.json").write_text("{}")
+    (tmp_path / "auth.json").write_text("{}")
+    (tmp_path / ".credentials.json").write_text("{}")
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "x.json").write_text("{}")
     assert list(find([tmp_path])) == []
 
 

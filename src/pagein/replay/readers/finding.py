@@ -18,6 +18,8 @@ _ARCHIVES: Final = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".txz")
 _DATABASES: Final = (".db", ".sqlite", ".sqlite3")
 _SNAPSHOTS: Final = ".snapshots"
 _SIDECARS: Final = (".meta.json", ".snapshots.jsonl", ".snapshots.json", "-wal", "-shm")
+_NEVER: Final = frozenset(("auth.json", "credentials.json", "package.json", "package-lock.json", "tsconfig.json"))
+_PASSED_OVER: Final = frozenset((".git", "node_modules"))
 _LARGEST_MEMBER: Final = 1 << 30
 
 
@@ -52,7 +54,7 @@ def _walked(folder: Path) -> Iterator[Path]:
     stored = {"session", "message"} <= names
     for child in children:
         if child.is_dir():
-            if not (child.is_symlink() or (stored and child.name != "session")):
+            if not (child.is_symlink() or child.name in _PASSED_OVER or (stored and child.name != "session")):
                 yield from _walked(child)
         elif child.is_file() and not _plain_twin(child, names):
             yield child
@@ -65,7 +67,7 @@ def _plain_twin(path: Path, names: set[str]) -> bool:
 
 def _may_hold_sessions(name: str) -> bool:
     lowered = name.lower()
-    if lowered.endswith(_SIDECARS) or _is_snapshots(lowered):
+    if lowered.startswith(".") or lowered in _NEVER or lowered.endswith(_SIDECARS) or _is_snapshots(lowered):
         return False
     return lowered.endswith(_SESSIONS + _ARCHIVES) or (lowered.endswith(_DATABASES) and lowered.startswith("opencode"))
 

@@ -302,7 +302,7 @@ def _claude_kind(kind: str, probe: _Probe) -> str:
         return "summary-of-compaction"
     if probe.meta is True:
         return "meta"
-    if _there(probe.tool_result) or b'"tool_result"' in memoryview(probe.message).tobytes()[:400]:
+    if _there(probe.tool_result) or b'"tool_result"' in memoryview(probe.message).tobytes():
         return "result"
     return "prompt"
 

@@ -48,7 +48,7 @@ def _plain(value: object) -> object:
 
 def is_ours(unit: Row) -> bool:
     """Whether the model said this, rather than the user or a tool."""
-    return unit.get("role") == "assistant" or unit.get("type") in _MODEL_ITEMS
+    return text(unit, "role") == "assistant" or text(unit, "type") in _MODEL_ITEMS
 
 
 def messages(rows: Sequence[Row], calls: Calls, at: float | None) -> Iterator[Message]:
