@@ -7,11 +7,15 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import cast
 
 import pytest
 
+from pagein.errors import StoreError
 from pagein.model.entries import Compacted, Entry, Noted
 from pagein.model.messages import Message, Text
+from pagein.ports import JournalStore
 from pagein.store.sqlite import SqliteStore
 from pagein.testing.desk import Desk, mode_of, numbered
 
@@ -247,3 +251,26 @@ def test_a_session_whose_process_died_goes_on_in_the_next_one(desk: Desk) -> Non
         assert process.stdout.readline() == "full\n"
         os.kill(process.pid, signal.SIGKILL)
     assert mode_of(desk.session("s").read("a.txt")) == "unchanged"
+
+
+def test_a_store_that_fails_halfway_through_catching_up_makes_nothing_forgotten_known_again(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    here, there = desk.session("s"), desk.session("s")
+    here.read("a.txt")
+    there.compact()
+    kept = here._parts.journals
+    assert isinstance(kept, SqliteStore)
+
+    class LosesItsLeaf:
+        """The store, but for one question that it cannot answer."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(kept, name)
+
+        def leaf(self, session: str) -> None:
+            raise StoreError("the disk went away")
+
+    here._parts = replace(here._parts, journals=cast("JournalStore", LosesItsLeaf()))
+    assert here.read("a.txt").failure == "StoreError: the disk went away"
+    here._parts = replace(here._parts, journals=kept)
+    assert mode_of(here.read("a.txt")) == "full"

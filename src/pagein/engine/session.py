@@ -79,6 +79,7 @@ class Session:
         self._lock = RLock()
         self._seen = 0
         self._mine: set[EntryId] = set()
+        self._fresh: list[Entry] = []
         self._moved = False
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
         self._folder: str | None = None
@@ -169,14 +170,16 @@ class Session:
         if journals is None:
             return
         with self._lock:
-            fresh = self._news(journals)
+            # kept until it is dealt with: what a failing store interrupts must not be passed over the next time
+            self._fresh.extend(self._news(journals))
             if self._unkept:
-                for entry in fresh:
+                for entry in self._fresh:
                     if isinstance(entry.body, Noted | Compacted):
                         self._add(entry.body)
-            elif fresh and not self._moved:
+            elif self._fresh and not self._moved:
                 leaf = journals.leaf(self.name)
                 self._leaf = leaf if leaf in self._journal else self._leaf
+            self._fresh.clear()
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
@@ -186,16 +189,19 @@ class Session:
         """
         journals = self._parts.journals
         with self._lock:
-            before = self._leaf, self._unkept.copy(), self._moved
+            before = self._stand()
             try:
                 with journals.exclusive() if journals is not None else contextlib.nullcontext():
                     self.catch_up()
-                    before = self._leaf, self._unkept.copy(), self._moved
+                    before = self._stand()
                     yield
                     self.keep()
             except BaseException:
-                self._leaf, self._unkept, self._moved = before
+                self._leaf, self._moved, self._unkept, self._mine = before
                 raise
+
+    def _stand(self) -> tuple[EntryId | None, bool, list[Entry], set[EntryId]]:
+        return self._leaf, self._moved, self._unkept.copy(), self._mine.copy()
 
     def recall(self, object_id: str) -> str:
         """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
