@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from pagein.model.documents import Document, Located
 from pagein.model.entries import Entry, EntryId
+from pagein.model.holdings import JournalLine, KeptSession
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
@@ -206,6 +207,65 @@ class ObjectStore(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections. Calling it again does nothing."""
+        ...
+
+
+class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
+    """All that one store keeps, and what it takes to look after it: for export, import, check and garbage collection.
+
+    Called by one thread. Raises StoreError. What is dropped is gone for good: the caller must have shown that nobody needs it.
+    """
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """A time in which reads of this thread see the store as it was at its beginning. Holds up no writer of another process."""
+        ...
+
+    def sessions(self) -> Sequence[KeptSession]:
+        """All sessions of which there is a journal or an object, by name."""
+        ...
+
+    def paged_objects(self) -> Iterator[StoredObject]:
+        """The records of all objects made by `put_objects`, in ascending order of ids."""
+        ...
+
+    def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
+        """The lines of all journals behind a place, in the order in which they were appended; unreadable ones as they are."""
+        ...
+
+    def adopt_secret(self, secret: bytes) -> bool:
+        """Make this the key of object ids, where the store has none yet. Whether it is the key now."""
+        ...
+
+    def end_session(self, name: str) -> None:
+        """Somebody says that this session has ended. Keeping anything more of it takes that back."""
+        ...
+
+    def stand(self, session: str, leaf: EntryId) -> None:
+        """Have a session stand at one of its entries."""
+        ...
+
+    def drop_sessions(self, names: Sequence[str]) -> None:
+        """Forget these sessions and their journals. Objects stay."""
+        ...
+
+    def drop_entries(self, session: str, places: Sequence[int]) -> None:
+        """Forget these entries of a journal."""
+        ...
+
+    def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
+        """Forget these objects. Asking for one says from now on that it has expired. Blobs stay."""
+        ...
+
+    def drop_blobs(self, names: Sequence[ContentHash]) -> int:
+        """Forget these bytes, and say of how many. Those on which others rest may be kept until a later time."""
+        ...
+
+    def shrink(self) -> None:
+        """Give freed room back to the disk, where nobody else is at work. Does nothing otherwise."""
+        ...
+
+    def faults(self) -> Sequence[str]:
+        """What the database beneath finds wrong with itself, in its own words; empty where all is well."""
         ...
 
 

@@ -9,13 +9,15 @@ import hashlib
 import hmac
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from pagein.errors import BadName
 from pagein.model.names import ContentHash
 
 _ID = re.compile(r"pg-([0-9a-f]{8})-([0-9a-f]{8})")
 _HALF = 8
+EXPIRED: Final = "expired"
+"""The kind of an object whose content was given up by retention, and of which only the record is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,19 @@ class Database:
             with self._errors():
                 _committed(connection, commit, undo)
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A time in which all reads of this thread see the file as it was at its beginning."""
+        with self._lock:
+            with self._errors():
+                connection = self._opened()
+                connection.execute("BEGIN")
+                connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # it begins with the first read
+            try:
+                yield
+            finally:
+                _undone(connection, ("ROLLBACK",))
+
     def close(self) -> None:
         """Close the file. Later uses raise StoreError."""
         with self._lock:

@@ -29,4 +29,20 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ),
     # what a session gained since a number is asked for before every read
     ("news of a session", ("CREATE INDEX entry_of_session ON entry(session)",)),
+    # When a session was last heard of, so that retention can tell the ended ones. Triggers, so that no writer can forget it.
+    (
+        "life of sessions",
+        (
+            """CREATE TABLE life(session TEXT PRIMARY KEY, touched INTEGER NOT NULL, ended INTEGER NOT NULL DEFAULT 0)""",
+            "INSERT INTO life(session, touched) SELECT name, strftime('%s') FROM session UNION SELECT session, strftime('%s') FROM object",
+            *(
+                f"""CREATE TRIGGER life_{number} AFTER {deed} BEGIN
+                      INSERT INTO life(session, touched) VALUES(new.{name}, CAST(strftime('%s') AS INTEGER))
+                      ON CONFLICT(session) DO UPDATE SET touched = excluded.touched, ended = 0; END"""
+                for number, (deed, name) in enumerate(
+                    (("INSERT ON session", "name"), ("UPDATE ON session", "name"), ("INSERT ON object", "session"))
+                )
+            ),
+        ),
+    ),
 )

@@ -12,6 +12,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.codec import decode_entry, encode_entry
@@ -74,7 +75,7 @@ class SqliteStore:
                     _record(stored),
                 )
                 first = _found(connection, stored.id)
-                if first is None or (first.content, first.workspace) != (stored.content, _plain(stored.workspace)):
+                if first is None or (first.content, first.workspace) != (stored.content, plain(stored.workspace)):
                     taken.add(stored.id)
                 else:
                     _put(connection, content)
@@ -108,14 +109,14 @@ class SqliteStore:
     def append(self, session: str, entries: Sequence[Entry]) -> None:
         if not entries:
             return
-        rows = [(_plain(session), _plain(entry.id), *packed(encode_entry(entry))) for entry in entries]
+        rows = [(plain(session), plain(entry.id), *packed(encode_entry(entry))) for entry in entries]
         with self._database.writing() as connection:
             connection.executemany(
                 "INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING", rows
             )
             connection.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
-                (_plain(session), _plain(entries[-1].id)),
+                (plain(session), plain(entries[-1].id)),
             )
 
     def entries(self, session: str) -> Iterator[Entry | Unreadable]:
@@ -125,13 +126,13 @@ class SqliteStore:
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT number, codec, line FROM entry WHERE session = ? AND number > ? ORDER BY number",
-                (_plain(session), after),
+                (plain(session), after),
             ).fetchall()
         return ((number, _entry(number, codec, line)) for number, codec, line in rows)
 
     def leaf(self, session: str) -> EntryId | None:
         with self._database.reading() as connection:
-            row = connection.execute("SELECT leaf FROM session WHERE name = ?", (_plain(session),)).fetchone()
+            row = connection.execute("SELECT leaf FROM session WHERE name = ?", (plain(session),)).fetchone()
         return None if row is None else str(row[0])
 
     @contextlib.contextmanager
@@ -174,24 +175,29 @@ def _proven(name: ContentHash, codec: int, data: bytes) -> bytes:
     return content
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """SQLite takes no lone surrogates; names that hold them are kept with the surrogates spelled out."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _record(stored: StoredObject) -> tuple[object, ...]:
     texts = (stored.kind, stored.workspace, stored.origin.session, stored.origin.call_id, stored.description)
-    return (str(stored.id), bytes.fromhex(stored.content.hex), *map(_plain, texts), stored.tokens, stored.chars)
+    return (str(stored.id), bytes.fromhex(stored.content.hex), *map(plain, texts), stored.tokens, stored.chars)
 
 
 def _found(connection: sqlite3.Connection, object_id: ObjectId) -> StoredObject | None:
     query = f"SELECT {_COLUMNS} FROM object WHERE id = ?"  # noqa: S608 -- a constant
     row = connection.execute(query, (str(object_id),)).fetchone()
-    if row is None:
-        return None
-    _, name, kind, workspace, session, call_id, description, tokens, chars = row
+    return None if row is None else stored_object(row)
+
+
+def stored_object(row: tuple[Any, ...]) -> StoredObject:
+    """The record in a row of the table `object`."""
+    object_id, name, kind, workspace, session, call_id, description, tokens, chars = row
     origin = Origin(session, call_id)
-    return StoredObject(object_id, ContentHash(name.hex()), kind, workspace, origin, description, tokens, chars)
+    return StoredObject(
+        ObjectId(object_id), ContentHash(name.hex()), kind, workspace, origin, description, tokens, chars
+    )
 
 
 def _knows(path: Path, object_id: ObjectId) -> bool:
