@@ -85,12 +85,29 @@ def test_accesses_are_derived_as_others_derived_them(corpus: Path, name: str) ->
 
 def test_every_session_of_the_corpus_is_read_whole(corpus: Path) -> None:
     told = {row["id"]: row for row in map(json.loads, (corpus / "index.jsonl").read_text().splitlines())}
-    seen: dict[str, int] = {}
+    seen: dict[str, tuple[int, ...]] = {}
     for source in find([corpus / "dev"]):
         assert isinstance(source, Source), source
         for session in read(source):
             entries = list(session.entries)
             assert not any(isinstance(entry, Unreadable) for entry in entries)
-            made_up = {"<synthetic>"}
-            seen[session.head.id] = sum(e.role == "assistant" and e.model not in made_up for e in _messages(entries))
+            calls = [entry for entry in _messages(entries) if entry.role == "assistant"]
+            usages = [call.usage for call in calls if call.usage is not None]
+            blocks = _blocks(entries)
+            seen[session.head.id] = (
+                len(calls),
+                sum(isinstance(block, ToolCall) for block in blocks),
+                sum(len(block.text) for block in blocks if isinstance(block, ToolResult)),
+                sum(usage.prompt for usage in usages),
+                sum(usage.output for usage in usages),
+            )
     assert seen.keys() == told.keys()
+    for name, row in told.items():
+        known = 5 if row["usage"] else 3  # the index leaves usage out where only output was recorded
+        assert seen[name][:known] == _told(row)[:known], name
+
+
+def _told(row: dict[str, Any]) -> tuple[int, ...]:
+    usage = row["usage"] or dict.fromkeys(("input", "cache_read", "cache_write", "output"), 0)
+    prompt = usage["input"] + usage["cache_read"] + usage["cache_write"]
+    return row["assistant_msgs"], row["tool_calls"], row["tool_result_chars"], prompt, usage["output"]
