@@ -8,7 +8,7 @@ clear what is known. Measures are in characters of file text without line number
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -28,6 +28,7 @@ from pagein.policy.witness import witness
 Origin: TypeAlias = Literal["snapshot", "edited", "rebuilt"]
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
+_UNSEEN = "\0never shown, line "
 _TELLING = 3  # a line of fewer non-blank characters recurs by accident
 _RUN = 5
 
@@ -150,9 +151,7 @@ def _happened(call: ToolCall, result: ToolResult) -> Iterator[_Happening]:
 
 
 class _Reads:
-    def __init__(
-        self, happenings: list[_Happening], snapshots: Callable[[str], str | None], *, authored: bool
-    ) -> None:
+    def __init__(self, happenings: list[_Happening], snapshots: Callable[[str], str | None], *, authored: bool) -> None:
         self._happenings = happenings
         self._snapshots = snapshots
         self._authored = authored
@@ -234,9 +233,7 @@ class _Reads:
         self._begin()
 
 
-def _next_snapshots(
-    happenings: list[_Happening], snapshots: Callable[[str], str | None]
-) -> list[str | None]:
+def _next_snapshots(happenings: list[_Happening], snapshots: Callable[[str], str | None]) -> list[str | None]:
     """For each happening the whole file as the next change of its path found it (its own `before`, for a change)."""
     upcoming: dict[str, str | None] = {}
     found: list[str | None] = []
@@ -269,8 +266,13 @@ class _Files:
 
     def changed(self, change: _Changed, after: str | None) -> None:
         if after is None:
+            # what is known of the file may still hold the place of the edit
             self._edited.pop(change.path, None)
-            self._lines.pop(change.path, None)
+            partly = _applied(change, "\n".join(_filled(self._lines.get(change.path, []))))
+            if partly is None:
+                self._lines.pop(change.path, None)
+            else:
+                self._lines[change.path] = [None if line.startswith(_UNSEEN) else line for line in partly.split("\n")]
         else:
             self._edited[change.path] = after
             self._lines[change.path] = list(after.split("\n"))
@@ -294,7 +296,11 @@ class _Files:
         lines[read.first - 1 : read.first - 1 + len(read.lines)] = read.lines
         self._lines[read.path] = lines
         self._edited.pop(read.path, None)
-        return [f"\0line {n} was never shown" if line is None else line for n, line in enumerate(lines, 1)]
+        return _filled(lines)
+
+
+def _filled(lines: list[str | None]) -> list[str]:
+    return [f"{_UNSEEN}{n}" if line is None else line for n, line in enumerate(lines, 1)]
 
 
 def _fitting(text: str, read: _Read) -> list[str] | None:
