@@ -16,6 +16,8 @@ from pagein.replay.recording import Recording
 POLICIES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact", "pagein", "optimum", "bound")
 """Names of everything that can be replayed, in the order of the tables."""
 
+LARGE_WINDOW = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -72,9 +74,17 @@ def _played(name: str, recording: Recording, terms: Terms, traces: dict[str, Tra
         "append-1h": APPEND_1H,
         "rolling": Rolling(),
         "clear": Clear(),
-        "compact": Compact(window=recording.head.window or terms.prices.window),
+        "compact": Compact(window=_window(recording, terms.prices)),
     }
     return figures(_run(recording, baselines[name], terms, traces), terms.prices)
+
+
+def _window(recording: Recording, prices: Prices) -> int:
+    """The context window: as recorded, else the model's; a recording whose prompts did not fit that had the large one."""
+    if recording.head.window:
+        return recording.head.window
+    largest = max((sized.prompt for sized in recording.sized), default=0.0)
+    return prices.window if largest <= prices.window else max(prices.window, LARGE_WINDOW)
 
 
 def _run(recording: Recording, policy: Policy, terms: Terms, traces: dict[str, Trace]) -> Tally:
