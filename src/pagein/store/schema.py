@@ -8,6 +8,34 @@ from typing import Final
 APPLICATION_ID: Final = 0x50474931
 """Marks a SQLite file as ours, in its header."""
 
+OBJECT_TABLES: Final = (
+    # head: sequence of the newest version, of which type, nickname and deleted are copies
+    """CREATE TABLE document(
+         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, type TEXT NOT NULL, nickname TEXT UNIQUE,
+         deleted INTEGER NOT NULL, head INTEGER NOT NULL UNIQUE)""",
+    """CREATE TABLE version(
+         sequence INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL, at REAL NOT NULL,
+         object_hash BLOB NOT NULL, content_hash BLOB, chars INTEGER NOT NULL, record TEXT NOT NULL,
+         writer TEXT NOT NULL, reason TEXT NOT NULL, session TEXT, UNIQUE(document, number))""",
+    "CREATE INDEX version_by_hash ON version(document, object_hash)",
+    # since, until: sequences of the first version with the reference at this place, and of the first one without
+    """CREATE TABLE reference(
+         number INTEGER PRIMARY KEY, document INTEGER NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
+         pinned BLOB, reference TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER)""",
+    "CREATE INDEX reference_of_document ON reference(document, until)",
+    "CREATE INDEX reference_to_target ON reference(target, until)",
+    # what newest versions are found by: `model/writes.keys_of`
+    "CREATE TABLE field(document INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL)",
+    "CREATE INDEX field_by_value ON field(name, value)",
+    "CREATE INDEX field_of_document ON field(document)",
+    """CREATE TABLE request(
+         id TEXT PRIMARY KEY, asked BLOB NOT NULL, sequence INTEGER NOT NULL, change TEXT NOT NULL)""",
+    # the sequence that was given last
+    "CREATE TABLE tally(number INTEGER PRIMARY KEY CHECK(number = 1), sequence INTEGER NOT NULL)",
+    "INSERT INTO tally VALUES(1, 0)",
+)
+"""The tables of objects, in words that PostgreSQL's dialect is made from as well (`postgres_schema.py`)."""
+
 MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "blobs, objects, journal",
@@ -43,6 +71,18 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
                     (("INSERT ON session", "name"), ("UPDATE ON session", "name"), ("INSERT ON object", "session"))
                 )
             ),
+        ),
+    ),
+    # Objects in all their versions. Content is in blobs, where one may rest on another: `base` is what it is told by its difference from.
+    (
+        "objects with versions",
+        (
+            "ALTER TABLE blob ADD COLUMN base INTEGER",
+            "ALTER TABLE blob ADD COLUMN depth INTEGER NOT NULL DEFAULT 0",
+            "CREATE INDEX blob_on_base ON blob(base) WHERE base IS NOT NULL",
+            """CREATE TRIGGER blob_is_base BEFORE DELETE ON blob WHEN EXISTS(SELECT 1 FROM blob WHERE base = old.number)
+                 BEGIN SELECT raise(IGNORE); END""",
+            *OBJECT_TABLES,
         ),
     ),
 )

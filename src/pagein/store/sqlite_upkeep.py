@@ -19,7 +19,8 @@ from pagein.model.holdings import JournalLine, KeptSession
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.store.packing import unpacked
-from pagein.store.sqlite import SqliteStore, plain, stored_object
+from pagein.store.sql_blobs import named, plain, removed, stored_object
+from pagein.store.sqlite import SqliteStore
 
 _PAGE: Final = 500
 # No session has this name: names with a zero byte are kept, but this row is in no journal's index.
@@ -94,12 +95,9 @@ class SqliteUpkeep(SqliteStore):
 
     def drop_blobs(self, names: Sequence[ContentHash]) -> int:
         with self._database.writing() as connection:
-            before = connection.total_changes
-            connection.executemany(
-                "DELETE FROM blob WHERE hash = ? AND number < (SELECT max(number) FROM blob)",
-                [(bytes.fromhex(name.hex),) for name in names],
-            )
-            return connection.total_changes - before
+            last = connection.execute("SELECT hash FROM blob ORDER BY number DESC LIMIT 1").fetchone()
+            kept = None if last is None else named(last[0])
+            return sum(removed(connection, name) for name in dict.fromkeys(names) if name != kept)
 
     def shrink(self) -> None:
         with contextlib.suppress(StoreError), self._database.reading() as connection:

@@ -1,0 +1,52 @@
+"""Journals in a SQL database."""
+
+from collections.abc import Iterator, Sequence
+
+from pagein.errors import DamagedBlob
+from pagein.model.codec import decode_entry, encode_entry
+from pagein.model.entries import Entry, EntryId
+from pagein.model.messages import Unreadable
+from pagein.store.packing import packed, unpacked
+from pagein.store.rows import OnDatabase
+from pagein.store.sql_blobs import plain
+
+
+class SqlJournals(OnDatabase):
+    """A JournalStore in a SQL database."""
+
+    def append(self, session: str, entries: Sequence[Entry]) -> None:
+        if not entries:
+            return
+        lines = [(plain(session), plain(entry.id), *packed(encode_entry(entry))) for entry in entries]
+        with self._database.writing() as rows:
+            for line in lines:
+                rows.execute(
+                    "INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING", line
+                )
+            rows.execute(
+                "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
+                (plain(session), plain(entries[-1].id)),
+            )
+
+    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+        return (entry for _, entry in self.news(session))
+
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+        with self._database.reading() as rows:
+            found = rows.execute(
+                "SELECT number, codec, line FROM entry WHERE session = ? AND number > ? ORDER BY number",
+                (plain(session), after),
+            ).fetchall()
+        return ((number, _entry(number, codec, line)) for number, codec, line in found)
+
+    def leaf(self, session: str) -> EntryId | None:
+        with self._database.reading() as rows:
+            row = rows.execute("SELECT leaf FROM session WHERE name = ?", (plain(session),)).fetchone()
+        return None if row is None else str(row[0])
+
+
+def _entry(number: int, codec: int, line: bytes) -> Entry | Unreadable:
+    try:
+        return decode_entry(unpacked(codec, bytes(line)), number)
+    except DamagedBlob as problem:
+        return Unreadable(number, f"DamagedBlob: {problem}")
