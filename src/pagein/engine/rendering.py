@@ -14,7 +14,7 @@ from pagein.model.messages import Message
 class Piece:
     """A message in the window, with what residency must know of it.
 
-    tokens: the estimate for each tool result in it, in order (0: paged out already, or made by us).
+    tokens: the estimate for each tool result in it, in order, as it came.
     born: the model call that first saw it, None until one did. said: how many messages had been said when it was.
     """
 

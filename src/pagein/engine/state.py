@@ -91,23 +91,15 @@ def _paged_out(state: State, epoch: EpochOpened) -> State:
 
 
 def _stubbed(place: int, piece: Piece, gone: dict[tuple[int, int], PagedOut]) -> Piece:
-    blocks: list[Block] = []
-    tokens = list(piece.tokens)
-    ordinal = 0
-    for index, block in enumerate(piece.message.blocks):
-        if not isinstance(block, ToolResult):
-            blocks.append(block)
-            continue
-        paged = gone.get((place, index))
-        if paged is None:
-            blocks.append(block)
-        else:
-            blocks.append(replace(block, text=paged.stub, shown=None))
-            tokens[ordinal] = 0
-        ordinal += 1
-    if tuple(blocks) == piece.message.blocks:
+    if not any((place, index) in gone for index in range(len(piece.message.blocks))):
         return piece
-    return replace(piece, message=replace(piece.message, blocks=tuple(blocks)), tokens=tuple(tokens))
+    # A stub is too short to leave again, so its place in `tokens` may stay as it is.
+    blocks = tuple(_replaced(block, gone.get((place, index))) for index, block in enumerate(piece.message.blocks))
+    return replace(piece, message=replace(piece.message, blocks=blocks))
+
+
+def _replaced(block: Block, paged: PagedOut | None) -> Block:
+    return replace(block, text=paged.stub, shown=None) if paged and isinstance(block, ToolResult) else block
 
 
 def _compacted(state: State, kept: int, settings: Residency) -> State:

@@ -51,6 +51,7 @@ class Checker:
     def __init__(self, api: Api = "anthropic") -> None:
         self._api: Api = api
         self._turns: list[Turn] = []
+        self._head = 0
 
     def check(self, keep: int, tail: Sequence[Message]) -> list[Violation]:
         """Check the request that has the first `keep` messages of the one before and then `tail`.
@@ -59,7 +60,11 @@ class Checker:
         """
         cut(self._turns, keep)
         since = max(len(self._turns) - 1, 0)
-        extended(self._turns, neutral_turns(tail, keep))
+        if keep <= self._head:
+            # Nothing but system messages was kept: those that follow at once stand outside of the turns like them.
+            self._head = keep + next((place for place, one in enumerate(tail) if one.role != "system"), len(tail))
+        skip = max(self._head - keep, 0)
+        extended(self._turns, neutral_turns(tail[skip:], keep + skip))
         return _violations(Turns(self._turns), self._api, since)
 
 

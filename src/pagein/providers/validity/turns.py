@@ -47,14 +47,11 @@ class Turns:
     head: Sequence[Part] = ()
 
 
-def neutral_turns(messages: Iterable[Message], start: int = 0) -> Iterator[Turn]:
-    """One turn per message; leading system messages (of those that are given) belong to the head and are left out."""
-    at_head = start == 0
+def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[Turn]:
+    """One turn per message; `start` is the place of the first. System messages before all others are no turns: leave them out."""
     for place, message in enumerate(messages, start=start):
-        at_head = at_head and message.role == "system"
-        if not at_head:
-            side: Side = "assistant" if message.role == "assistant" else "user"
-            yield Turn(side, place, [_part(block, place, index) for index, block in enumerate(message.blocks)])
+        side: Side = "assistant" if message.role == "assistant" else "user"
+        yield Turn(side, place, [_part(block, place, index) for index, block in enumerate(message.blocks)])
 
 
 def extended(turns: list[Turn], more: Iterable[Turn]) -> None:
