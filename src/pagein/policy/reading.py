@@ -133,11 +133,15 @@ def _is_news(diff: Decision, known: PathKnown) -> bool:
 
 
 def _costs_little_more(diff: Decision, partly: Decision | None, sight: Sight) -> bool:
-    """Whether telling what went, and not only what came, is worth its bytes: old lines are in a diff and nowhere else."""
+    """Whether telling what went, and not only what came, is worth its bytes: old lines are in a diff and nowhere else.
+
+    Of a whole file the specification wants the diff, so there it may cost a share of what is read.
+    """
     if partly is None:
         return True
-    settings, plain = sight.settings, byte_length(sight.request.baseline.text)
-    return byte_length(diff.text) <= byte_length(partly.text) + max(settings.news_bytes, settings.news_share * plain)
+    settings, request = sight.settings, sight.request
+    more = settings.news_share * byte_length(request.baseline.text) if request.whole else 0.0
+    return byte_length(diff.text) <= byte_length(partly.text) + max(settings.news_bytes, more)
 
 
 def _unchanged_mode(request: ReadRequest) -> Mode:

@@ -20,7 +20,7 @@ class ReadingSettings:
     cap_bytes, cap_lines: what the read tool itself would cut; a diff beyond them is not sent.
     max_bases: how many earlier versions one decision may fetch.
     news_bytes, news_share: a diff may be this much longer than the partly known text, for it also tells what is gone:
-    so many bytes, or this share of the baseline's if that is more.
+    so many bytes, or of a whole file this share of the baseline's if that is more.
     """
 
     new_answers: bool = True
@@ -32,9 +32,9 @@ class ReadingSettings:
     context: int = 3
     cap_bytes: int = 51_200
     cap_lines: int = 2_000
-    max_bases: int = 4
-    news_bytes: int = 512
-    news_share: float = 0.125
+    max_bases: int = 8
+    news_bytes: int = 360
+    news_share: float = 0.1
 
     def allow(self, text: str) -> bool:
         """Whether a text is small enough to be compared line by line."""
