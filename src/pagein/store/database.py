@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from pagein.errors import StoreError
-from pagein.store.schema import APPLICATION_ID, MIGRATIONS
+from pagein.store.schema import STORE, Schema
 
 _BUSY_MS: Final = 5_000
 _WAL_TRIES: Final = 100
@@ -30,10 +30,11 @@ _INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO i
 
 
 class Database:
-    """A connection that several threads may share."""
+    """A connection that several threads may share. schema: the tables that the file is to have."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schema: Schema = STORE) -> None:
         self.path = path
+        self._schema = schema
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._closed = False
@@ -101,7 +102,7 @@ class Database:
             _make_private(self.path)
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
-                _set_up(connection, self.path.name)
+                _set_up(connection, self.path.name, self._schema)
             except BaseException:
                 connection.close()
                 raise
@@ -125,15 +126,15 @@ def _make_folder(folder: Path) -> None:
             folder.mkdir(mode=0o700)
 
 
-def _set_up(connection: sqlite3.Connection, label: str) -> None:
+def _set_up(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
     connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
     (mark,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if tables and mark != APPLICATION_ID:
-        raise StoreError(f"{label} is a SQLite file, but not a store of pagein; choose another path")
+    if tables and mark != schema.mark:
+        raise StoreError(f"{label} is a SQLite file, but not {schema.what} of pagein; choose another path")
     _use_wal(connection)
     connection.execute("PRAGMA synchronous=NORMAL")
-    _migrate(connection, label)
+    _migrate(connection, label, schema)
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -149,27 +150,28 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             return
 
 
-def _migrate(connection: sqlite3.Connection, label: str) -> None:
-    if _version(connection) == len(MIGRATIONS):
+def _migrate(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
+    if _version(connection) == len(schema.migrations):
         return
     begin, commit, undo = _OUTER
     connection.execute(begin)
     try:
-        _lifted(connection, label)
+        _lifted(connection, label, schema)
     except BaseException:
         _undone(connection, undo)
         raise
     _committed(connection, commit, undo)
 
 
-def _lifted(connection: sqlite3.Connection, label: str) -> None:
+def _lifted(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
     # Asked again inside the transaction: another process may have done it meanwhile.
     done = _version(connection)
-    if done > len(MIGRATIONS):
-        raise StoreError(f"{label} was written by a newer pagein (schema {done}, this one knows {len(MIGRATIONS)})")
-    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    known = len(schema.migrations)
+    if done > known:
+        raise StoreError(f"{label} was written by a newer pagein (schema {done}, this one knows {known})")
+    connection.execute(f"PRAGMA application_id={schema.mark}")
     connection.execute("CREATE TABLE IF NOT EXISTS migration(number INTEGER PRIMARY KEY, name TEXT NOT NULL)")
-    for number, (name, statements) in enumerate(MIGRATIONS[done:], start=done + 1):
+    for number, (name, statements) in enumerate(schema.migrations[done:], start=done + 1):
         for statement in statements:
             connection.execute(statement)
         connection.execute("INSERT INTO migration(number, name) VALUES(?, ?)", (number, name))
