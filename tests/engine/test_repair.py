@@ -129,6 +129,14 @@ def test_a_result_that_comes_after_the_request_went_without_it_becomes_text() ->
     assert isinstance(found[3].blocks[0], Text)
 
 
+def test_words_that_a_tool_message_holds_beside_its_result_are_the_users() -> None:
+    mixed = Message("tool", (ToolResult("a", "done"), Text("and more")))
+    assert said(ASK, calls("a"), mixed)[2:] == [
+        Message("tool", (ToolResult("a", "done"),)),
+        Message("user", (Text("and more"),)),
+    ]
+
+
 def test_results_stand_in_front_of_text() -> None:
     mixed = Message("user", (Text("look"), ToolResult("a", "done")))
     found, repairs = repaired([ASK, calls("a", "b"), mixed, result("b")])

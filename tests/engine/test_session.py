@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import pagein
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.repair import NOBODY_SPOKE
 from pagein.engine.session import Prepared, Session
 from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.entries import Entry, EpochOpened
@@ -319,6 +320,7 @@ def test_a_compaction_leaves_the_system_prompt_and_what_was_kept() -> None:
     assert prepared.opened is None
     rendering = session.rendering()
     assert [message.role for message in rendering] == ["system", "user", "assistant", "tool", "user"]
+    assert rendering[1].blocks == (Text(NOBODY_SPOKE, injected="repair"),)
     assert [rendering[0], *rendering[2:]] == [system, *LONG[-2:], summary]
     assert check_messages(rendering) == []
 
@@ -339,6 +341,13 @@ def test_what_a_compaction_kept_grows_old_as_before() -> None:
     play(session, LONG[:5])
     session.compacted(kept=4)
     play(session, LONG[5:])
+    assert {one.call_id for one in (session.prepare().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
+
+
+def test_what_was_old_before_a_compaction_may_leave_right_behind_it() -> None:
+    session = engine().session("one")
+    play(session, LONG)
+    session.compacted(kept=len(LONG))
     assert {one.call_id for one in (session.prepare().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
 
 
