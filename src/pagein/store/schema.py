@@ -66,11 +66,16 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             """CREATE TABLE life(session TEXT PRIMARY KEY, touched INTEGER NOT NULL, ended INTEGER NOT NULL DEFAULT 0)""",
             "INSERT INTO life(session, touched) SELECT name, strftime('%s') FROM session UNION SELECT session, strftime('%s') FROM object",
             *(
-                f"""CREATE TRIGGER life_{number} AFTER {deed} BEGIN
+                f"""CREATE TRIGGER life_{number} {deed} BEGIN
                       INSERT INTO life(session, touched) VALUES(new.{name}, CAST(strftime('%s') AS INTEGER))
                       ON CONFLICT(session) DO UPDATE SET touched = excluded.touched, ended = 0; END"""
                 for number, (deed, name) in enumerate(
-                    (("INSERT ON session", "name"), ("UPDATE ON session", "name"), ("INSERT ON object", "session"))
+                    (
+                        ("AFTER INSERT ON session", "name"),
+                        ("AFTER UPDATE ON session", "name"),
+                        # before: also where the object is there already
+                        ("BEFORE INSERT ON object", "session"),
+                    )
                 )
             ),
         ),

@@ -1,0 +1,20 @@
+"""The store for teams: blobs, objects and journals in one schema of a PostgreSQL database. Needs the extra `pagein[postgres]`."""
+
+from pagein.model.objects import ObjectId
+from pagein.store.postgres_database import SCHEMA, PostgresDatabase
+from pagein.store.sql_blobs import SqlBlobs
+from pagein.store.sql_journals import SqlJournals
+from pagein.store.sql_objects import SqlObjects
+
+
+class PostgresStore(SqlBlobs, SqlJournals, SqlObjects):
+    """A BlobStore, JournalStore and ObjectStore that several machines may use at once.
+
+    Made on first use: the schema and its tables. Raises BadSetting at once where the address cannot be one.
+    """
+
+    def __init__(self, address: str, schema: str = SCHEMA) -> None:
+        super().__init__(PostgresDatabase(address, schema))
+
+    def elsewhere(self, object_id: ObjectId) -> bool:  # noqa: ARG002 -- one database holds every workspace, so it has no neighbours
+        return False

@@ -1,0 +1,44 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pagein.store.memory import MemoryStore
+from pagein.store.postgres import PostgresStore
+from pagein.store.sqlite import SqliteStore
+from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
+from pagein.testing.object_store import ObjectStoreContract
+
+
+class TestMemoryObjects(ObjectStoreContract):
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return MemoryStore()
+
+
+class TestSqliteObjects(ObjectStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
+        store = SqliteStore(tmp_path / "one.pagein")
+        yield store
+        store.close()
+
+
+class OnPostgres:
+    @pytest.fixture
+    def store(self, postgres: str, schema: Callable[[], str]) -> Iterator[PostgresStore]:
+        store = PostgresStore(postgres, schema())
+        yield store
+        store.close()
+
+
+class TestPostgresObjects(OnPostgres, ObjectStoreContract):
+    pass
+
+
+class TestPostgresBlobs(OnPostgres, BlobStoreContract):
+    pass
+
+
+class TestPostgresJournals(OnPostgres, JournalStoreContract):
+    pass
