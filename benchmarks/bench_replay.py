@@ -30,7 +30,7 @@ def measure() -> dict[str, float]:
     prepare = _best(_recorded)
     recording = _recorded()
     engine = _best(lambda: _paged(recording))
-    everything = _best(lambda: bill_session(_recorded(), Terms(CHARGED, wiring.open)))
+    everything = _best(lambda: bill_session(_recorded(), Terms(CHARGED, wiring.open_for_replay)))
     return {
         "megabytes of session text": megabytes,
         "plain parse, MB/s": megabytes / parse,
@@ -50,7 +50,7 @@ def _recorded() -> Recording:
 
 
 def _paged(recording: Recording) -> None:
-    with Paging(recording, wiring.open) as paging:
+    with Paging(recording, wiring.open_for_replay) as paging:
         ledger = Ledger(recording, paging, CHARGED, stress=True, trace=False)
         ledger.run()
         paging.prove(ledger.tally)

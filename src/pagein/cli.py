@@ -194,7 +194,7 @@ def _replayed(asked: "Asked", output: _Output) -> "Replayed":
     from pagein.ui.progress import progress_bar
 
     with progress_bar(_console(error=True), wanted=not output.quiet) as progress:
-        return run(asked, wiring.open, progress)
+        return run(asked, wiring.open_for_replay, progress)
 
 
 def _print(replayed: "Replayed", output: _Output) -> None:
