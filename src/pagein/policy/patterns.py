@@ -20,6 +20,9 @@ from typing import Final, TypeAlias
 MAX_PATTERN: Final = 1000
 """Characters of the longest pattern that is taken: linear time is no help against patterns of any size."""
 
+MAX_LITERAL: Final = 10_000
+"""Characters of the longest literal that is taken."""
+
 GRAM: Final = 3
 _MOST_STRINGS: Final = 24
 _LONGEST_STRING: Final = 200
