@@ -47,7 +47,7 @@ def read(need: Need) -> str:
 @example(pattern="(?:(?i)aaa)bbb", text="AAAbbb", ignore_case=False)
 @example(pattern="a\0b", text="a\0b", ignore_case=False)
 @example(pattern="[[:alpha:]]foo", text="xfoo", ignore_case=False)
-def test_every_text_with_a_match_meets_the_need(pattern: str, text: str, ignore_case: bool) -> None:
+def test_every_text_with_a_match_meets_the_need(pattern: str, text: str, *, ignore_case: bool) -> None:
     found = re2.compile(pattern.encode(), FOLDING if ignore_case else QUIET).search(text.encode())
     need = needed(pattern, ignore_case=ignore_case)
     assert found is None or met(need, folded(text)), need
@@ -55,7 +55,7 @@ def test_every_text_with_a_match_meets_the_need(pattern: str, text: str, ignore_
 
 @settings(max_examples=400)
 @given(literal=texts, around=st.tuples(texts, texts), ignore_case=st.booleans())
-def test_every_text_with_a_literal_meets_its_need(literal: str, around: tuple[str, str], ignore_case: bool) -> None:
+def test_every_text_with_a_literal_meets_its_need(literal: str, around: tuple[str, str], *, ignore_case: bool) -> None:
     text = literal.join(around)
     assert met(needed_by_literal(literal, ignore_case=ignore_case), folded(text))
 
