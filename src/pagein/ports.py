@@ -1,16 +1,17 @@
 """What pagein needs from outside, as Protocols whose docstrings are contracts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from pagein.model.documents import Document, Located
 from pagein.model.entries import Entry, EntryId
 from pagein.model.holdings import JournalLine, KeptSession
+from pagein.model.links import Backlink, Link, Resolved, Unresolved
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
-from pagein.model.references import Backlink, Link, Reference, Resolved, Unresolved
+from pagein.model.references import Reference
 from pagein.model.values import Value
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write
@@ -33,7 +34,8 @@ class BlobStore(Protocol):
 
     Called by sessions from several threads, and by several processes on one store. When a `put` returns, what it stored
     survives the death of the process at any point (law 1). Puts are idempotent: storing again what is there changes
-    nothing. Nothing else is promised about order. Raises StoreError for whatever goes wrong on our side, and only that.
+    nothing. Nothing else is promised about order. Bytes that nothing refers to may be collected at any time: put them, and keep what
+    refers to them, within one `exclusive`. Raises StoreError for whatever goes wrong on our side, and only that.
     """
 
     def put(self, content: bytes) -> ContentHash:
@@ -226,6 +228,10 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
 
     def paged_objects(self) -> Iterator[StoredObject]:
         """The records of all objects made by `put_objects`, in ascending order of ids."""
+        ...
+
+    def blob_sizes(self) -> Mapping[ContentHash, int]:
+        """All blobs, with the bytes that each takes as stored."""
         ...
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:

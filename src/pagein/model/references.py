@@ -1,13 +1,10 @@
 """References: how one object names another, at its newest or pinned to what it was (memory-system 7.2, 8.1)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final
 
 from pagein.errors import BadInput
 from pagein.model.names import ContentHash
-
-if TYPE_CHECKING:
-    from pagein.model.versions import Version
 
 LINK: Final = "link"
 
@@ -43,48 +40,6 @@ class Reference:
     def __post_init__(self) -> None:
         if not self.target.strip():
             raise BadInput("a reference must name its target")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A reference at its place. path: JSON pointer (RFC 6901) into the document. resolved: whether its target is there now."""
-
-    path: str
-    reference: Reference
-    resolved: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Backlink:
-    """A reference seen from its target: the version that holds it, and where."""
-
-    source: "Version"
-    path: str
-    reference: Reference
-
-
-Found: TypeAlias = Literal["id", "nickname", "time", "hash"]
-Missing: TypeAlias = Literal["no such object", "no such version", "hashes disagree"]
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """What a reference means. by: how it was found; `hash` for a pin whose time leads elsewhere (a clock was wrong)."""
-
-    reference: Reference
-    version: "Version"
-    by: Found
-
-
-@dataclass(frozen=True, slots=True)
-class Unresolved:
-    """A reference that leads nowhere yet.
-
-    why: `hashes disagree` where the version is there, but is not what the pin says of its view or content.
-    """
-
-    reference: Reference
-    why: Missing
 
 
 def reference_to_fields(reference: Reference) -> dict[str, object]:

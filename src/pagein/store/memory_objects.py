@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from pagein.model.links import Backlink, Link, Resolved, Unresolved
 from pagein.model.names import ContentHash
-from pagein.model.references import Backlink, Link, Reference, Resolved, Unresolved
+from pagein.model.references import Reference
 from pagein.model.sealing import Sealed, decoded, value_of
 from pagein.model.values import Value, place_order
 from pagein.model.versions import Version

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pagein.model.links import Found, Resolved, Unresolved
 from pagein.model.names import ContentHash
-from pagein.model.references import Found, Pin, Reference, Resolved, Unresolved
+from pagein.model.references import Pin, Reference
 from pagein.model.versions import Version
 from pagein.ports import ObjectStore
 

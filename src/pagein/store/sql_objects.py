@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
 from pagein.errors import CallerError, DamagedBlob, StoreError
+from pagein.model.links import Backlink, Link, Resolved, Unresolved
 from pagein.model.names import ContentHash
-from pagein.model.references import Backlink, Link, Reference, Resolved, Unresolved
+from pagein.model.references import Reference
 from pagein.model.sealing import Sealed, decoded, object_hash_of, value_of, version_of
 from pagein.model.values import Value, canonical, parsed, place_order
 from pagein.model.versions import Version, Writer

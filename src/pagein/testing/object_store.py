@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from pagein.model.identifiers import uuid7
+from pagein.model.links import Missing, Resolved, Unresolved
 from pagein.model.names import ContentHash
-from pagein.model.references import Missing, Pin, Reference, Resolved, Unresolved
+from pagein.model.references import Pin, Reference
 from pagein.model.values import NO_FIELDS, canonical, frozen_fields
 from pagein.model.versions import Draft, Provenance, Version, Writer, deletion
 from pagein.model.writes import EVERYTHING, NEW, Outcome, Query, Refused, Write, Written

@@ -1,0 +1,164 @@
+"""A chat as one structured document: turns, each of ordered steps (memory-system 3.3, 24.3).
+
+A turn is what the user said and all that followed until the user spoke again: any number of messages of the model and of tool calls,
+in the order in which they came. What a tool put out stands on the tool call's own object, to which the step refers.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pagein.errors import BadInput
+from pagein.model.codec import decode_message, encode_message
+from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
+from pagein.model.references import Reference
+from pagein.model.values import Fields, Value, canonical, frozen_fields
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call with how it went. args: short, as shown. object: static reference to the object that holds its output."""
+
+    call_id: str
+    tool: str
+    args: str
+    status: str
+    object: Reference
+
+
+Step: TypeAlias = Message | Called
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn. said: messages of the user (and of the host) that began it; empty where the model began."""
+
+    said: tuple[Message, ...]
+    steps: tuple[Step, ...]
+
+
+def turns_of(messages: Iterable[Message], object_of: Callable[[str], Reference]) -> tuple[Turn, ...]:
+    """The turns of a conversation. object_of: from a call's id to the reference to its object.
+
+    A message that holds results of tools alone continues the turn; whatever else it holds is kept beside the calls.
+    """
+    turns: list[tuple[list[Message], list[Step]]] = []
+    calls: dict[str, ToolCall] = {}
+    for message in messages:
+        results = [block for block in message.blocks if isinstance(block, ToolResult)]
+        calls.update({block.id: block for block in message.blocks if isinstance(block, ToolCall)})
+        begins = message.role in ("user", "system") and len(results) < len(message.blocks)
+        if not turns or (begins and turns[-1][1]):
+            turns.append(([], []))
+        said, steps = turns[-1]
+        steps += [_called(result, calls.get(result.call_id), object_of) for result in results]
+        rest = tuple(block for block in message.blocks if not isinstance(block, ToolResult))
+        if rest or not results:
+            kept = Message(message.role, rest, message.at, message.model, message.usage, message.stop, message.id)
+            (said if begins and not steps else steps).append(kept)
+    return tuple(Turn(tuple(said), tuple(steps)) for said, steps in turns)
+
+
+def turns_to_value(turns: Sequence[Turn]) -> Value:
+    """The additional field `turns` of a chat object."""
+    return tuple(
+        Fields({"said": tuple(_message_out(one) for one in turn.said), "steps": tuple(map(_step_out, turn.steps))})
+        for turn in turns
+    )
+
+
+def turns_from_value(value: Value) -> tuple[Turn, ...]:
+    """Read what `turns_to_value` made. Raises BadInput."""
+    try:
+        return tuple(
+            Turn(tuple(_message_in(one) for one in _all(turn, "said")), tuple(map(_step_in, _all(turn, "steps"))))
+            for turn in _tuple(value)
+        )
+    except KeyError as problem:
+        raise BadInput(f"not the turns of a chat: {problem} is missing") from problem
+
+
+def turns_as_text(turns: Sequence[Turn]) -> str:
+    """The chat for people: its `content`, with a line `--- ...` before each part."""
+    parts: list[str] = []
+    for turn in turns:
+        for step in (*turn.said, *turn.steps):
+            parts += _shown(step)
+    return "\n".join(parts)
+
+
+def _called(result: ToolResult, call: ToolCall | None, object_of: Callable[[str], Reference]) -> Called:
+    name = result.name if call is None else call.name
+    args = "" if call is None else call.arguments
+    return Called(result.call_id, name, args, "fail" if result.is_error else "ok", object_of(result.call_id))
+
+
+def _shown(step: Step) -> list[str]:
+    if isinstance(step, Called):
+        args = json.dumps(step.args, ensure_ascii=False)
+        return [f"--- toolcall [ref:toolcall/{step.object.target}] tool={step.tool} args={args} status={step.status}"]
+    shown: list[str] = []
+    for block in step.blocks:
+        match block:
+            case Text():
+                shown += [f"--- {step.role}", block.text]
+            case Thinking():
+                shown += ["--- thinking", block.text]
+            case ToolCall():
+                pass  # shown with how it went
+            case _:
+                shown.append(f"--- {type(block).__name__.lower()}")
+    return shown
+
+
+def _step_out(step: Step) -> Value:
+    if isinstance(step, Message):
+        return Fields({"message": _message_out(step)})
+    called: dict[str, Value] = {
+        "call_id": step.call_id,
+        "tool": step.tool,
+        "args": step.args,
+        "status": step.status,
+        "object": step.object,
+    }
+    return Fields({"toolcall": Fields(called)})
+
+
+def _step_in(value: Value) -> Step:
+    fields = _fields(value)
+    if "message" in fields:
+        return _message_in(fields["message"])
+    called = _fields(fields["toolcall"])
+    reference = called["object"]
+    if not isinstance(reference, Reference):
+        raise BadInput("not the turns of a chat: a tool call refers to nothing")
+    call_id, tool, args, status = (str(called[name]) for name in ("call_id", "tool", "args", "status"))
+    return Called(call_id, tool, args, status, reference)
+
+
+def _message_out(message: Message) -> Value:
+    return frozen_fields(json.loads(encode_message(message)))
+
+
+def _message_in(value: Value) -> Message:
+    message = decode_message(canonical(value).encode())
+    if not isinstance(message, Message):
+        raise BadInput(f"not the turns of a chat: {message.why}")
+    return message
+
+
+def _all(value: Value, name: str) -> tuple[Value, ...]:
+    return _tuple(_fields(value)[name])
+
+
+def _tuple(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, tuple):
+        return value
+    raise BadInput("not the turns of a chat: a list is missing")
+
+
+def _fields(value: Value) -> Fields:
+    if isinstance(value, Fields):
+        return value
+    raise BadInput("not the turns of a chat: a mapping is missing")
