@@ -143,6 +143,8 @@ class _Pass:
 
     def _passes(self, thing: Shelved) -> bool:
         search = self._search
+        if thing.problem is not None:
+            return True
         if not _wanted(search, thing):
             return False
         if search.versions != "current" and search.deleted:
@@ -176,6 +178,9 @@ class _Pass:
 
     def _keep(self, thing: Shelved, found: Found) -> None:
         page, skip = self._page, self._skip(thing)
+        if thing.problem is not None:
+            page.unsearched.append(Unsearched(thing.id, thing.version, str(thing.problem)))
+            return
         page.looked_into += 1
         current: bool | None = None
         for name, matches in found.items():

@@ -22,7 +22,10 @@ Part: TypeAlias = ContentHash | bytes
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """One thing on a shelf. chars: length of its content. parts: by name, in the order in which they are searched."""
+    """One thing on a shelf. chars: length of its content. parts: by name, in the order in which they are searched.
+
+    problem: why nothing but its place is known; no filter leaves such a thing out.
+    """
 
     place: int
     id: str
@@ -34,6 +37,7 @@ class Shelved:
     at: float
     chars: int
     parts: tuple[tuple[str, Part], ...]
+    problem: StoreError | None = None
 
 
 Loaded: TypeAlias = Mapping[ContentHash, bytes | StoreError]
@@ -120,28 +124,31 @@ class VersionShelf:
 
 
 def _shelved(version: Version) -> Shelved:
-    return shelved(version.sequence, version.number, version.at, version.chars, version.record, version.writer.session)
+    return shelved(
+        (version.sequence, version.number, version.at, version.chars, version.record, version.writer.session)
+    )
 
 
-def shelved(place: int, number: int, at: float, chars: int, record: str, session: str | None) -> Shelved:
-    """A version as a thing on a shelf, from its record (`model/sealing.py`). Raises StoreError where that is none."""
+Row: TypeAlias = tuple[int, int, float, int, str, str | None]
+"""Of a version: sequence, number, time, characters, record and session."""
+
+
+def shelved(row: Row) -> Shelved:
+    """A version as a thing on a shelf, from its record (`model/sealing.py`)."""
+    place, number, at, chars, record, session = row
     try:
         fields = json.loads(record)
         path = fields["metadata"].get("path")
-        return Shelved(
-            place,
-            fields["id"],
-            number,
-            fields["type"],
-            fields["nickname"],
-            path if isinstance(path, str) else None,
-            session,
-            at,
-            chars,
-            tuple(_parts(fields)),
-        )
+        parts = tuple(_parts(fields))
+        about = fields["id"], number, fields["type"], fields["nickname"], path if isinstance(path, str) else None
+        return Shelved(place, *about, session, at, chars, parts)
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise StoreError(f"the record of version {place} cannot be read: {problem}") from problem
+        return unreadable(place, number, StoreError(f"the record of version {place} cannot be read: {problem}"))
+
+
+def unreadable(place: int, number: int, problem: StoreError) -> Shelved:
+    """A thing of which nothing but its place is known."""
+    return Shelved(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem)
 
 
 def _parts(fields: Mapping[str, Any]) -> Iterator[tuple[str, Part]]:

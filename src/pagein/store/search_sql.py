@@ -1,0 +1,126 @@
+"""The versions in a SQL database as a shelf, read many at a time.
+
+It says what `VersionShelf` says of the same store, without making a `Version` of each row and asking for each content by itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pagein.errors import DamagedBlob, MissingBlob, StoreError
+from pagein.model.names import ContentHash
+from pagein.model.sealing import object_hash_of
+from pagein.store.packing import unpacked
+from pagein.store.rows import Database, Row, Rows, given, kept
+from pagein.store.search_shelves import Loaded, Shelved, shelved, unreadable
+from pagein.store.sql_blobs import named, raw
+from pagein.store.sql_objects import SqlObjects
+
+_AT_ONCE: Final = 200
+_COLUMNS: Final = "sequence, version.number, at, chars, record, session, object_hash"
+_BLOB: Final = "number, hash, codec, data, base"
+
+
+class SqlShelf:
+    """The versions of all objects in a SQL database."""
+
+    name: Final = "v"
+
+    def __init__(self, store: SqlObjects) -> None:
+        self._database: Database = store._database  # noqa: SLF001 - the same tables, looked at from another side
+
+    def last(self) -> int:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT sequence FROM tally").fetchone()
+        return 0 if found is None else int(found[0])
+
+    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+        if upto <= above:
+            return ()
+        with self._database.reading() as rows:
+            query = f"SELECT {_COLUMNS} FROM version WHERE sequence > ? AND sequence <= ? ORDER BY sequence"  # noqa: S608 -- constants
+            found = rows.execute(query, (above, upto)).fetchall()
+        return tuple(map(_proven, found))
+
+    def of(self, name: str) -> Sequence[Shelved]:
+        with self._database.reading() as rows:
+            meant = rows.execute("SELECT number FROM document WHERE id = ?", (kept(name),)).fetchone()
+            meant = meant or rows.execute("SELECT number FROM document WHERE nickname = ?", (kept(name),)).fetchone()
+            if meant is None:
+                return ()
+            query = f"SELECT {_COLUMNS} FROM version WHERE document = ? ORDER BY sequence"  # noqa: S608 -- constants
+            found = rows.execute(query, meant).fetchall()
+        return tuple(map(_proven, found))
+
+    def current(self, thing: Shelved) -> tuple[bool, bool]:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT head, deleted FROM document WHERE id = ?", (kept(thing.id),)).fetchone()
+        return (False, False) if found is None else (found[0] == thing.place, bool(found[1]))
+
+    def load(self, names: Sequence[ContentHash]) -> Loaded:
+        wanted = dict.fromkeys(names)
+        with self._database.reading() as rows:
+            blobs = {row[0]: row for row in _fetched(rows, "hash", [raw(name) for name in wanted])}
+            _with_bases(rows, blobs)
+        by_name = {named(row[1]): row[0] for row in blobs.values()}
+        contents: dict[int, bytes | DamagedBlob] = {}
+        return {name: _content(name, by_name.get(name), blobs, contents) for name in wanted}
+
+    def mark(self, place: int) -> str:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (place,)).fetchone()
+        return "" if found is None else named(found[0]).hex
+
+
+def _proven(row: Row) -> Shelved:
+    sequence, number, at, chars, record, session, name = row
+    if object_hash_of(record) != named(name):
+        return unreadable(
+            sequence, number, StoreError(f"the record of version {sequence} is not the one that was stored")
+        )
+    return shelved((sequence, number, at, chars, record, None if session is None else given(session)))
+
+
+def _fetched(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
+    for start in range(0, len(values), _AT_ONCE):
+        some = values[start : start + _AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        yield from rows.execute(f"SELECT {_BLOB} FROM blob WHERE {column} IN ({marks})", some).fetchall()  # noqa: S608 -- constants
+
+
+def _with_bases(rows: Rows, blobs: dict[int, Row]) -> None:
+    """Fetch what these blobs rest on, and what that rests on."""
+    missing = {row[4] for row in blobs.values() if row[4] is not None} - blobs.keys()
+    while missing:
+        found = {row[0]: row for row in _fetched(rows, "number", sorted(missing))}
+        blobs.update(found)
+        missing = {row[4] for row in found.values() if row[4] is not None} - blobs.keys()
+
+
+def _content(
+    name: ContentHash, number: int | None, blobs: dict[int, Row], contents: dict[int, bytes | DamagedBlob]
+) -> bytes | StoreError:
+    if number is None:
+        return MissingBlob(f"the store has nothing under {name}")
+    chain: list[int] = []
+    at: int | None = number
+    while at is not None and at not in contents and at in blobs and len(chain) <= len(blobs):
+        chain.append(at)
+        at = blobs[at][4]
+    for below in reversed(chain):
+        _, _, codec, data, base = blobs[below]
+        contents[below] = _unpacked(codec, bytes(data), None if base is None else contents.get(base))
+    content = contents[number]
+    if isinstance(content, DamagedBlob):
+        return DamagedBlob(f"the bytes under {name} cannot be unpacked: {content}")
+    if ContentHash.of(content) != name:
+        return DamagedBlob(f"the bytes under {name} are not the ones that were stored")
+    return content
+
+
+def _unpacked(codec: int, data: bytes, base: bytes | DamagedBlob | None) -> bytes | DamagedBlob:
+    if isinstance(base, DamagedBlob):
+        return base
+    try:
+        return unpacked(codec, data, base)
+    except DamagedBlob as problem:
+        return problem
