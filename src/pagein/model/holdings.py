@@ -11,18 +11,25 @@ class KeptSession:
 
     leaf: where it stands, None where only objects of it were kept. touched: when something was last kept of it, seconds since
     1970, None where the store does not tell. ended: somebody said that it has ended, and nothing was kept of it since.
+    size: bytes that its journal takes as stored.
     """
 
     name: str
     leaf: EntryId | None
     touched: float | None
     ended: bool
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class JournalLine:
-    """An entry as its JSON line stands in the store. place: grows with every entry of the store; no place is given twice."""
+    """An entry as its JSON line stands in the store.
+
+    place: grows with every entry of the store; no place is given twice. damaged: the line could not be unpacked; then it is
+    given as it lies there.
+    """
 
     place: int
     session: str
     line: bytes
+    damaged: bool = False

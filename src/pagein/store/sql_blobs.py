@@ -21,7 +21,7 @@ from pagein.store.rows import OnDatabase, Row, Rows
 
 DEEPEST: Final = 40
 """How many differences at most are undone to read one blob."""
-_COLUMNS: Final = "id, hash, kind, workspace, session, call_id, description, tokens, chars"
+OBJECT_COLUMNS: Final = "id, hash, kind, workspace, session, call_id, description, tokens, chars"
 # The limit holds a cycle, which only damage can make, from going round for ever.
 _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
     SELECT codec, data, base, 0 FROM blob WHERE hash = ?
@@ -65,7 +65,7 @@ class SqlBlobs(OnDatabase):
         with self._database.writing() as rows:
             for stored, content in objects:
                 rows.execute(
-                    f"INSERT INTO object({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+                    f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
                     _record(stored),
                 )
                 first = _found(rows, stored.id)
@@ -182,7 +182,7 @@ def _record(stored: StoredObject) -> tuple[object, ...]:
 
 
 def _found(rows: Rows, object_id: ObjectId) -> StoredObject | None:
-    query = f"SELECT {_COLUMNS} FROM object WHERE id = ?"  # noqa: S608 -- a constant
+    query = f"SELECT {OBJECT_COLUMNS} FROM object WHERE id = ?"  # noqa: S608 -- a constant
     row = rows.execute(query, (str(object_id),)).fetchone()
     return None if row is None else stored_object(row)
 

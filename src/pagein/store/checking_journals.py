@@ -1,0 +1,90 @@
+"""The journals of a store: whether each entry has its place, each session its leaf, each stub its content, each answer its ground."""
+
+from dataclasses import dataclass, field
+
+from pagein.errors import BadName
+from pagein.model.entries import Entry, EntryId, EpochOpened, PagedOut
+from pagein.model.holdings import KeptSession
+from pagein.model.messages import Unreadable
+from pagein.model.objects import EXPIRED, ObjectId
+from pagein.ports import JournalStore
+from pagein.store.checking import Checked
+from pagein.store.sql_blobs import plain
+
+
+@dataclass(slots=True)
+class Broken:
+    """What is wrong with one session. lost: places of entries that nobody can use. leaf: where it could stand, if it stands nowhere."""
+
+    session: KeptSession
+    lost: list[int] = field(default_factory=list)
+    bare_stubs: list[PagedOut] = field(default_factory=list)
+    stands_nowhere: bool = False
+    leaf: EntryId | None = None
+
+
+def check_journals(checked: Checked) -> list[Broken]:
+    """Every session. Returns those with something wrong, for repair."""
+    found: list[Broken] = []
+    for session in checked.store.sessions():
+        checked.saw("session")
+        broken = Broken(session)
+        _check_session(checked, broken, _entries(checked, broken))
+        if broken.lost or broken.bare_stubs or broken.stands_nowhere:
+            found.append(broken)
+    return found
+
+
+def _entries(checked: Checked, broken: Broken) -> list[Entry]:
+    """The entries whose branch is whole, parents first."""
+    good: dict[EntryId, Entry] = {}
+    for place, entry in checked.store.news(broken.session.name):
+        checked.saw("entry")
+        where = f"entry {place} of session {broken.session.name!r}"
+        if isinstance(entry, Unreadable):
+            broken.lost.append(place)
+            checked.report.add("entry", where, f"cannot be read: {entry.why}")
+        elif entry.parent is not None and entry.parent not in good:
+            broken.lost.append(place)
+            checked.report.add("entry", where, f"stands behind {entry.parent!r}, which is not there")
+        else:
+            good[entry.id] = entry
+    return list(good.values())
+
+
+def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> None:
+    session = broken.session
+    where = f"session {session.name!r}"
+    if (session.leaf is not None or entries or broken.lost) and leaf_of(checked.store, session) is None:
+        broken.stands_nowhere = True
+        broken.leaf = entries[-1].id if entries else None
+        checked.report.add("session", where, f"stands at {session.leaf!r}, which is not there")
+    for paged in (one for entry in entries if isinstance(entry.body, EpochOpened) for one in entry.body.paged):
+        checked.saw("stub")
+        why = _why_bare(checked, paged)
+        if why is not None:
+            broken.bare_stubs.append(paged)
+            checked.report.add("stub", f"{paged.object_id} of {where}", why)
+    for objection in checked.audit(entries):
+        checked.report.add("answer", where, objection)
+
+
+def _why_bare(checked: Checked, paged: PagedOut) -> str | None:
+    """Why a stub does not recall what it stands for; None where it does."""
+    try:
+        stored = checked.store.find(ObjectId.parse(paged.object_id))
+    except BadName as problem:
+        return str(problem)
+    if stored is None or stored.kind == EXPIRED:
+        return "its object is gone"
+    if stored.content != paged.content:
+        return "its object holds other content"
+    if paged.object_id not in paged.stub:
+        return "its text does not name it"
+    return checked.lacks(stored.content)
+
+
+def leaf_of(store: JournalStore, session: KeptSession) -> EntryId | None:
+    """The id of the entry at which a session stands, None where there is none. Databases keep some ids only as `plain` has them."""
+    ids = [entry.id for entry in store.entries(session.name) if isinstance(entry, Entry)]
+    return next((one for one in ids if session.leaf in (one, plain(one))), None)

@@ -1,0 +1,91 @@
+"""What an export leaves out: content of files that must not be stored, wherever it was said (law 9).
+
+Stores never hold such files as blobs or objects. But a message may show them, the file's name may have been put on the list since,
+and an export travels further than a store. So the results and arguments of calls that may show them are left out,
+and everything that a read of them left behind.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.errors import BadName
+from pagein.model.codec import decode_entry, decode_json
+from pagein.model.entries import Entry, Noted, Said
+from pagein.model.holdings import JournalLine
+from pagein.model.messages import Block, ToolCall, ToolResult
+from pagein.model.names import ContentHash
+from pagein.model.versions import Version
+from pagein.policy.exclusions import is_excluded, may_show_excluded
+
+WITHHELD: Final = "[pagein: not exported, as it may show a file that must not be stored]"
+KIND: Final = "withheld"
+_PATH: Final = b"pathKey"
+
+
+@dataclass(slots=True)
+class Withholding:
+    """One export. `calls` holds the ids of calls, seen so far in the session at hand, whose results are left out."""
+
+    calls: set[str] = field(default_factory=set)
+
+    def begin_session(self) -> None:
+        """What is said next belongs to another session."""
+        self.calls = set()
+
+    def entry(self, entry: Entry) -> Entry:
+        """The entry as it may leave; the same one where it says nothing that must not."""
+        match entry.body:
+            case Said(message=message):
+                blocks = tuple(self._block(block) for block in message.blocks)
+                if blocks == message.blocks:
+                    return entry
+                return replace(entry, body=replace(entry.body, message=replace(message, blocks=blocks)))
+            case Noted(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
+                return replace(entry, body=Noted(KIND, "{}"))
+        return entry
+
+    def _block(self, block: Block) -> Block:
+        match block:
+            case ToolCall() if may_show_excluded(block):
+                self.calls.add(block.id)
+                return replace(block, arguments="{}")
+            case ToolResult(call_id=call_id) if call_id in self.calls:
+                return replace(block, text=WITHHELD, images=(), before=None, shown=None)
+        return block
+
+
+def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
+    """Names of the contents that reads of excluded files left behind."""
+    found: set[ContentHash] = set()
+    for line in lines:
+        if _PATH in line.line:
+            entry = decode_entry(line.line)
+            if isinstance(entry, Entry) and isinstance(entry.body, Noted):
+                found |= _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
+    return found
+
+
+def is_withheld(version: Version) -> bool:
+    """Whether this is a version of a file that must not be stored."""
+    path = version.metadata.get("path")
+    return isinstance(path, str) and is_excluded(path)
+
+
+def _hashes_of_excluded(data: bytes) -> set[ContentHash]:
+    if _PATH not in data:
+        return set()
+    try:
+        record = decode_json(data)
+    except (ValueError, RecursionError):
+        return set()
+    record = record.get("readcache", record) if isinstance(record, dict) else {}
+    if not isinstance(record, dict) or not is_excluded(str(record.get(_PATH.decode()))):
+        return set()
+    found: set[ContentHash] = set()
+    for name in ("servedHash", "baseHash"):
+        try:
+            found.add(ContentHash.parse(str(record.get(name))))
+        except BadName:
+            continue
+    return found

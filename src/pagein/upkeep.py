@@ -1,0 +1,153 @@
+"""Looking after a store: export, import, check and garbage collection, each as one call on files."""
+
+import base64
+import contextlib
+import gzip
+import io
+import json
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from pagein.engine.proving import objections
+from pagein.errors import BadInput, StoreError
+from pagein.model.entries import Entry
+from pagein.model.holdings import JournalLine
+from pagein.model.names import ContentHash
+from pagein.ports import WholeStore
+from pagein.store.checking import Checked, Report, check_contents
+from pagein.store.checking_journals import check_journals
+from pagein.store.importing import Imported, import_lines
+from pagein.store.mending import mend
+from pagein.store.portable import Exported, export
+
+STANDARD: Final = "-"
+"""The name of standard output and standard input."""
+Tick = Callable[[str], object]
+
+
+def _silent(_: str) -> None:
+    """Progress that nobody watches."""
+
+
+def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> Exported:
+    """Write an export to a file, or to standard output for `-`. A name ending in .gz is compressed.
+
+    The file is readable by the user alone, and is there whole or not at all; one that was there is replaced. Raises BadInput, StoreError.
+    """
+    if target == STANDARD:
+        return export(store, sys.stdout.buffer.write, tick)
+    with _replacing(Path(target)) as file:
+        if not target.endswith(".gz"):
+            return export(store, file.write, tick)
+        # no name and no time in it: the same content gives the same file
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+            return export(store, packed.write, tick)
+
+
+def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Imported:
+    """Read an export from a file, or from standard input for `-`; compressed or not. Raises BadInput, with nothing kept, and StoreError."""
+    if source == STANDARD:
+        lines = _plain_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
+        return import_lines(store, lines, "standard input", tick)
+    try:
+        handle = os.open(source, os.O_RDONLY)
+    except OSError as problem:
+        raise BadInput(f"{source}: {problem.strerror}") from problem
+    with os.fdopen(handle, "rb") as file:
+        return import_lines(store, _plain_lines(file, source), source, tick)
+
+
+def check_store(store: WholeStore, tick: Tick = _silent) -> Report:
+    """Read and prove everything. Changes nothing. Raises StoreError where the store cannot be read at all."""
+    report, _ = _checked(store, tick)
+    return report
+
+
+def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> Report:
+    """Check, repair what can be repaired, and check again: the report is the first one, with what is whole by now marked as repaired.
+
+    salvage: the file to which lines are appended that have to be taken out of journals; made when it is first needed.
+    """
+    report, mending = _checked(store, tick)
+    if not report.findings:
+        return report
+    with contextlib.ExitStack() as stack:
+        mending(_salvaging(salvage, stack))
+    after, _ = _checked(store, tick)
+    left = {(one.kind, one.where) for one in after.findings}
+    known = {(one.kind, one.where) for one in report.findings}
+    report.findings = [replace(one, repaired=(one.kind, one.where) not in left) for one in report.findings]
+    report.findings += [one for one in after.findings if (one.kind, one.where) not in known]
+    return report
+
+
+def _checked(store: WholeStore, tick: Tick) -> tuple[Report, Callable[[Callable[[JournalLine], object]], None]]:
+    def stored(name: ContentHash) -> bytes | None:
+        try:
+            return store.get(name)
+        except StoreError:
+            return None
+
+    def audit(entries: Sequence[Entry]) -> Sequence[str]:
+        return objections(entries, stored)
+
+    checked = Checked(store, Report(), audit, tick)
+    check_contents(checked)
+    broken = check_journals(checked)
+    return checked.report, lambda salvage: mend(checked, broken, salvage)
+
+
+def _salvaging(path: Path, stack: contextlib.ExitStack) -> Callable[[JournalLine], object]:
+    files: list[BinaryIO] = []
+
+    def salvage(line: JournalLine) -> None:
+        if not files:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            files.append(stack.enter_context(os.fdopen(handle, "ab")))
+        record = {"session": line.session, "place": line.place, "line": base64.b64encode(line.line).decode("ascii")}
+        files[0].write(json.dumps(record).encode() + b"\n")
+        files[0].flush()
+        os.fsync(files[0].fileno())
+
+    return salvage
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of this one when it is complete."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as problem:
+        raise BadInput(f"{path}: {problem.strerror}") from problem
+    made = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        made.replace(path)
+    except OSError as problem:
+        made.unlink(missing_ok=True)
+        raise BadInput(f"{path}: {problem.strerror or problem}; nothing was written") from problem
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
+
+
+def _plain_lines(file: io.BufferedReader, name: str) -> Iterator[bytes]:
+    """The lines of a file, unpacked where it is compressed."""
+    packed = file.peek(2)[:2] == b"\x1f\x8b"
+    try:
+        yield from gzip.GzipFile(fileobj=file, mode="rb") if packed else file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
+        raise BadInput(
+            f"{name}: the compressed file is cut short or damaged ({problem}); nothing was imported"
+        ) from None
+    except OSError as problem:
+        raise BadInput(f"{name}: {problem.strerror or problem}; nothing was imported") from problem
