@@ -82,6 +82,14 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
+def test_what_is_not_a_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o644)
+    (tmp_path / "pipe").chmod(0o644)
+    with pytest.raises(StoreError, match="not a file"):
+        SqliteStore(tmp_path / "pipe").put(b"body")
+    assert (tmp_path / "pipe").stat().st_mode & 0o777 == 0o644
+
+
 def test_another_process_finds_what_was_stored(store: SqliteStore, path: Path) -> None:
     stored = an_object(store, b"body" * 1000)
     store.put_objects([(stored, b"body" * 1000)])

@@ -13,6 +13,7 @@ Rules of this file
 import contextlib
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -114,7 +115,11 @@ def _make_private(path: Path) -> None:
     _make_folder(path.parent)
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    if path.stat().st_mode & 0o077:
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        # above all not to be made private: a device belongs to everybody
+        raise StoreError(f"{path.name} is not a file; choose another path")
+    if mode & 0o077:
         path.chmod(0o600)
 
 
