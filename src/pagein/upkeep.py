@@ -22,9 +22,21 @@ from pagein.model.names import ContentHash
 from pagein.ports import WholeStore
 from pagein.store.checking import Checked, Report, check_contents
 from pagein.store.checking_journals import check_journals
+from pagein.store.collecting import Plan, Retention, collect, plan
 from pagein.store.importing import Imported, import_lines
 from pagein.store.mending import mend
 from pagein.store.portable import Exported, export
+
+__all__ = [
+    "STANDARD",
+    "Plan",
+    "Retention",
+    "check_store",
+    "export_to",
+    "garbage",
+    "import_from",
+    "repair_store",
+]
 
 STANDARD: Final = "-"
 """The name of standard output and standard input."""
@@ -85,6 +97,16 @@ def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> Repo
     report.findings = [replace(one, repaired=(one.kind, one.where) not in left) for one in report.findings]
     report.findings += [one for one in after.findings if (one.kind, one.where) not in known]
     return report
+
+
+def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool) -> Plan:
+    """What can be given up, or with `apply` what was, and its room given back to the disk. now: seconds since 1970. Raises StoreError."""
+    planned = plan(store, retention, now)
+    if not apply or planned.is_empty:
+        return planned
+    done = collect(store, planned)
+    store.shrink()
+    return done
 
 
 def _checked(store: WholeStore, tick: Tick) -> tuple[Report, Callable[[Callable[[JournalLine], object]], None]]:

@@ -6,10 +6,12 @@ from typing import Final
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.reading import Outside
-from pagein.ports import BlobStore, TokenCounter
+from pagein.errors import BadInput
+from pagein.ports import BlobStore, TokenCounter, WholeStore
 from pagein.providers.tokens import ratio_counter
 
 MEMORY: Final = ":memory:"
+_ADDRESSES: Final = ("postgresql://", "postgres://")
 
 
 def open(  # noqa: A001 -- users write pagein.open
@@ -46,6 +48,30 @@ def open_for_replay(store: Path, *, counter: TokenCounter) -> Engine:
     from pagein.store.sqlite import SqliteStore
 
     return Engine(blobs=SqliteStore(store), counter=counter, workspace="replay")
+
+
+def open_for_upkeep(store: str | Path | None = None, *, workspace: str | Path = ".", new: bool = False) -> WholeStore:
+    """A store to look after, named as for `open`, or a PostgreSQL database by its address (`postgresql://...`).
+
+    new: it may be one that is not there yet. Raises BadInput where there is none otherwise.
+    """
+    path = store_file(store, workspace=workspace)
+    if path is None:
+        from pagein.store.postgres_upkeep import PostgresUpkeep
+
+        return PostgresUpkeep(str(store))
+    from pagein.store.sqlite_upkeep import SqliteUpkeep
+
+    if not new and not path.is_file():
+        raise BadInput(f"there is no store at {path}; name one with --store, or the folder it is of with --workspace")
+    return SqliteUpkeep(path)
+
+
+def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:
+    """The file of the store that is named so, whether it is there or not; None where it is a database's address."""
+    if isinstance(store, str) and store.startswith(_ADDRESSES):
+        return None
+    return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
 
 
 def _file(store: str | Path | None, place: str) -> Path:

@@ -22,6 +22,8 @@ from pagein.model.objects import EXPIRED, ObjectId
 from pagein.ports import WholeStore
 
 DAY: Final = 86_400.0
+NO_BYTES: Final = ContentHash.of(b"")
+"""Of no weight, and of use: SQLite's last blob (see `sqlite_upkeep`). Never garbage."""
 _DIGITS: Final = 64
 _HASHES: Final = re.compile(rb"[0-9a-f]{64,}")
 _OBJECT: Final = re.compile(rb"pg-[0-9a-f]{8}-[0-9a-f]{8}")
@@ -79,14 +81,14 @@ def plan(store: WholeStore, retention: Retention, now: float) -> Plan:
         for session in {stored.origin.session, *needs.objects.get(stored.id, ())}:
             needs.blobs.setdefault(session, set()).add(stored.content)
     counts = _counts(needs, history)
-    garbage = {name for name in sizes if name not in counts}
+    garbage = {name for name in sizes if name not in counts} - {NO_BYTES}
     size = sum(sizes.values()) + sum(one.size for one in sessions)
     freed = sum(sizes[name] for name in garbage)
     dropped: list[KeptSession] = []
     for session in _ended(sessions, retention, now):
         if _too_old(session, retention, now) or (retention.quota is not None and size - freed > retention.quota):
             dropped.append(session)
-            alone = _released(needs.blobs.get(session.name, set()), counts)
+            alone = _released(needs.blobs.get(session.name, set()), counts) - {NO_BYTES}
             garbage |= alone
             freed += session.size + sum(sizes.get(name, 0) for name in alone)
     stay = {one.name for one in sessions} - {one.name for one in dropped}
@@ -111,6 +113,7 @@ def collect(store: WholeStore, planned: Plan) -> Plan:
         store.drop_sessions([one.name for one in planned.sessions])
         store.drop_objects(sorted(orphans))
         store.drop_blobs(sorted(blobs))
+        blobs = frozenset(name for name in blobs if not store.has(name))
     freed = sum(sizes.get(name, 0) for name in blobs) + sum(one.size for one in planned.sessions)
     return Plan(planned.sessions, orphans, blobs, freed, planned.size, planned.place)
 

@@ -50,6 +50,7 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
         digest.update(data)
         write(data)
 
+    store.secret()  # made now, if it is new: a snapshot is for reading
     with store.snapshot():
         line({"pagein": HEADER, "v": FORMAT})
         for fields in _records(store, done):

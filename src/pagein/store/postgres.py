@@ -13,6 +13,8 @@ class PostgresStore(SqlBlobs, SqlJournals, SqlObjects):
     Made on first use: the schema and its tables. Raises BadSetting at once where the address cannot be one.
     """
 
+    _database: PostgresDatabase
+
     def __init__(self, address: str, schema: str = SCHEMA) -> None:
         super().__init__(PostgresDatabase(address, schema))
 

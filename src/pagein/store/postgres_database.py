@@ -97,6 +97,18 @@ class PostgresDatabase:
             stack.callback(self._forget)
             yield PostgresRows(connection)
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A time in which all reads of this thread see the schema as it was at its beginning."""
+        with contextlib.ExitStack() as stack:
+            with self._errors():
+                connection = stack.enter_context(self._opened().connection())
+                stack.enter_context(connection.transaction(force_rollback=True))
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            self._mine.connection = connection
+            stack.callback(self._forget)
+            yield
+
     def close(self) -> None:
         """Let go of all connections. Later uses raise StoreError."""
         with self._lock:

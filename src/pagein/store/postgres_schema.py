@@ -38,4 +38,32 @@ STEPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             *map(dialect, OBJECT_TABLES),
         ),
     ),
+    # When a session was last heard of, so that retention can tell the ended ones. Triggers, so that no writer can forget it.
+    (
+        "life of sessions",
+        (
+            dialect(
+                "CREATE TABLE life(session TEXT PRIMARY KEY, touched INTEGER NOT NULL, ended INTEGER NOT NULL DEFAULT 0)"
+            ),
+            """INSERT INTO life(session, touched) SELECT name, extract(epoch FROM now())
+                 FROM (SELECT name FROM session UNION SELECT session FROM object) AS known(name)""",
+            *(
+                part
+                for number, (deed, table, name) in enumerate(
+                    (
+                        ("AFTER INSERT OR UPDATE", "session", "name"),
+                        # before: also where the object is there already
+                        ("BEFORE INSERT", "object", "session"),
+                    )
+                )
+                for part in (
+                    f"""CREATE FUNCTION life_{number}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                          INSERT INTO life(session, touched) VALUES(NEW.{name}, extract(epoch FROM clock_timestamp()))
+                          ON CONFLICT(session) DO UPDATE SET touched = excluded.touched, ended = 0;
+                          RETURN NEW; END $$""",
+                    f"""CREATE TRIGGER life_{number} {deed} ON {table} FOR EACH ROW EXECUTE FUNCTION life_{number}()""",
+                )
+            ),
+        ),
+    ),
 )

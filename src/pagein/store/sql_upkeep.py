@@ -104,15 +104,14 @@ class SqlUpkeep(SqlBlobs):
 
     def drop_blobs(self, names: Sequence[ContentHash]) -> int:
         with self._database.writing() as rows:
-            spared = self._spared(rows)
-            return sum(removed(rows, name) for name in dict.fromkeys(names) if name != spared)
+            self._hold_blob_numbers(rows)
+            return sum(removed(rows, name) for name in dict.fromkeys(names))
 
     def _hold_numbers(self, rows: Rows) -> None:
         """See to it that no number of an entry that is about to go is given again."""
 
-    def _spared(self, rows: Rows) -> ContentHash | None:  # noqa: ARG002 -- databases that count by themselves need not look
-        """The blob that may not go yet, lest its number be given again."""
-        return None
+    def _hold_blob_numbers(self, rows: Rows) -> None:
+        """The same for blobs."""
 
     def _page(self, query: str, after: str | int) -> list[Row]:
         with self._database.reading() as rows:

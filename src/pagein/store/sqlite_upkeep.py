@@ -1,16 +1,16 @@
 """The embedded store, opened to be looked after.
 
-SQLite would give the number of a dropped last row again. So the last blob waits until it is not the last, and where entries go, an
-empty row takes the next number.
+SQLite would give the number of a dropped last row again. So before rows go, an empty one takes the next number: an entry of nobody,
+and the blob without bytes.
 """
 
 import contextlib
 from collections.abc import Iterator, Sequence
 
 from pagein.errors import StoreError
-from pagein.model.names import ContentHash
+from pagein.store.collecting import NO_BYTES
 from pagein.store.rows import Rows
-from pagein.store.sql_blobs import named
+from pagein.store.sql_blobs import put_blob, raw
 from pagein.store.sql_upkeep import NOBODY, SqlUpkeep
 from pagein.store.sqlite import SqliteStore
 
@@ -43,6 +43,6 @@ class SqliteUpkeep(SqlUpkeep, SqliteStore):
             )
             rows.execute("DELETE FROM entry WHERE session = ? AND number <= ?", (NOBODY, last))
 
-    def _spared(self, rows: Rows) -> ContentHash | None:
-        last = rows.execute("SELECT hash FROM blob ORDER BY number DESC LIMIT 1").fetchone()
-        return None if last is None else named(last[0])
+    def _hold_blob_numbers(self, rows: Rows) -> None:
+        put_blob(rows, b"")
+        rows.execute("UPDATE blob SET number = (SELECT max(number) + 1 FROM blob) WHERE hash = ?", (raw(NO_BYTES),))
