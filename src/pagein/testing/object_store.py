@@ -2,6 +2,7 @@
 
 # ruff: noqa: S101, PLR2004 -- these are tests that ship, with literal expectations
 
+import itertools
 from collections.abc import Mapping
 
 import pytest
@@ -33,6 +34,9 @@ HARD_FIELDS: Mapping[str, object] = {
 }
 
 
+_REQUESTS = itertools.count()
+
+
 def object_number(number: int) -> str:
     """An id for tests, the same for the same number."""
     return uuid7(1_700_000_000_000 + number, number.to_bytes(10, "big"))
@@ -46,8 +50,7 @@ def a_file(number: int, content: str | None = "text", *, path: str | None = None
 
 def send(store: ObjectStore, draft: Draft, *, at: float = 1.0, expected: int | None = None) -> Outcome:
     """A write with a request id of its own."""
-    newest = store.log()
-    return store.write(Write(f"request {len(newest)} {canonical((draft.id, at))}", draft, at, expected))
+    return store.write(Write(f"request {next(_REQUESTS)}", draft, at, expected))
 
 
 def put(store: ObjectStore, draft: Draft, *, at: float = 1.0) -> Version:
