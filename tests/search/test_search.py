@@ -55,7 +55,7 @@ def test_an_indexed_search_finds_what_a_scan_of_everything_finds(
                 regex=regex,
                 ignore_case=ignore_case,
                 versions=versions,
-                limit=limit,  # type: ignore[arg-type]
+                limit=limit,
             )
             assert places(desk.pages(search)) == scanned(desk, search)
 

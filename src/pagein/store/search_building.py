@@ -86,6 +86,7 @@ class Builder:
     def __init__(self, index: GrowingIndex, shelves: Sequence[Shelf], *, patience: float = _PATIENCE) -> None:
         self._index, self._shelves, self._patience = index, tuple(shelves), patience
         self._awake = threading.Event()
+        self._idle = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.trouble: StoreError | None = None
@@ -99,7 +100,12 @@ class Builder:
 
     def wake(self) -> None:
         """Something was stored: look now, not only after a while."""
+        self._idle.clear()
         self._awake.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until the index is up with what was stored before, at most this long (seconds). Whether it is."""
+        return self._idle.wait(timeout) and self.trouble is None
 
     def stop(self, timeout: float | None = 10.0) -> bool:
         """End after the batch at hand. True where it has ended within this time (seconds)."""
@@ -119,6 +125,8 @@ class Builder:
                 pause = self._patience
             except StoreError as problem:
                 self.trouble, pause = problem, min(_AFTER_TROUBLE, self._patience)
+            if not self._awake.is_set():
+                self._idle.set()
             self._awake.wait(pause)
 
     def _catch_up(self) -> None:

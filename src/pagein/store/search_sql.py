@@ -4,6 +4,7 @@ It says what `VersionShelf` says of the same store, without making a `Version` o
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
@@ -69,6 +70,12 @@ class SqlShelf:
         with self._database.reading() as rows:
             found = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (place,)).fetchone()
         return "" if found is None else named(found[0]).hex
+
+
+def file_of(store: SqlObjects) -> Path | None:
+    """The file that a store is kept in, None for one that is kept by a server."""
+    path = getattr(store._database, "path", None)  # noqa: SLF001 - as above
+    return path if isinstance(path, Path) else None
 
 
 def _proven(row: Row) -> Shelved:

@@ -1,0 +1,226 @@
+"""What `pagein objects`, `history`, `show`, `search` and `backlinks` do: one function each, plain values out.
+
+The shapes are stable: each is one JSON object under `--json`, described in docs/search.md. Times are seconds since 1970.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any, Final, TypeAlias
+
+from pagein.errors import BadInput, NotRecallable
+from pagein.model.links import Backlink, Link
+from pagein.model.names import ContentHash
+from pagein.model.references import Reference, reference_to_fields
+from pagein.model.sealing import metadata_view
+from pagein.model.search import Hit, Results, Search
+from pagein.model.values import Fields, Value
+from pagein.model.versions import Version
+from pagein.model.writes import Query
+from pagein.policy.paths_matching import path_matches
+from pagein.ports import ObjectStore
+
+Answer: TypeAlias = dict[str, Any]
+_PAGE: Final = 200
+_LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+def objects(store: ObjectStore, query: Query, path: str | None = None) -> Answer:
+    """The newest versions of the objects that are wanted, newest first; no content is read.
+
+    path: as in a search. Shape: `{"objects": [...], "next": sequence or null}`.
+    """
+    limit = query.limit or _PAGE
+    found: list[Version] = []
+    before = query.before
+    while len(found) <= limit:
+        page = store.objects(replace(query, before=before, limit=limit + 1 if path is None else _PAGE))
+        found += [version for version in page if path is None or _lies_at(version, path)]
+        if not page or path is None:
+            break
+        before = page[-1].sequence
+    shown = found[:limit]
+    return {
+        "objects": [described(version) for version in shown],
+        "next": shown[-1].sequence if len(found) > limit else None,
+    }
+
+
+def _lies_at(version: Version, path: str) -> bool:
+    where = version.metadata.get("path")
+    return isinstance(where, str) and path_matches(path, where)
+
+
+def history(store: ObjectStore, name: str) -> Answer:
+    """All versions of an object, newest first. Shape: `{"id", "versions": [...]}`."""
+    meant = _meant(store, name)
+    return {"id": meant.id, "versions": [described(version) for version in reversed(store.history(meant.id))]}
+
+
+def show(
+    store: ObjectStore,
+    name: str,
+    *,
+    number: int | None = None,
+    at: float | None = None,
+    field: str | None = None,
+    lines: str | None = None,
+) -> Answer:
+    """One version with its content, or with another field, or some of its lines.
+
+    Shape: that of an object, and `{"field", "content": text or null, "lines": [first, last] or null, "metadata", "provenance",
+    "additional": [names], "references": [...]}`. Raises NotRecallable where there is no such object, version or field.
+    """
+    meant = _meant(store, name)
+    version = _version(store, meant, number, at)
+    text = _text(store, version, field)
+    first_last = None if lines is None else _range(lines)
+    if first_last is not None and text is not None:
+        text = "\n".join(text.split("\n")[first_last[0] - 1 : first_last[1]])
+    return {
+        **described(version),
+        "field": field or "content",
+        "content": text,
+        "lines": None if first_last is None else list(first_last),
+        "metadata": plain(version.metadata),
+        "provenance": {
+            "origin": version.provenance.origin,
+            "generator": version.provenance.generator,
+            "parents": [reference_to_fields(parent) for parent in version.provenance.parents],
+        },
+        "additional": sorted(version.additional),
+        "references": [_link(link) for link in store.references(version)],
+    }
+
+
+def _range(lines: str) -> tuple[int, int]:
+    found = _LINES.fullmatch(lines)
+    first = int(found[1]) if found else 0
+    last = int(found[2]) if found and found[2] else first
+    if not 1 <= first <= last:
+        raise BadInput(f"not a range of lines: {lines[:40]!r}; expected A-B with 1 <= A <= B")
+    return first, last
+
+
+def search(search_: Callable[[Search], Results], asked: Search) -> Answer:
+    """One page of hits. Shape: `{"hits": [...], "next", "timed_out", "looked_into", "unsearched": [...]}`."""
+    results = search_(asked)
+    return {
+        "hits": [_hit(hit) for hit in results.hits],
+        "next": results.next,
+        "timed_out": results.timed_out,
+        "looked_into": results.looked_into,
+        "unsearched": [asdict(one) for one in results.unsearched],
+    }
+
+
+def backlinks(store: ObjectStore, name: str, *, pinned: str | None = None, ever: bool = False) -> Answer:
+    """What refers to an object, or to a name that nobody has yet. Shape: `{"target", "backlinks": [...]}`.
+
+    pinned: only static references to the version with this object hash. ever: from all versions, not only from newest ones.
+    """
+    name_of_version = None if pinned is None else ContentHash.parse(pinned)
+    found = store.backlinks(name, pinned=name_of_version, ever=ever)
+    return {"target": name, "backlinks": [_backlink(one) for one in found]}
+
+
+# --- shapes ---
+
+
+def described(version: Version) -> Answer:
+    """A version without content. `view` is what the object shows while its content is not loaded."""
+    path = version.metadata.get("path")
+    return {
+        "id": version.id,
+        "type": version.type,
+        "nickname": version.nickname,
+        "path": path if isinstance(path, str) else None,
+        "version": version.number,
+        "sequence": version.sequence,
+        "at": version.at,
+        "chars": version.chars,
+        "deleted": version.deleted,
+        "locked": version.locked,
+        "session": version.writer.session,
+        "writer": version.writer.kind,
+        "content_hash": None if version.content_hash is None else version.content_hash.hex,
+        "metadata_view_hash": version.metadata_view_hash.hex,
+        "object_hash": version.object_hash.hex,
+        "view": {name: one.hex if isinstance(one, ContentHash) else plain(one) for name, one in metadata_view(version)},
+    }
+
+
+def _hit(hit: Hit) -> Answer:
+    fields = asdict(hit)
+    match = fields.pop("match")
+    return {**fields, **match, "before": list(match["before"]), "after": list(match["after"])}
+
+
+def _link(link: Link) -> Answer:
+    return {"path": link.path, **reference_to_fields(link.reference), "resolved": link.resolved}
+
+
+def _backlink(link: Backlink) -> Answer:
+    source = link.source
+    path = source.metadata.get("path")
+    return {
+        "id": source.id,
+        "type": source.type,
+        "nickname": source.nickname,
+        "path": path if isinstance(path, str) else None,
+        "version": source.number,
+        "sequence": source.sequence,
+        "at": source.at,
+        "place": link.path,
+        "reference": reference_to_fields(link.reference),
+    }
+
+
+def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON
+    """A value in JSON's own types; a reference as `{"$ref": {...}}`."""
+    match value:
+        case Reference():
+            return {"$ref": reference_to_fields(value)}
+        case tuple():
+            return [plain(one) for one in value]
+        case Fields():
+            return {name: plain(one) for name, one in value.items()}
+    return value
+
+
+# --- finding what is meant ---
+
+
+def _meant(store: ObjectStore, name: str) -> Version:
+    found = store.current(name)
+    if found is None:
+        raise NotRecallable(f"no object has the id or nickname {name[:80]!r}; `pagein objects` lists what there is")
+    return found
+
+
+def _version(store: ObjectStore, meant: Version, number: int | None, at: float | None) -> Version:
+    if number is None and at is None:
+        return meant
+    if number is not None:
+        found = store.version(meant.id, number)
+        asked = f"version {number}"
+    else:
+        found = store.as_of(meant.id, at if at is not None else 0.0)
+        asked = "version from before that time"
+    if found is None:
+        raise NotRecallable(f"{meant.id} has no {asked}; its versions are 1 to {meant.number}")
+    return found
+
+
+def _text(store: ObjectStore, version: Version, field: str | None) -> str | None:
+    if field is None or field == "content":
+        return store.content(version)
+    if field not in version.additional:
+        there = ", ".join(["content", *sorted(version.additional)])
+        raise NotRecallable(f"{version.id} has no field {field[:40]!r} that is kept as content; it has {there}")
+    value = store.additional(version, field)
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(plain(value), indent=2, ensure_ascii=False)

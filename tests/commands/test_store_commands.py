@@ -1,0 +1,241 @@
+"""The commands that look at a store, run as a person runs them, on a real store."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from pagein import commands_store
+from pagein.errors import PageinError
+from pagein.model.references import Reference
+from pagein.model.versions import Draft, Provenance, Writer
+from pagein.model.writes import Write
+from pagein.store.sqlite import SqliteStore
+
+FILE, NOTE = "01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A store with a file of three versions, a note that links to it, a tool call, and something that is gone."""
+    path = tmp_path / "store.pagein"
+    store = SqliteStore(path)
+    for number, content in enumerate(("alpha\nneedle one\n", "alpha\nneedle two\n", "alpha\n"), start=1):
+        file = Draft(id=FILE, type="file", content=content, metadata={"path": "/w/src/a.py", "file_type": "python"})
+        store.write(Write(f"f{number}", file, 1_700_000_000.0 + number))
+    note = Draft(
+        id=NOTE,
+        type="note",
+        nickname="plan",
+        content="see the needle\n\x1b[31mred",
+        metadata={"path": "/w/plan.md", "links": [Reference(FILE), Reference("nobody")]},
+        additional={"summary": "about a needle", "outline": {"parts": ["a"]}},
+        provenance=Provenance("/w/plan.md", "human"),
+    )
+    store.write(Write("n", note, 1_700_000_100.0))
+    call = Draft(
+        id="toolu_1", type="toolcall", content="output\nof ls", metadata={"tool": "bash", "args": {"command": "ls"}}
+    )
+    store.write(Write("t", call, 1_700_000_200.0, writer=Writer(session="fix")))
+    store.write(Write("g1", Draft(id="toolu_2", type="toolcall", content="x"), 1.0))
+    store.write(Write("g2", Draft(id="toolu_2", type="toolcall", deleted=True), 2.0))
+    store.close()
+    return path
+
+
+@pytest.fixture
+def run(place: Path) -> Run:
+    app = typer.Typer()
+    commands_store.add_to(app)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, [*arguments, "--store", str(place)], env={"COLUMNS": "160"})
+
+    return run
+
+
+def answer(result: Result) -> Any:  # noqa: ANN401 - JSON
+    assert result.exit_code == 0, result.output
+    assert result.output.count("\n") == 1
+    return json.loads(result.output)
+
+
+# --- objects ---
+
+
+def test_objects_are_listed_newest_first(run: Run) -> None:
+    said = answer(run("objects", "--json"))
+    assert [(one["id"], one["version"]) for one in said["objects"]] == [("toolu_1", 1), (NOTE, 1), (FILE, 3)]
+    assert said["next"] is None
+    assert said["objects"][2]["view"]["path"] == "/w/src/a.py"
+    assert said["objects"][0]["session"] == "fix"
+    shown = run("objects").output
+    assert "/w/src/a.py" in shown
+    assert 'bash {"command":"ls"}' in shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (["--type", "note"], [NOTE]),
+        (["--type", "note", "--type", "file"], [NOTE, FILE]),
+        (["--path", "src"], [FILE]),
+        (["--path", "*.md"], [NOTE]),
+        (["--session", "fix"], ["toolu_1"]),
+        (["--since", "1700000100"], ["toolu_1", NOTE]),
+        (["--until", "2023-11-14T22:13:30+00:00"], [FILE]),
+        (["--deleted"], ["toolu_2", "toolu_1", NOTE, FILE]),
+        (["--type", "chat"], []),
+    ],
+)
+def test_objects_are_chosen(run: Run, asked: list[str], found: list[str]) -> None:
+    assert [one["id"] for one in answer(run("objects", *asked, "--json"))["objects"]] == found
+
+
+def test_objects_come_in_pages(run: Run) -> None:
+    first = answer(run("objects", "--limit", "2", "--json"))
+    second = answer(run("objects", "--limit", "2", "--before", str(first["next"]), "--json"))
+    assert [one["id"] for page in (first, second) for one in page["objects"]] == ["toolu_1", NOTE, FILE]
+    assert f"--before {first['next']}" in run("objects", "--limit", "2").output
+    pathed = answer(run("objects", "--limit", "1", "--path", "w", "--json"))
+    assert [one["id"] for one in pathed["objects"]] == [NOTE]
+    assert pathed["next"] is not None
+
+
+# --- history ---
+
+
+def test_a_history_has_every_version(run: Run) -> None:
+    said = answer(run("history", FILE, "--json"))
+    assert [(one["version"], one["chars"]) for one in said["versions"]] == [(3, 6), (2, 17), (1, 17)]
+    shown = run("history", FILE).output
+    assert "created" in shown
+    assert "content" in shown
+    assert "2023-11-14 22:13:23" in shown
+
+
+def test_a_nickname_will_do_for_an_id(run: Run) -> None:
+    assert answer(run("history", "plan", "--json"))["id"] == NOTE
+
+
+# --- show ---
+
+
+def test_content_is_printed_as_it_was_stored(run: Run) -> None:
+    assert run("show", "plan").output == "see the needle\n\x1b[31mred"
+    assert run("show", FILE, "--version", "1").output == "alpha\nneedle one\n"
+    assert run("show", FILE, "--at", "1700000002").output == "alpha\nneedle two\n"
+    assert run("show", "toolu_1", "--lines", "2-9").output == "of ls"
+    assert run("show", "plan", "--field", "summary").output == "about a needle"
+    assert json.loads(run("show", "plan", "--field", "outline").output) == {"parts": ["a"]}
+
+
+def test_show_tells_what_is_known(run: Run) -> None:
+    said = answer(run("show", "plan", "--json"))
+    assert said["content"].startswith("see the needle")
+    assert said["additional"] == ["outline", "summary"]
+    assert said["provenance"]["generator"] == "human"
+    assert [(link["path"], link["id"], link["resolved"]) for link in said["references"]] == [
+        ("/metadata/links/0", FILE, True),
+        ("/metadata/links/1", "nobody", False),
+    ]
+    shown = run("show", "plan", "--metadata").output
+    assert "/metadata/links/1 -/-> nobody" in shown
+    assert said["object_hash"] in shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["show", "nobody"], "no object has the id or nickname"),
+        (["history", "nobody"], "no object has the id or nickname"),
+        (["show", FILE, "--version", "9"], "its versions are 1 to 3"),
+        (["show", FILE, "--at", "5"], "no version from before that time"),
+        (["show", "plan", "--field", "nothing"], "it has content, outline, summary"),
+        (["show", FILE, "--lines", "3-1"], "not a range of lines"),
+        (["show", FILE, "--version", "1", "--at", "2h"], "in two ways"),
+        (["objects", "--since", "yesterday"], "not a time"),
+        (["search", "(?=a)", "-e"], "lookahead"),
+        (["backlinks", "plan", "--pinned", "xyz"], "not a content hash"),
+    ],
+)
+def test_what_cannot_be_had_is_said_in_words(run: Run, asked: list[str], said: str) -> None:
+    result = run(*asked)
+    assert isinstance(result.exception, PageinError)
+    assert said in str(result.exception)
+
+
+# --- search ---
+
+
+def test_hits_are_shown_under_their_version(run: Run) -> None:
+    shown = run("search", "needle", "-C", "1").output
+    assert "/w/plan.md" in shown
+    assert "v2 (not the newest), file, 2023-11-14 22:13:22" in shown
+    assert "     2: needle two" in shown
+    assert "     1- alpha" in shown
+    assert "in summary" in shown
+    assert "\x1b" not in run("search", "red").output
+
+
+def test_search_answers_as_one_object(run: Run) -> None:
+    said = answer(run("search", "NEEDLE", "-i", "--type", "file", "--versions", "all", "--json"))
+    assert [(hit["version"], hit["line"], hit["text"]) for hit in said["hits"]] == [
+        (2, 2, "needle two"),
+        (1, 2, "needle one"),
+    ]
+    assert said["next"] is None
+    assert not said["timed_out"]
+
+
+def test_search_goes_on_from_page_to_page(run: Run) -> None:
+    first = answer(run("search", "needle", "-n", "1", "--json"))
+    second = answer(run("search", "needle", "-n", "9", "--next", first["next"], "--json"))
+    fields = [hit["field"] for page in (first, second) for hit in page["hits"]]
+    assert fields == ["content", "summary", "content"]
+
+
+def test_search_finds_within_objects_and_fields(run: Run) -> None:
+    assert [hit["id"] for hit in answer(run("search", "needle", "--in", FILE, "--json"))["hits"]] == [FILE]
+    assert len(answer(run("search", "needle", "--field", "summary", "--json"))["hits"]) == 1
+    assert answer(run("search", "ls", "--field", "metadata", "--json"))["hits"][0]["text"] == "args.command: ls"
+
+
+def test_no_match_is_said(run: Run) -> None:
+    assert "no matches" in run("search", "nothing of this kind").output
+
+
+def test_a_search_leaves_an_index_for_the_next_one(run: Run, place: Path) -> None:
+    assert answer(run("search", "no such text", "--json"))["looked_into"] == 7
+    assert place.with_name("store.pagein-search").exists()
+    assert answer(run("search", "no such text", "--json"))["looked_into"] == 0
+    assert len(answer(run("search", "needle", "--json"))["hits"]) == 3
+
+
+# --- backlinks ---
+
+
+def test_backlinks_tell_who_refers_to_an_object(run: Run) -> None:
+    said = answer(run("backlinks", FILE, "--json"))
+    assert [(one["id"], one["place"], one["reference"]["id"]) for one in said["backlinks"]] == [
+        (NOTE, "/metadata/links/0", FILE)
+    ]
+    assert [one["id"] for one in answer(run("backlinks", "nobody", "--json"))["backlinks"]] == [NOTE]
+    assert "plan.md" in run("backlinks", FILE).output
+    assert "nothing refers to toolu_1" in run("backlinks", "toolu_1").output
+
+
+# --- the store that is named ---
+
+
+def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
+    app = typer.Typer()
+    commands_store.add_to(app)
+    result = CliRunner().invoke(app, ["objects", "--store", str(tmp_path / "none.pagein")])
+    assert "none.pagein" in str(result.exception)
+    assert not (tmp_path / "none.pagein").exists()
