@@ -46,7 +46,9 @@ _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(
-        "export", epilog='Examples:\n\npagein export store.jsonl.gz\n\npagein export - | grep \'"type":"session"\''
+        "export",
+        epilog="Examples:\n\npagein export store.jsonl.gz\n\npagein export - | wc -l\n\n"
+        "pagein export ~/project/.pi/rlm --pi-rlm fix-login",
     )(export_)
     app.command(
         "import",
@@ -63,6 +65,14 @@ def export_(
         str, typer.Argument(metavar="FILE", help="Where to; - for standard output. A name in .gz is compressed.")
     ],
     *,
+    pi_rlm: Annotated[
+        str | None,
+        typer.Option(
+            "--pi-rlm",
+            metavar="SESSION",
+            help="Write what was paged out of this session in the format of Pi-RLM, into a folder of its name in FILE.",
+        ),
+    ] = None,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
@@ -74,6 +84,14 @@ def export_(
     """
     from pagein import upkeep
 
+    if pi_rlm is not None:
+        with _opened(store, workspace) as opened:
+            folder = upkeep.export_rlm(opened, Path(file), pi_rlm)
+        if as_json:
+            _print_json({"folder": str(folder)}, sys.stdout)
+        elif not quiet:
+            sys.stdout.write(_plain(f"written to {folder}") + "\n")
+        return
     with _opened(store, workspace) as opened, _progress("exporting", wanted=not quiet) as tick:
         done = upkeep.export_to(opened, file, tick)
     answer = {"records": done.counts, "withheld": done.withheld, "lost": done.lost}

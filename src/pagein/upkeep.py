@@ -26,12 +26,15 @@ from pagein.store.collecting import Plan, Retention, collect, plan
 from pagein.store.importing import Imported, import_lines
 from pagein.store.mending import mend
 from pagein.store.portable import Exported, export
+from pagein.store.rlm_exchange import import_rlm, records_of
+from pagein.store.rlm_format import LOG, append, read_store, session_folder
 
 __all__ = [
     "STANDARD",
     "Plan",
     "Retention",
     "check_store",
+    "export_rlm",
     "export_to",
     "garbage",
     "import_from",
@@ -62,8 +65,23 @@ def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> Exported:
             return export(store, packed.write, tick)
 
 
+def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
+    """Write what was paged out of a session in the format of Pi-RLM, into a folder of its name. Raises BadInput and StoreError."""
+    if session not in {one.name for one in store.sessions()}:
+        raise BadInput(f"there is no session {session!r} in this store")
+    folder = session_folder(root, session)
+    append(folder, records_of(store, session))
+    return folder
+
+
 def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Imported:
-    """Read an export from a file, or from standard input for `-`; compressed or not. Raises BadInput, with nothing kept, and StoreError."""
+    """Read an export from a file, or from standard input for `-`; compressed or not. Or the folder or log of a session of Pi-RLM.
+
+    Raises BadInput, with nothing kept, and StoreError.
+    """
+    folder = _rlm_folder(Path(source))
+    if folder is not None:
+        return import_rlm(store, read_store(folder))
     if source == STANDARD:
         lines = _plain_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
         return import_lines(store, lines, "standard input", tick)
@@ -107,6 +125,14 @@ def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool)
     done = collect(store, planned)
     store.shrink()
     return done
+
+
+def _rlm_folder(path: Path) -> Path | None:
+    if path.is_dir():
+        if not (path / LOG).is_file():
+            raise BadInput(f"{path}: a folder without {LOG}; name an export, or the folder of one session of Pi-RLM")
+        return path
+    return path.parent.absolute() if path.name == LOG and path.is_file() else None
 
 
 def _checked(store: WholeStore, tick: Tick) -> tuple[Report, Callable[[Callable[[JournalLine], object]], None]]:

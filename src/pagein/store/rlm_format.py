@@ -1,0 +1,236 @@
+"""The store format of Pi-RLM: `store.jsonl`, one object a line, and `index.json`, where each stands. Source: Pi-RLM 3.1, 3.2, 11.2.
+
+Rules of this file
+------------------
+1. The log is the truth and is only ever appended to. The index is made from it, in one piece, by renaming; so adding is cheap.
+2. An index that is missing, damaged or not that of the log is made anew. Offsets count bytes, and are those of the log as it is.
+3. A line that cannot be understood is passed over and counted; so is a torn last line, behind which the next writer begins anew.
+"""
+
+import fcntl
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from pagein.errors import BadInput, StoreError
+from pagein.model.codec import decode_json, encode_json
+
+LOG: Final = "store.jsonl"
+INDEX: Final = "index.json"
+VERSION: Final = 1
+ContentType: TypeAlias = Literal["conversation", "tool_output", "file", "artifact"]
+_TYPES: Final = frozenset(get_args(ContentType))
+_SOURCES: Final = {"externalized": "fingerprint", "ingested": "path", "child_result": "callId"}
+_STRANGE: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
+_NAME: Final = re.compile(r"[^\x00-\x1f/\\]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How an object came into the store. of: the fingerprint, path or call id that belongs to the kind."""
+
+    kind: Literal["externalized", "ingested", "child_result"]
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class RlmRecord:
+    """One object. created: milliseconds since 1970. tokens: a quarter of the content's UTF-16 units, rounded up, unless its writer knew better."""
+
+    id: str
+    type: ContentType
+    description: str
+    created: int
+    tokens: int
+    source: Source
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A record and where its line stands in the log: its first byte, and how many bytes it has without its newline."""
+
+    record: RlmRecord
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class RlmStore:
+    """What a session's folder holds. skipped: lines that cannot be understood, by number from 1, with the reason."""
+
+    session: str
+    placed: tuple[Placed, ...]
+    skipped: tuple[tuple[int, str], ...]
+
+    @property
+    def records(self) -> tuple[RlmRecord, ...]:
+        """The objects, each once: a later line of the same id takes the place of an earlier one."""
+        return tuple({one.record.id: one.record for one in self.placed}.values())
+
+
+def tokens_of(content: str) -> int:
+    """The estimate of the format: a quarter of the characters as JavaScript counts them, rounded up."""
+    units = len(content.encode("utf-16-le", "surrogatepass")) // 2
+    return -(-units // 4)
+
+
+def session_folder(root: Path, session: str) -> Path:
+    """The folder of a session under `.pi/rlm`. Raises BadInput for what is no name: a path, say."""
+    if not _NAME.fullmatch(session) or session in (".", ".."):
+        raise BadInput(f"not the name of a session: {session[:80]!r}; it names a folder, so it must not be a path")
+    return root / session
+
+
+def read_store(folder: Path) -> RlmStore:
+    """Read a session's folder by its log. A missing log is an empty store. Raises StoreError where the log cannot be read."""
+    try:
+        log = (folder / LOG).read_bytes()
+    except FileNotFoundError:
+        log = b""
+    except OSError as problem:
+        raise StoreError(f"{folder / LOG}: {problem.strerror}") from problem
+    placed: list[Placed] = []
+    skipped: list[tuple[int, str]] = []
+    offset = 0
+    for number, line in enumerate(log.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                placed.append(Placed(_record_in(line), offset, len(line)))
+            except _STRANGE as problem:
+                skipped.append((number, f"{type(problem).__name__}: {problem}"))
+        offset += len(line) + 1
+    return RlmStore(folder.name, tuple(placed), tuple(skipped))
+
+
+def index_of(store: RlmStore) -> dict[str, Any]:
+    """The index that belongs to a log."""
+    last = {one.record.id: one for one in store.placed}
+    objects = [
+        {
+            "id": one.record.id,
+            "type": one.record.type,
+            "description": one.record.description,
+            "tokenEstimate": one.record.tokens,
+            "createdAt": one.record.created,
+            "byteOffset": one.offset,
+            "byteLength": one.length,
+        }
+        for one in last.values()
+    ]
+    total = sum(one.record.tokens for one in last.values())
+    return {"version": VERSION, "sessionId": store.session, "objects": objects, "totalTokens": total}
+
+
+def append(folder: Path, records: Iterable[RlmRecord]) -> RlmStore:
+    """Add records, and write the index anew. Returns what the folder holds now.
+
+    Records whose id is there already with the same content are not written again. Raises StoreError; then a record is there whole or not
+    at all, and the index, if it is behind, is made anew by the next reader.
+    """
+    known = {one.id: one for one in read_store(folder).records} if folder.exists() else {}
+    lines = [encode_json(_record_out(one)) + b"\n" for one in records if known.get(one.id) != one]
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _append(folder / LOG, b"".join(lines))
+        store = read_store(folder)
+        _replace(folder / INDEX, encode_json(index_of(store)))
+    except OSError as problem:
+        raise StoreError(f"{folder}: {problem.strerror}") from problem
+    return store
+
+
+def indexed(folder: Path) -> dict[str, Any]:
+    """The index of a folder; made anew, and written where that is possible, if it is not the one of the log."""
+    right = index_of(read_store(folder))
+    try:
+        found = json.loads((folder / INDEX).read_bytes())
+    except (OSError, ValueError):
+        found = None
+    if found != right:
+        with suppress(OSError):
+            _replace(folder / INDEX, encode_json(right))
+    return right
+
+
+def is_record(line: bytes) -> bool:
+    """Whether a line is one of a log of this format."""
+    try:
+        _record_in(line)
+    except _STRANGE:
+        return False
+    return True
+
+
+def _append(path: Path, lines: bytes) -> None:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(handle, "rb+", buffering=0) as file:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # until it is closed
+        size = os.fstat(handle).st_size
+        # what a writer left that died in the middle of a line must not spoil the next one
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        data = (b"\n" if torn else b"") + lines
+        try:
+            while data:
+                data = data[file.write(data) or 0 :]
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _record_out(record: RlmRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "type": record.type,
+        "description": record.description,
+        "createdAt": record.created,
+        "tokenEstimate": record.tokens,
+        "source": {"kind": record.source.kind, _SOURCES[record.source.kind]: record.source.of},
+        "content": record.content,
+    }
+
+
+def _record_in(line: bytes) -> RlmRecord:
+    raw: Any = decode_json(line)
+    if not isinstance(raw, dict):
+        raise TypeError("not a JSON object")
+    content, source = _text(raw["content"]), raw["source"]
+    if raw["type"] not in _TYPES:
+        raise ValueError(f"unknown type {raw['type']!r}")
+    made = Source(source["kind"], _text(source[_SOURCES[source["kind"]]]))
+    tokens, created = raw.get("tokenEstimate"), raw.get("createdAt")
+    return RlmRecord(
+        _text(raw["id"]),
+        raw["type"],
+        _text(raw.get("description", "")),
+        int(created) if isinstance(created, int | float) else 0,
+        int(tokens) if isinstance(tokens, int | float) else tokens_of(content),
+        made,
+        content,
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{str(value)[:40]!r} is not a text")
+    return value
