@@ -29,11 +29,12 @@ def description(text: str) -> str:
 
 def stub(object_id: ObjectId, tool: str, tokens: int, about: str) -> str:
     """The two lines that replace content of `tokens` tokens."""
-    label = _one_line(tool)[:TOOL_NAME] or "tool"
+    label = one_line(tool)[:TOOL_NAME] or "tool"
     return f'[pagein: {object_id} | {label} | {tokens:,} tokens | {about}]\nUse peek("{object_id}") to view, or search to find specific content.'
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text on one line, without characters that do not show, blanks folded."""
     return " ".join(_UNSEEN.sub(" ", text).split())
 
 
@@ -45,6 +46,6 @@ def _first_line(text: str) -> str:
         # A line may be megabytes long: look at no more of it than can be shown (and the blanks in front of that).
         line = text[start:end].lstrip()[: 4 * FIRST_LINE]
         if line:
-            return _one_line(line)[:FIRST_LINE].rstrip()
+            return one_line(line)[:FIRST_LINE].rstrip()
         start = end + 1
     return ""
