@@ -50,7 +50,7 @@ def _recorded() -> Recording:
 
 
 def _paged(recording: Recording) -> None:
-    with Paging(recording, wiring.open_for_replay) as paging:
+    with Paging(recording, wiring.open_for_replay, CHARGED) as paging:
         ledger = Ledger(recording, paging, CHARGED, stress=True, trace=False)
         ledger.run()
         paging.prove(ledger.tally)

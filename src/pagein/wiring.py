@@ -43,11 +43,11 @@ def open(  # noqa: A001 -- users write pagein.open
     return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside)
 
 
-def open_for_replay(store: Path, *, counter: TokenCounter) -> Engine:
+def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
     """An engine on a real store whose sessions end with the process: a replay never goes on with one, so none is journaled."""
     from pagein.store.sqlite import SqliteStore
 
-    return Engine(blobs=SqliteStore(store), counter=counter, workspace="replay")
+    return Engine(blobs=SqliteStore(store), counter=counter, settings=settings, workspace="replay")
 
 
 def open_for_upkeep(store: str | Path | None = None, *, workspace: str | Path = ".", new: bool = False) -> WholeStore:

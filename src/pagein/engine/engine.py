@@ -1,6 +1,6 @@
 """The engine: one store, one workspace, many sessions."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike, fspath
 from threading import RLock
 from types import TracebackType
@@ -12,7 +12,7 @@ from pagein.engine.session import Parts, Session
 from pagein.errors import BadInput
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.request import DEFAULTS, ReadingSettings
-from pagein.policy.residency import Residency
+from pagein.policy.residency import PRICED, Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
 
 
@@ -24,7 +24,7 @@ class Settings:
     file names whose content reads never store.
     """
 
-    residency: Residency = field(default_factory=Residency)
+    residency: Residency = PRICED
     reading: ReadingSettings = DEFAULTS
     excluded: tuple[str, ...] = EXCLUDED
 

@@ -14,7 +14,7 @@ from pagein.model.messages import Message
 class Piece:
     """A message in the window, with what residency must know of it.
 
-    tokens: the estimate for each tool result in it, in order, as it came.
+    tokens: the estimate for each tool result in it, in order, as it came. weight: for all of it, as it stands.
     born: the model call that first saw it, None until one did. said: how many messages had been said when it was.
     """
 
@@ -22,25 +22,32 @@ class Piece:
     tokens: tuple[int, ...] = ()
     born: int | None = None
     said: int = 0
+    weight: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cell:
-    """A piece after all those before it. `length` counts it. Two cells are the same request only if they are the same cell."""
+    """A piece after all those before it. `length` and `tokens` count it. Two cells are the same request only if they are the same cell."""
 
     piece: Piece
     before: "Cell | None"
     length: int
+    tokens: int = 0
 
 
 def pushed(tip: Cell | None, piece: Piece) -> Cell:
     """The request with one message more."""
-    return Cell(piece, tip, length(tip) + 1)
+    return Cell(piece, tip, length(tip) + 1, size(tip) + piece.weight)
 
 
 def length(tip: Cell | None) -> int:
     """How many messages the request has."""
     return 0 if tip is None else tip.length
+
+
+def size(tip: Cell | None) -> int:
+    """Tokens of the request, estimated."""
+    return 0 if tip is None else tip.tokens
 
 
 def shared(one: Cell | None, other: Cell | None) -> int:

@@ -66,9 +66,9 @@ class Draft:
     repairs: Repairs = NO_REPAIRS
     unsettled: _Held | None = None
 
-    def with_said(self, message: Message, tokens: Sequence[int] = ()) -> "Draft":
-        """One more message was said; `tokens` estimates each tool result in it. O(1) amortised."""
-        next_draft = self.with_piece(Piece(message, tuple(tokens), None, self.said + 1))
+    def with_said(self, message: Message, tokens: Sequence[int] = (), weight: int = 0) -> "Draft":
+        """One more message was said; `tokens` estimates each tool result in it, `weight` all of it. O(1) amortised."""
+        next_draft = self.with_piece(Piece(message, tuple(tokens), None, self.said + 1, weight))
         return replace(next_draft, calls=self.calls + 1) if message.role == "assistant" else next_draft
 
     def with_piece(self, piece: Piece) -> "Draft":
@@ -127,7 +127,7 @@ def _with_answer(draft: Draft, piece: Piece) -> Draft:
     # Whatever a request held ends with a user's words, so the message before has not been sent and may still change.
     first = draft.tip.piece
     both = replace(piece.message, blocks=(*first.message.blocks, *piece.message.blocks))
-    tip = pushed(draft.tip.before, replace(piece, message=both))
+    tip = pushed(draft.tip.before, replace(piece, message=both, weight=first.weight + piece.weight))
     return replace(draft, tip=tip, repairs=_counted(draft.repairs, merged=1))
 
 
@@ -224,10 +224,13 @@ def _ordered(calls: Sequence[ToolCall], held: list[Piece], repairs: Repairs) -> 
         repairs = _counted(repairs, orphans=orphans, moved=len(ours) if rest else 0)
         if ours:
             blocks, tokens = zip(*ours, strict=True)
-            answers.append(replace(piece, message=replace(piece.message, blocks=blocks), tokens=tokens))
+            answering = replace(piece.message, blocks=blocks)
+            answers.append(replace(piece, message=answering, tokens=tokens, weight=min(sum(tokens), piece.weight)))
         if others:
             role: Role = "user" if piece.message.role == "tool" else piece.message.role
-            rest.append(replace(piece, message=replace(piece.message, role=role, blocks=tuple(others)), tokens=()))
+            left = replace(piece.message, role=role, blocks=tuple(others))
+            weight = max(0, piece.weight - sum(count for _, count in ours))
+            rest.append(replace(piece, message=left, tokens=(), weight=weight))
     if waiting:
         made_up = tuple(ToolResult(call.id, UNANSWERED, call.name) for call in waiting.values())
         said = held[-1].said if held else 0

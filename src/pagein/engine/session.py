@@ -8,19 +8,22 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from threading import RLock
+from typing import Literal
 
 from pagein.engine.journal import Journal
 from pagein.engine.paging import Leaving, Pager
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
 from pagein.engine.readstatus import ReadingStatus
-from pagein.engine.rendering import Cell, Piece, length, pieces_since, shared
+from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, shared, size
 from pagein.engine.repair import Repairs
 from pagein.engine.state import START, State, step
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, Compacted, Entry, EntryId, EpochOpened, Noted, Recalled, RequestSent, Said
-from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.residency import EMPTY, Epoch, Residency, Standing, decide
+from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
+from pagein.policy.economics import Account, Moment
+from pagein.policy.residency import EMPTY, Epoch, Residency, Standing, plan
 from pagein.ports import JournalStore, Signal, TokenCounter
 
 
@@ -113,7 +116,8 @@ class Session:
 
     def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
         """A message was said. `name` is the host's own name for it, if it has one; it must be unique in the session."""
-        return self._add(Said(message, self._tokens(message)), at=message.at, name=name)
+        tokens = self._tokens(message)
+        return self._add(Said(message, tokens, sum(tokens) + self._weight(message)), at=message.at, name=name)
 
     def compacted(self, kept: int = 0) -> EntryId:
         """The host compacted: of what was said, only leading system messages and the last `kept` messages are in the window."""
@@ -132,14 +136,15 @@ class Session:
         with self._lock:
             self._leaf, self._moved = leaf, True
 
-    def prepare(self) -> Prepared:
-        """The request for the next model call."""
-        opened, failure = self._curated()
+    def prepare(self, at: float | None = None) -> Prepared:
+        """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
+        at = self._state().now if at is None else at
+        opened, failure, account = self._curated(at)
         if opened is not None:
             self._add(opened)
         state = self._state()
         ready = state.draft.ready()
-        self._add(RequestSent(state.epoch, length(ready.tip)))
+        self._add(RequestSent(state.epoch, length(ready.tip), at, account.bill, account.saved, account.absent))
         # What was decided must be kept before it is seen, or another process would decide again, and differently (law 6).
         failure = self._kept() or failure
         tip = self._state().sent
@@ -289,19 +294,20 @@ class Session:
             with contextlib.suppress(StoreError):  # then it is kept with what is kept next
                 self.keep()
 
-    def _curated(self) -> tuple[EpochOpened | None, str | None]:
+    def _curated(self, at: float | None) -> tuple[EpochOpened | None, str | None, Account]:
         """The pass before a call: what the policy wants paged out is stored; an epoch is opened only when that is done."""
         state = self._state()
-        epoch = decide(state.standing, self._parts.residency)
-        if epoch is None:
-            return None, None
+        planned = plan(state.standing, self._parts.residency, _moment(state, at), state.account)
+        if planned.epoch is None:
+            return None, None, planned.alone
         try:
-            paged = self._parts.pager.page_out(self.name, _leaving(state, epoch))
+            paged = self._parts.pager.page_out(self.name, _leaving(state, planned.epoch))
         except StoreError as problem:
-            return None, f"nothing was paged out: {type(problem).__name__}: {problem}"
+            return None, f"nothing was paged out: {type(problem).__name__}: {problem}", planned.alone
         if not paged:
-            return None, None
-        return EpochOpened(state.epoch + 1, min(one.message for one in paged), paged), None
+            return None, None, planned.alone
+        frontier = min(one.message for one in paged)
+        return EpochOpened(state.epoch + 1, frontier, paged, planned.epoch.reason), None, planned.account
 
     def _kept(self) -> str | None:
         try:
@@ -315,6 +321,12 @@ class Session:
         return tuple(
             math.ceil(count(block.text, "result")) for block in message.blocks if isinstance(block, ToolResult)
         )
+
+    def _weight(self, message: Message) -> int:
+        """Tokens of what is no tool result in it, estimated."""
+        count = self._parts.counter.count
+        kind: Literal["said", "user"] = "said" if message.role == "assistant" else "user"
+        return math.ceil(sum(count(text, kind) for block in message.blocks if (text := _words(block))))
 
     def _add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
         with self._lock:
@@ -339,6 +351,42 @@ class Session:
 
     def _state(self) -> State:
         return self._journal.state_at(self._leaf)
+
+
+def _words(block: Block) -> str:
+    match block:
+        case Text() | Thinking():
+            return block.text
+        case ToolCall():
+            return block.arguments
+        case _:
+            return ""
+
+
+def _moment(state: State, at: float | None) -> Moment:
+    """The call that is about to be made, as the policy sees it."""
+    tip = state.draft.ready().tip
+    keep = shared(state.sent, tip)
+    held = size(state.sent) if keep == length(state.sent) else size(cut(tip, keep))
+    fresh = pieces_since(tip, keep)
+    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
+    return Moment(
+        now=at,
+        last=state.sent_at,
+        size=size(tip),
+        new=size(tip) - held,
+        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
+        user_turn=any(_is_spoken(piece.message) for piece in behind_the_answer),
+        floor=state.floor or 0.0,
+        scale=state.scale,
+    )
+
+
+def _is_spoken(message: Message) -> bool:
+    """Whether a person said something in it, and not the host alone."""
+    return message.role == "user" and any(
+        isinstance(block, Text) and block.injected is None and block.text for block in message.blocks
+    )
 
 
 def _leaving(state: State, epoch: Epoch) -> list[Leaving]:

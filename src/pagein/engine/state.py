@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, pushed
+from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, pushed, size
 from pagein.engine.repair import Draft
 from pagein.model.entries import Body, Compacted, EpochOpened, PagedOut, RequestSent, Said
-from pagein.model.messages import Block, ToolCall, ToolResult
+from pagein.model.messages import Block, Message, ToolCall, ToolResult
+from pagein.policy.economics import Account
 from pagein.policy.exclusions import may_show_excluded
 from pagein.policy.residency import EMPTY, Residency, Resident, Standing, removable
 
@@ -21,27 +22,39 @@ class State:
     """What a session is at one entry.
 
     draft: the next request in the making. standing: what in it may be paged out. epoch: how many times the window was rewritten, by
-    us or by the host. sent: the last request that left, None before the first.
+    us or by the host. sent: the last request that left, None before the first. sent_at: when that was. now: the latest time that
+    anything said carried. account: what the session cost and saved so far. floor: tokens in front of all messages, scale: tokens the
+    provider counts for one of our estimate; both by the usage it reported, the latest counting.
     """
 
     draft: Draft = field(default_factory=Draft)
     standing: Standing = EMPTY
     epoch: int = 0
     sent: Cell | None = None
+    sent_at: float | None = None
+    now: float | None = None
+    account: Account = field(default_factory=Account)
+    floor: float | None = None
+    scale: float = 1.0
 
 
 START: Final = State()
+_LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
 
 def step(state: State, body: Body, settings: Residency) -> State:
     """The state after one more entry. O(1) amortised; opening an epoch and compacting cost what they rewrite."""
     match body:
         case Said():
-            moved = _with_draft(state, state.draft.with_said(body.message, body.result_tokens), settings)
-            return replace(moved, standing=moved.standing.at_call(moved.draft.calls, settings))
+            draft = state.draft.with_said(body.message, body.result_tokens, body.tokens)
+            moved = _with_draft(state, draft, settings)
+            now = _latest(state.now, body.message.at)
+            standing = moved.standing.at_call(moved.draft.calls, settings)
+            return _calibrated(replace(moved, standing=standing, now=now), body.message)
         case RequestSent():
             ready = _with_draft(state, state.draft.ready(), settings)
-            return replace(ready, sent=ready.draft.tip)
+            account = Account(body.bill, body.saved, body.absent)
+            return replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
         case EpochOpened():
             return _paged_out(state, body)
         case Compacted():
@@ -61,10 +74,28 @@ def _with_draft(state: State, draft: Draft, settings: Residency) -> State:
     standing = state.standing
     # The message at the old end may have been merged with the next; it is an assistant's and holds no result.
     known = length(before)
-    for place, piece in enumerate(pieces_since(draft.tip, known), start=known):
+    pieces = pieces_since(draft.tip, known)
+    in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
+    for place, piece in enumerate(pieces, start=known):
         for resident in _residents(place, piece, calls, settings):
-            standing = standing.born(resident)
+            standing = standing.born(replace(resident, before=in_front))
+        in_front += piece.weight
     return replace(state, draft=draft, standing=standing)
+
+
+def _calibrated(state: State, answer: Message) -> State:
+    """What the provider reported for the last request corrects the estimate of the next ones."""
+    sent = size(state.sent)
+    if answer.role != "assistant" or answer.usage is None or answer.usage.prompt <= 0 or sent <= 0:
+        return state
+    if state.floor is None:
+        return replace(state, floor=max(0.0, float(answer.usage.prompt - sent)))
+    scale = (answer.usage.prompt - state.floor) / sent
+    return replace(state, scale=min(max(scale, _LEAST_SCALE), _MOST_SCALE))
+
+
+def _latest(one: float | None, other: float | None) -> float | None:
+    return max(one, other) if one is not None and other is not None else one if other is None else other
 
 
 def _residents(place: int, piece: Piece, calls: dict[str, ToolCall], settings: Residency) -> Iterable[Resident]:
@@ -77,16 +108,19 @@ def _residents(place: int, piece: Piece, calls: dict[str, ToolCall], settings: R
         count = next(tokens, 0)
         call = calls.get(block.call_id)
         if call is not None and removable(block, count, settings) and not may_show_excluded(call):
-            yield Resident(block.call_id, place, index, count, piece.born)
+            is_read = any(access.op == "read" for access in call.accesses)
+            yield Resident(block.call_id, place, index, count, piece.born, is_read=is_read)
 
 
 def _paged_out(state: State, epoch: EpochOpened) -> State:
     draft = state.draft
     gone = {(one.message, one.block): one for one in epoch.paged}
     tip = cut(draft.tip, epoch.frontier)
+    in_front: dict[int, int] = {}
     for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
+        in_front[place] = size(tip)
         tip = pushed(tip, _stubbed(place, piece, gone))
-    standing = state.standing.without(gone)
+    standing = state.standing.without(gone, in_front)
     return replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number)
 
 
@@ -95,7 +129,14 @@ def _stubbed(place: int, piece: Piece, gone: dict[tuple[int, int], PagedOut]) ->
         return piece
     # A stub is too short to leave again, so its place in `tokens` may stay as it is.
     blocks = tuple(_replaced(block, gone.get((place, index))) for index, block in enumerate(piece.message.blocks))
-    return replace(piece, message=replace(piece.message, blocks=blocks))
+    left = [gone[place, index] for index in range(len(blocks)) if (place, index) in gone]
+    weight = piece.weight - sum(paged.tokens - _stub_tokens(paged) for paged in left)
+    return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, weight))
+
+
+def _stub_tokens(paged: PagedOut) -> int:
+    """What the stub weighs, at the ratio of what it stands for."""
+    return round(len(paged.stub) * paged.tokens / paged.chars) if paged.chars else 0
 
 
 def _replaced(block: Block, paged: PagedOut | None) -> Block:
@@ -109,7 +150,8 @@ def _compacted(state: State, kept: int, settings: Residency) -> State:
     pieces = [*pieces_since(old.tip, old.head), *old.held()]
     tip = cut(old.tip, old.head)
     draft = Draft(tip, old.head, old.said, old.calls, old.repairs)
-    fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1)
+    account = replace(state.account, absent=0)
+    fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account)
     for piece in pieces:
         if piece.said > first_kept:
             fresh = _with_draft(fresh, fresh.draft.with_piece(piece), settings)

@@ -157,10 +157,13 @@ def _body_out(body: Body) -> Fields:
     match body:
         case Said():
             said: Fields = {"entry": "said", "message": _message_out(body.message)}
-            return {**said, "result_tokens": list(body.result_tokens)} if body.result_tokens else said
+            if body.result_tokens:
+                said["result_tokens"] = list(body.result_tokens)
+            return {**said, "tokens": body.tokens} if body.tokens else said
         case EpochOpened():
             paged = [{**_plain(one), "content": one.content.hex} for one in body.paged]
-            return {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
+            opened = {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
+            return {**opened, "reason": body.reason} if body.reason else opened
         case _:
             return {"entry": _NAME_OF[type(body)], **_plain(body)}
 
@@ -241,7 +244,7 @@ def _body_in(raw: Fields) -> Body:
     match raw["entry"]:
         case "said":
             tokens = msgspec.convert(raw.get("result_tokens", ()), type=tuple[int, ...])
-            return Said(_message_in(raw["message"]), tokens)
+            return Said(_message_in(raw["message"]), tokens, msgspec.convert(raw.get("tokens", 0), type=int))
         case "epoch_opened":
             paged = tuple(_paged_in(one) for one in raw["paged"])
             return msgspec.convert({**raw, "paged": paged}, type=EpochOpened)

@@ -15,10 +15,11 @@ EntryId: TypeAlias = str
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message entered the window. `result_tokens` estimates each tool result in it, in order."""
+    """A message entered the window. `tokens` estimates all of it; `result_tokens` each tool result in it, in order."""
 
     message: Message
     result_tokens: tuple[int, ...] = ()
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,28 @@ class PagedOut:
 
 @dataclass(frozen=True, slots=True)
 class EpochOpened:
-    """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed."""
+    """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed; `reason` why."""
 
     number: int
     frontier: int
     paged: tuple[PagedOut, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSent:
-    """A request went to the model; `length` is the number of its messages. What it held is frozen from here on."""
+    """A request went to the model; `length` is the number of its messages. What it held is frozen from here on.
+
+    moment: when, seconds since 1970, where known. bill, saved: what the session cost and saved up to and including it, in input tokens, estimated.
+    absent: tokens that it would have held without us.
+    """
 
     epoch: int
     length: int
+    moment: float | None = None
+    bill: float = 0.0
+    saved: float = 0.0
+    absent: int = 0
 
 
 @dataclass(frozen=True, slots=True)

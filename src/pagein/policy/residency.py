@@ -1,32 +1,44 @@
 """What stays in the window and what is paged out, decided before each model call.
 
-Results grow old: one that was there for `keep_calls` calls may go. Nothing goes until `batch_tokens` of such results have
-come together; then they go in one batch, oldest first, down to `low_water_tokens`. One batch is one rewrite of the
-window, which voids the provider's cache behind the frontier, so batches must be large and rare (`notes/real-sessions.md` 2).
+Results grow old: one that was there for `keep_calls` calls may go; a read of a file, which an edit may have to quote,
+for `keep_reads` calls; and where a rewrite is cheap anyway, because the cache is cold or a person has just spoken, other
+results may go after `keep_calls_free`. All that may go goes in one batch, oldest first, down to `low_water_tokens`, when
+the batch is worth it: `batch_tokens` is the least, and with `economics` the prices decide (`policy.economics`). One batch
+is one rewrite of the window, which voids the provider's cache behind the frontier, so batches must be rare.
 
-A group (an assistant message with its results) goes as a whole. Only the content of results is ever replaced.
+A group (an assistant message with its results) stays together in the request. Only the content of results is ever replaced.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final
 
 from pagein.errors import BadSetting
 from pagein.model.messages import ToolResult
+from pagein.policy.economics import Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
 from pagein.policy.stubs import LONGEST
+
+STUB_TOKENS: Final = 40
+"""What a stub is taken to weigh when it is decided; its true size is known once it is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """Settings of paging out, in tokens and model calls."""
+    """Settings of paging out, in tokens and model calls. economics: None decides by `batch_tokens` alone."""
 
     batch_tokens: int = 40_000
     keep_calls: int = 10
     low_water_tokens: int = 0
     min_tokens: int = 200
+    keep_reads: int = 0
+    keep_calls_free: int = 0
+    economics: Economics | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("batch_tokens", 1), ("keep_calls", 0), ("low_water_tokens", 0), ("min_tokens", 0)):
+        least_of = {"batch_tokens": 1}
+        for name in ("batch_tokens", "keep_calls", "low_water_tokens", "min_tokens", "keep_reads", "keep_calls_free"):
+            least = least_of.get(name, 0)
             if getattr(self, name) < least:
                 raise BadSetting(f"{name} must be {least} or more, not {getattr(self, name)}")
         if self.low_water_tokens >= self.batch_tokens:
@@ -34,12 +46,29 @@ class Residency:
                 f"low_water_tokens must be less than batch_tokens ({self.batch_tokens}), not {self.low_water_tokens}"
             )
 
+    @property
+    def reads_wait(self) -> int:
+        """Calls that a read of a file stays at least."""
+        return max(self.keep_reads, self.keep_calls)
+
+    @property
+    def free_wait(self) -> int:
+        """Calls that other results stay where a rewrite is cheap."""
+        return min(self.keep_calls_free, self.keep_calls) if self.keep_calls_free else self.keep_calls
+
+
+PRICED: Final = Residency(
+    batch_tokens=1, keep_calls=10, min_tokens=100, keep_reads=20, keep_calls_free=5, economics=Economics()
+)
+"""What pagein does unless told otherwise. The figures are from replays of recorded sessions (docs/residency.md)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resident:
     """A tool result in the window that may be paged out one day.
 
     message, block: its place in the request. born: the model call, from 0, that first saw it; results of one group share it.
+    before: tokens in front of its message. is_read: whether it shows a file.
     """
 
     call_id: str
@@ -47,6 +76,13 @@ class Resident:
     block: int
     tokens: int
     born: int
+    before: int = 0
+    is_read: bool = False
+
+    @property
+    def gain(self) -> int:
+        """Tokens that its leaving spares."""
+        return max(0, self.tokens - STUB_TOKENS)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -56,56 +92,119 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Line:
+    """A queue that shares what it keeps, in two lists: `front` is oldest first, `back` is newest first. Each step is O(1) amortised."""
+
+    front: _Link | None = None
+    back: _Link | None = None
+
+    def joined(self, resident: Resident) -> "_Line":
+        return _Line(self.front, _Link(resident, self.back))
+
+    def called(self, last: int) -> "tuple[_Line, list[Resident]]":
+        """The line without those at its head that were born by call `last`, and these."""
+        front, back, out = self.front, self.back, list[Resident]()
+        while True:
+            if front is None:
+                front, back = _reversed(back), None
+            if front is None or front.resident.born > last:
+                return _Line(front, back), out
+            out.append(front.resident)
+            front = front.rest
+
+    def all(self) -> Iterator[Resident]:
+        yield from _walk(self.front)
+        yield from _walk(_reversed(self.back))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Standing:
     """The residents of a branch, by age. Made by steps from `EMPTY`; each step is O(1) amortised and shares what it keeps.
 
-    old_tokens: tokens of the residents that were there for `keep_calls` calls.
+    old_tokens: tokens of the residents that may go. call: the call it was brought up to date for.
     """
 
-    # A queue in two lists: `_front` is oldest first, `_back` is newest first. `_old` is newest first.
-    _front: _Link | None = None
-    _back: _Link | None = None
+    # Results wait in `young` and, from where a free rewrite may take them, in `ripe`; reads wait in `reads`.
+    _young: _Line = field(default_factory=_Line)
+    _ripe: _Line = field(default_factory=_Line)
+    _reads: _Line = field(default_factory=_Line)
+    # Those that may go, newest first.
     _old: _Link | None = None
     old_tokens: int = 0
+    ripe_gain: int = 0
+    old_gain: int = 0
+    # Sum over the old of gain times the call at which each grew old: their rent so far is read * (call * gain - this).
+    old_since: int = 0
+    # Tokens in front of the first of the old.
+    old_before: int = 0
+    call: int = 0
 
     def born(self, resident: Resident) -> "Standing":
         """A result entered the window."""
-        return replace(self, _back=_Link(resident, self._back))
+        if resident.is_read:
+            return replace(self, _reads=self._reads.joined(resident))
+        return replace(self, _young=self._young.joined(resident))
 
     def at_call(self, call: int, settings: Residency) -> "Standing":
         """The next model call is number `call`, from 0: who is old enough by then may go."""
         # A group that the next call sees for the first time answers the latest assistant message: it stays.
-        last_old = call - max(settings.keep_calls, 1)
-        front, back, old, tokens = self._front, self._back, self._old, self.old_tokens
-        while True:
-            if front is None:
-                front, back = _reversed(back), None
-            if front is None or front.resident.born > last_old:
-                break
-            old = _Link(front.resident, old)
-            tokens += front.resident.tokens
-            front = front.rest
-        return Standing(front, back, old, tokens)
+        young, ripened = self._young.called(call - max(settings.free_wait, 1))
+        ripe = self._ripe
+        for resident in ripened:
+            ripe = ripe.joined(resident)
+        ripe, grown = ripe.called(call - max(settings.keep_calls, 1))
+        reads, read_grown = self._reads.called(call - max(settings.reads_wait, 1))
+        ripe_gain = self.ripe_gain + sum(one.gain for one in ripened) - sum(one.gain for one in grown)
+        now = replace(self, _young=young, _ripe=ripe, _reads=reads, ripe_gain=ripe_gain, call=call)
+        return now._aged((*grown, *read_grown)) if grown or read_grown else now  # noqa: SLF001 its own kind
 
-    def without(self, places: Iterable[tuple[int, int]]) -> "Standing":
-        """These results, given by message and block, are no longer resident."""
+    def _aged(self, grown: Iterable[Resident]) -> "Standing":
+        old, tokens, gain, since = self._old, self.old_tokens, self.old_gain, self.old_since
+        before = self.old_before if old is not None else None
+        for resident in sorted(grown, key=_place):
+            old = _Link(resident, old)
+            tokens += resident.tokens
+            gain += resident.gain
+            since += resident.gain * self.call
+            before = resident.before if before is None else min(before, resident.before)
+        return replace(self, _old=old, old_tokens=tokens, old_gain=gain, old_since=since, old_before=before or 0)
+
+    def without(self, places: Iterable[tuple[int, int]], before: Mapping[int, int] | None = None) -> "Standing":
+        """These results, given by message and block, are no longer resident.
+
+        before: tokens that stand in front of each message now, for those that moved by it. Whoever stays behind
+        begins to pay rent anew.
+        """
         gone = frozenset(places)
-        old = [one for one in self.old() if (one.message, one.block) not in gone]
-        young = [one for one in self._young() if (one.message, one.block) not in gone]
-        return Standing(_listed(reversed(young)), None, _listed(old), sum(one.tokens for one in old))
+        lines = (self._young, self._ripe, self._reads, _line(self.old()))
+        young, ripe, reads, old = (_line(_remaining(line.all(), gone, before or {})) for line in lines)
+        stays = replace(self, _young=young, _ripe=ripe, _reads=reads, _old=None, old_tokens=0, old_gain=0, old_since=0)
+        ripe_gain = sum(one.gain for one in ripe.all())
+        return replace(stays, old_before=0, ripe_gain=ripe_gain)._aged(old.all())  # noqa: SLF001 its own kind
 
     def old(self) -> Iterator[Resident]:
-        """Residents that may go, oldest first."""
+        """Residents that may go, in the order in which they grew old."""
         yield from _walk(_reversed(self._old))
 
-    def all(self) -> Iterator[Resident]:
-        """All residents, oldest first: those that may go now, and those that may go one day."""
-        yield from self.old()
-        yield from self._young()
+    def ripe(self) -> Iterator[Resident]:
+        """Residents that may go where a rewrite is cheap, oldest first."""
+        yield from self._ripe.all()
 
-    def _young(self) -> Iterator[Resident]:
-        yield from _walk(self._front)
-        yield from _walk(_reversed(self._back))
+    def all(self) -> Iterator[Resident]:
+        """All residents, oldest first."""
+        lines = (self._ripe.all(), self._young.all(), self._reads.all())
+        yield from sorted(chain(self.old(), *lines), key=_place)
+
+    def first_before(self, *, ripe_too: bool) -> int:
+        """Tokens in front of the first of those that may go."""
+        first_ripe = next(self.ripe(), None) if ripe_too else None
+        if first_ripe is None:
+            return self.old_before
+        return first_ripe.before if self._old is None else min(self.old_before, first_ripe.before)
+
+    def rent(self, read: float) -> float:
+        """What carrying the old ones has cost since each grew old, this call included."""
+        return read * ((self.call + 1) * self.old_gain - self.old_since)
 
 
 EMPTY: Final = Standing()
@@ -117,6 +216,16 @@ class Epoch:
 
     frontier: int
     page_out: tuple[Resident, ...] = field(default=())
+    reason: str = "batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do before a call: an epoch to open, or None; and the account of the call with it and without."""
+
+    epoch: Epoch | None
+    account: Account
+    alone: Account
 
 
 def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
@@ -126,17 +235,60 @@ def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
 
 
 def decide(standing: Standing, settings: Residency) -> Epoch | None:
-    """What to page out before the call for which `standing` was brought up to date, or None to leave the window alone."""
+    """What to page out by size alone, before the call for which `standing` was brought up to date, or None."""
     if standing.old_tokens < settings.batch_tokens:
         return None
-    left = standing.old_tokens
+    return _batch(standing.old(), settings, standing.old_tokens, "batch")
+
+
+def plan(standing: Standing, settings: Residency, moment: Moment, account: Account) -> Plan:
+    """What to do before this call. O(1) while nothing is to be done, else the cost of what goes."""
+    economics = settings.economics
+    if economics is None:
+        return Plan(decide(standing, settings), account, account)
+    alone = carried(account, moment, economics)
+    cold = is_cold(moment, economics)
+    easy = cold or moment.user_turn
+    gain = standing.old_gain + (standing.ripe_gain if easy else 0)
+    if gain <= 0:
+        return Plan(None, alone, alone)
+    cost = rewrite_cost(moment, economics, standing.first_before(ripe_too=easy), gain)
+    if not pays(moment.scale * standing.rent(economics.read), cost, moment, economics, alone):
+        return Plan(None, alone, alone)
+    candidates = sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place)
+    epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(cold=cold, moment=moment))
+    gain = sum(one.gain for one in epoch.page_out)
+    return Plan(epoch, rewritten(alone, moment, economics, cost, gain), alone)
+
+
+def _reason(*, cold: bool, moment: Moment) -> str:
+    if cold:
+        return "cold cache"
+    return "user turn" if moment.user_turn else "rent paid"
+
+
+def _batch(candidates: Iterable[Resident], settings: Residency, left: int, reason: str) -> Epoch:
+    """All that may go, oldest first, down to the low-water mark; a group is never left half."""
     going: list[Resident] = []
-    for resident in standing.old():
+    for resident in candidates:
         if left <= settings.low_water_tokens and resident.born != going[-1].born:
             break
         going.append(resident)
         left -= resident.tokens
-    return Epoch(min(one.message for one in going), tuple(going))
+    return Epoch(min(one.message for one in going), tuple(going), reason)
+
+
+def _remaining(
+    residents: Iterable[Resident], gone: frozenset[tuple[int, int]], before: Mapping[int, int]
+) -> Iterator[Resident]:
+    for one in residents:
+        if (one.message, one.block) not in gone:
+            place = before.get(one.message, one.before)
+            yield one if place == one.before else replace(one, before=place)
+
+
+def _place(resident: Resident) -> tuple[int, int]:
+    return resident.message, resident.block
 
 
 def _walk(link: _Link | None) -> Iterator[Resident]:
@@ -154,3 +306,7 @@ def _listed(residents: Iterable[Resident]) -> _Link | None:
 
 def _reversed(link: _Link | None) -> _Link | None:
     return _listed(_walk(link))
+
+
+def _line(residents: Iterable[Resident]) -> _Line:
+    return _Line(_reversed(_listed(residents)), None)

@@ -5,6 +5,7 @@ provider would check it, and in the end everything that was paged out is recalle
 """
 
 import tempfile
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -12,14 +13,16 @@ from typing import Protocol, Self
 
 import msgspec
 
-from pagein.engine.engine import Engine
+from pagein.engine.engine import Engine, Settings
 from pagein.errors import CallerError, StoreError
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.residency import Residency
+from pagein.policy.economics import Economics
+from pagein.policy.residency import PRICED
 from pagein.ports import TokenCounter
+from pagein.providers.prices import Prices
 from pagein.providers.tokens import RatioCounter
 from pagein.providers.validity.checking import Checker
-from pagein.replay.growth import Sized
+from pagein.replay.growth import ONE_HOUR, Sized
 from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable, Tally
 from pagein.replay.recording import Recording
 
@@ -27,7 +30,15 @@ from pagein.replay.recording import Recording
 class OpenEngine(Protocol):
     """Opens an engine on a new store at this path. Given by whoever chooses implementations; a worker must be able to import it."""
 
-    def __call__(self, store: Path, *, counter: TokenCounter) -> Engine: ...
+    def __call__(self, store: Path, *, counter: TokenCounter, settings: Settings) -> Engine: ...
+
+
+def settings_for(prices: Prices, lifetime: int) -> Settings:
+    """The engine's settings under these prices, with the lifetime that the host asks its cache for."""
+    write = prices.write_1h if lifetime == ONE_HOUR else prices.write_5m
+    lasts = lifetime if prices.cache.model == "breakpoints" else prices.cache.ttl
+    economics = Economics(prices.read, write, prices.output, float(lasts))
+    return Settings(residency=replace(PRICED, economics=economics))
 
 
 class Paging:
@@ -38,16 +49,18 @@ class Paging:
     ttl: int | None = None  # the host's own marks and lifetimes are respected
     caches = True
 
-    def __init__(self, recording: Recording, open_engine: OpenEngine) -> None:
+    def __init__(self, recording: Recording, open_engine: OpenEngine, prices: Prices) -> None:
         self._messages = recording.calls.messages
         self._compactions = [one.said for one in recording.calls.compactions]
         self._originals = {block.call_id: block.text for block in recording.calls.blocks if block.kind == "result"}
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
-        self._engine = open_engine(Path(self._folder.name) / "store.db", counter=RatioCounter(self._ratio, self._ratio))
+        settings = settings_for(prices, recording.ttl)
+        counter = RatioCounter(self._ratio, self._ratio)
+        self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
         self._checker = Checker()
-        self._smallest = Residency().min_tokens
+        self._smallest = settings.residency.min_tokens
         self._frontier: int | None = None
         self._passed = 0
         self._fed = 0
@@ -70,7 +83,7 @@ class Paging:
             self._feed(sized.call.said - self._new(sized, ledger))
             self._session.compacted()
         self._feed(sized.call.said)
-        prepared = self._session.prepare()
+        prepared = self._session.prepare(sized.call.at)
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
             self._frontier, self._passed = None, 0
@@ -83,7 +96,7 @@ class Paging:
             resident = residents.get(paged.call_id)
             if resident is not None:
                 stubs.append((resident, len(paged.stub) / self._ratio))
-        return Hide(stubs, reason="batch") if stubs else NOTHING
+        return Hide(stubs, reason=prepared.opened.reason or "batch") if stubs else NOTHING
 
     def frontier(self, ledger: Ledger) -> int:
         """The oldest result that the engine may still page out. Looked for only where it can have moved."""

@@ -63,7 +63,7 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
 
 def _played(name: str, recording: Recording, terms: Terms, traces: dict[str, Trace]) -> Figures:
     if name == "pagein":
-        with Paging(recording, terms.open_engine) as paging:
+        with Paging(recording, terms.open_engine, terms.prices) as paging:
             tally = _run(recording, paging, terms, traces)
             paging.prove(tally)
         return figures(tally, terms.prices, proved=True)

@@ -1,0 +1,93 @@
+"""Whether a rewrite of the window pays, at the prices of a provider's cache.
+
+Carrying removable tokens costs `read` each at every call; taking them out costs `write - read` for every token behind
+the first of them that has to be written again. The rule is that of ski rental: rent until the rent paid equals the price
+(notes on cache economics, 2.3 and 2.5). Where the cache is cold everything is written anyway, and the rewrite is free.
+
+Beyond that a *bankroll* binds (law 5): a rewrite may cost no more than what this session has saved so far, and a small
+share of its bill. So no session pays more than that share for the engine's own doing, however it ends.
+
+Unit of money: one uncached input token (BIT). All sizes are in tokens.
+"""
+
+from dataclasses import dataclass, replace
+
+USER_TURN_RENT = 0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results with it
+
+
+@dataclass(frozen=True, slots=True)
+class Economics:
+    """Prices as multiples of an input token, the lifetime of what is cached in seconds, and the share of the bill to risk."""
+
+    read: float = 0.1
+    write: float = 1.25
+    output: float = 5.0
+    lifetime: float = 300.0
+    share: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a session cost and saved so far, estimated. absent: tokens that the window would hold without us."""
+
+    bill: float = 0.0
+    saved: float = 0.0
+    absent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The call that is about to be made.
+
+    now, last: its time and that of the call before, seconds; None where nobody knows. size: tokens of the request as
+    it stands. new: those behind what the last request held. replied: those of them that the model said.
+    user_turn: whether a person has just spoken. floor: tokens that stand in front of all messages. scale: what a token of
+    our estimate really was, by what the provider reported.
+    """
+
+    now: float | None
+    last: float | None
+    size: int
+    new: int
+    replied: int = 0
+    user_turn: bool = False
+    floor: float = 0.0
+    scale: float = 1.0
+
+
+def is_cold(moment: Moment, economics: Economics) -> bool:
+    """Whether nothing of the last request can be cached any more: decided by the clock, once per pause."""
+    if moment.now is None or moment.last is None:
+        return False
+    return moment.now - moment.last >= economics.lifetime
+
+
+def carried(account: Account, moment: Moment, economics: Economics) -> Account:
+    """The account after this call, if the window is left alone."""
+    price = economics.write if is_cold(moment, economics) else economics.read
+    held = moment.floor + moment.scale * (moment.size - moment.new)
+    prompt = price * held + economics.write * moment.scale * moment.new
+    bill = account.bill + prompt + economics.output * moment.scale * moment.replied
+    return replace(account, bill=bill, saved=account.saved + price * moment.scale * account.absent)
+
+
+def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -> float:
+    """What taking `gain` tokens out costs, when `before` tokens stand in front of the first of them. 0 where it is cold."""
+    if is_cold(moment, economics):
+        return 0.0
+    behind = max(0, moment.size - before - gain - moment.new)
+    return (economics.write - economics.read) * moment.scale * behind
+
+
+def pays(rent: float, cost: float, moment: Moment, economics: Economics, account: Account) -> bool:
+    """Whether to rewrite now. rent: what carrying the removable tokens has cost since they might have gone."""
+    if is_cold(moment, economics):
+        return True
+    due = USER_TURN_RENT if moment.user_turn else 1.0
+    return rent > due * cost and cost <= account.saved + economics.share * account.bill
+
+
+def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
+    """The account of a call at which the window is rewritten, given that of leaving it alone."""
+    first = economics.write * moment.scale * gain if is_cold(moment, economics) else 0.0
+    return replace(account, saved=account.saved + first - cost, absent=account.absent + gain)

@@ -1,0 +1,99 @@
+"""What a rewrite costs and when it pays, in figures small enough to check by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagein.policy.economics import Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
+from pagein.policy.residency import EMPTY, PRICED, Resident, Standing, plan
+
+PRICES = Economics(read=0.1, write=1.25, output=5.0, lifetime=300.0, share=0.02)
+
+
+def _warm(size: int = 100_000, new: int = 1000, *, user_turn: bool = False) -> Moment:
+    return Moment(now=10.0, last=0.0, size=size, new=new, user_turn=user_turn)
+
+
+def _cold(size: int = 100_000) -> Moment:
+    return Moment(now=1000.0, last=0.0, size=size, new=1000)
+
+
+def _standing(calls: int, tokens: int = 2000, *, reads: bool = False, now: int | None = None) -> Standing:
+    standing = EMPTY
+    for call in range(calls):
+        resident = Resident(f"c{call}", 2 * call + 1, 0, tokens, call, before=call * (tokens + 100), is_read=reads)
+        standing = standing.born(resident).at_call(call + 1, PRICED)
+    return standing.at_call(calls if now is None else now, PRICED)
+
+
+def test_a_pause_of_the_lifetime_makes_the_cache_cold_and_an_unknown_time_does_not() -> None:
+    assert not is_cold(Moment(299.9, 0.0, 1, 1), PRICES)
+    assert is_cold(Moment(300.0, 0.0, 1, 1), PRICES)
+    assert not is_cold(Moment(None, 0.0, 1, 1), PRICES)
+    assert not is_cold(Moment(300.0, None, 1, 1), PRICES)
+
+
+def test_a_rewrite_costs_what_stands_behind_it_and_nothing_where_it_is_cold() -> None:
+    assert rewrite_cost(_warm(), PRICES, before=40_000, gain=20_000) == pytest.approx(1.15 * 39_000)
+    assert rewrite_cost(_cold(), PRICES, before=40_000, gain=20_000) == 0
+
+
+def test_carrying_the_window_is_billed_at_the_prices_of_the_cache() -> None:
+    account = carried(Account(), _warm(), PRICES)
+    assert account.bill == pytest.approx(0.1 * 99_000 + 1.25 * 1000)
+    assert carried(Account(), _cold(), PRICES).bill == pytest.approx(1.25 * 100_000)
+
+
+def test_what_is_absent_is_saved_at_every_call() -> None:
+    assert carried(Account(absent=10_000), _warm(), PRICES).saved == pytest.approx(1000)
+    assert carried(Account(absent=10_000), _cold(), PRICES).saved == pytest.approx(12_500)
+
+
+def test_the_rent_must_have_reached_the_price_and_half_of_it_at_a_user_turn() -> None:
+    rich = Account(bill=1e9)
+    assert not pays(999, 1000, _warm(), PRICES, rich)
+    assert pays(1001, 1000, _warm(), PRICES, rich)
+    assert pays(501, 1000, _warm(user_turn=True), PRICES, rich)
+
+
+def test_no_rewrite_costs_more_than_the_bankroll() -> None:
+    assert not pays(5000, 1000, _warm(), PRICES, Account(bill=49_000, saved=0))
+    assert pays(5000, 1000, _warm(), PRICES, Account(bill=49_000, saved=21))
+
+
+def test_a_rewrite_is_paid_from_what_was_saved() -> None:
+    after = rewritten(Account(bill=100, saved=50), _warm(), PRICES, cost=30, gain=7)
+    assert (after.bill, after.saved, after.absent) == (100, 20, 7)
+
+
+def test_a_cold_cache_lets_results_of_five_calls_go_and_a_warm_one_keeps_them() -> None:
+    standing = _standing(8)
+    assert plan(standing, PRICED, _warm(), Account()).epoch is None
+    cold = plan(standing, PRICED, _cold(), Account())
+    assert cold.epoch is not None
+    assert cold.epoch.reason == "cold cache"
+    assert [one.born for one in cold.epoch.page_out] == [0, 1, 2, 3]
+
+
+def test_a_read_stays_longer_than_other_results_even_where_it_is_cold() -> None:
+    assert plan(_standing(15, reads=True), PRICED, _cold(), Account()).epoch is None
+    later = plan(_standing(25, reads=True), PRICED, _cold(), Account())
+    assert later.epoch is not None
+    assert len(later.epoch.page_out) == 6
+
+
+@given(st.lists(st.tuples(st.integers(1, 5000), st.booleans()), max_size=40), st.integers(0, 60))
+def test_sums_are_the_sums_of_the_residents(told: list[tuple[int, bool]], later: int) -> None:
+    standing = EMPTY
+    for call, (tokens, is_read) in enumerate(told):
+        resident = Resident(f"c{call}", call, 0, tokens, call, before=call, is_read=is_read)
+        standing = standing.born(resident).at_call(call + 1, PRICED)
+    standing = standing.at_call(max(later, len(told)), PRICED)
+    old = list(standing.old())
+    assert standing.old_tokens == sum(one.tokens for one in old)
+    assert standing.old_gain == sum(one.gain for one in old)
+    assert standing.ripe_gain == sum(one.gain for one in standing.ripe())
+    assert standing.first_before(ripe_too=False) == min((one.before for one in old), default=0)
+    assert len(list(standing.all())) == len(told)
+    for one in old:
+        assert standing.call - one.born >= (PRICED.reads_wait if one.is_read else PRICED.keep_calls)
