@@ -25,6 +25,10 @@ def test_runs_shorter_than_the_least_are_left_alone() -> None:
 def test_blank_lines_do_not_make_a_run() -> None:
     blanks = ["", "  ", "", "\t", "", "", "", "a"]
     assert found([(1, blanks)], ["x", *blanks]) == []
+    spaced = ["a", "", "b", "", "c"]
+    assert found([(1, spaced)], ["x", *spaced]) == [Moved(2, 5, 1)]
+    sparse = ["a", "", "b", "", ""]
+    assert found([(1, sparse)], ["x", *sparse]) == []
     assert found([(1, [*BLOCK[:5], "", ""])], ["x", *BLOCK[:5], "", ""]) == [Moved(2, 7, 1)]
 
 

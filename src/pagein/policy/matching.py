@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 _CANDIDATES: Final = 4  # places tried for one run; more would make repetitive files quadratic
+_SAYING: Final = 3  # of the lines of a run at least so many are not blank
 
 Window: TypeAlias = tuple[str, ...]
 
@@ -41,7 +42,7 @@ class ShownLines:
         return self._text
 
     def runs(self, lines: Sequence[str], wanted: Iterable[tuple[int, int]]) -> list[Moved]:
-        """Runs of at least `size` non-blank lines inside the wanted runs of `lines` (from 1), in order, without overlap.
+        """Runs of at least `size` lines, not all but blank, inside the wanted runs of `lines` (from 1), in order, without overlap.
 
         Of several places the longest wins, then the one that continues the last shift, then the lowest number.
         """
@@ -71,4 +72,4 @@ class ShownLines:
 
     def _says_something(self, lines: Sequence[str], run: Moved) -> bool:
         texts = lines[run.at - 1 : run.at - 1 + run.count]
-        return sum(1 for text in texts if text and not text.isspace()) >= self._size
+        return sum(1 for text in texts if text and not text.isspace()) >= min(_SAYING, self._size)

@@ -18,6 +18,7 @@ from pagein.model.documents import Document
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.reading import Claim, FileAuthored, claim_of
+from pagein.model.spans import NO_LINES
 from pagein.policy.authoring import Edit, edited, written
 from pagein.policy.baseline import Baseline
 from pagein.policy.knowledge import NOTHING, Knowledge, step
@@ -31,6 +32,7 @@ _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
 _UNSEEN = "\0never shown, line "
 _TELLING = 3  # a line of fewer non-blank characters recurs by accident
 _RUN = 5
+_NOT_TOLD = ContentHash.of(b"")
 
 
 @dataclass(slots=True)
@@ -207,7 +209,11 @@ class _Reads:
         before = snapshot if change.before is not None else self._files.whole(change.path)
         after = _applied(change, before)
         self._files.changed(change, after)
-        if not self._authored or after is None:
+        if not self._authored:
+            # what it wrote counts for nothing, but that it was the model's own doing is known: no diff is news to it
+            self._known = step(self._known, FileAuthored(change.path, _NOT_TOLD, 1, NO_LINES))
+            return
+        if after is None:
             return
         event: FileAuthored | None
         if change.old is None:
