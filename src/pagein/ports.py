@@ -235,7 +235,10 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
         ...
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
-        """The lines of all journals behind a place, in the order in which they were appended; unreadable ones as they are."""
+        """The lines of all journals behind a place, in the order in which they were appended; unreadable ones as they are.
+
+        Places are those of `news`.
+        """
         ...
 
     def adopt_secret(self, secret: bytes) -> bool:

@@ -2,10 +2,12 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pagein.model.codec import encode_entry
-from pagein.model.entries import EntryId
+from pagein.model.entries import Entry, EntryId
 from pagein.model.holdings import JournalLine, KeptSession
+from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.store.memory import MemoryStore
@@ -16,12 +18,27 @@ class MemoryUpkeep(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self._own_secret = False
+        self._has_key = False
         self._ended: dict[str, int] = {}
+        self._places: dict[tuple[str, EntryId], int] = {}
+        self._last_place = 0
 
     def secret(self) -> bytes:
-        self._own_secret = True
+        self._has_key = True
         return super().secret()
+
+    def append(self, session: str, entries: Sequence[Entry]) -> None:
+        with self._writer:
+            super().append(session, entries)
+            self._ended.pop(session, None)
+            for entry in entries:
+                if (session, entry.id) not in self._places:
+                    self._last_place += 1
+                    self._places[session, entry.id] = self._last_place
+
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+        placed = [(self._places[session, entry.id], entry) for entry in self._order.get(session, ())]
+        return iter([(place, entry) for place, entry in placed if place > after])
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -32,7 +49,7 @@ class MemoryUpkeep(MemoryStore):
         names = {*self._leaves, *(one.origin.session for one in self._objects.values())}
         sizes = {name: sum(len(encode_entry(entry)) for entry in self._order.get(name, ())) for name in names}
         return tuple(
-            KeptSession(name, self.leaf(name), None, self._has_ended(name), sizes[name]) for name in sorted(names)
+            KeptSession(name, self.leaf(name), None, name in self._ended, sizes[name]) for name in sorted(names)
         )
 
     def paged_objects(self) -> Iterator[StoredObject]:
@@ -42,45 +59,46 @@ class MemoryUpkeep(MemoryStore):
         return {name: len(content) for name, content in self._blobs.items()}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
-        every = [(session, entry) for session, order in self._order.items() for entry in order]
-        for place, (session, entry) in enumerate(every[after:], start=after + 1):
-            yield JournalLine(place, session, encode_entry(entry))
+        lines = (
+            JournalLine(self._places[session, entry.id], session, encode_entry(entry))
+            for session, order in self._order.items()
+            for entry in order
+        )
+        return iter(sorted((line for line in lines if line.place > after), key=lambda line: line.place))
 
     def adopt_secret(self, secret: bytes) -> bool:
-        if not self._own_secret and not self._objects:
-            self._secret, self._own_secret = secret, True
+        if not self._has_key and not self._objects:
+            self._secret, self._has_key = secret, True
         return self._secret == secret
 
     def end_session(self, name: str) -> None:
-        self._ended[name] = len(self._order.get(name, ()))
+        self._ended[name] = 1
 
     def stand(self, session: str, leaf: EntryId) -> None:
-        if session in self._leaves:
-            before = self._leaves[session]
+        with self._changing(self._leaves):
             self._leaves[session] = leaf
-            self._undone_by(lambda: self._stand(session, before))
 
     def drop_sessions(self, names: Sequence[str]) -> None:
-        for name in names:
-            for held in (self._journals, self._order, self._leaves, self._ended):
-                held.pop(name, None)
+        held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
+        with self._changing(*held):
+            for name in names:
+                for one in held:
+                    one.pop(name, None)
 
     def drop_entries(self, session: str, places: Sequence[int]) -> None:
-        gone = {line.place for line in self.journal_lines() if line.session == session and line.place in set(places)}
-        kept = [
-            entry
-            for line, entry in zip(self._lines_of(session), self._order.get(session, []), strict=True)
-            if line not in gone
-        ]
-        self._order[session] = kept
-        self._journals[session] = {entry.id: entry for entry in kept}
+        kept = [entry for place, entry in self.news(session) if isinstance(entry, Entry) and place not in places]
+        with self._changing(self._journals, self._order):
+            self._order[session] = kept
+            self._journals[session] = {entry.id: entry for entry in kept}
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
-        for one in object_ids:
-            self._objects.pop(one, None)
+        with self._changing(self._objects):
+            for one in object_ids:
+                self._objects.pop(one, None)
 
     def drop_blobs(self, names: Sequence[ContentHash]) -> int:
-        return sum(self._blobs.pop(name, None) is not None for name in names)
+        with self._changing(self._blobs):
+            return sum(self._blobs.pop(name, None) is not None for name in names)
 
     def shrink(self) -> None:
         """Memory goes back by itself."""
@@ -88,8 +106,10 @@ class MemoryUpkeep(MemoryStore):
     def faults(self) -> Sequence[str]:
         return ()
 
-    def _has_ended(self, name: str) -> bool:
-        return self._ended.get(name) == len(self._order.get(name, ()))
-
-    def _lines_of(self, session: str) -> list[int]:
-        return [line.place for line in self.journal_lines() if line.session == session]
+    @contextlib.contextmanager
+    def _changing(self, *held: dict[Any, Any]) -> Iterator[None]:
+        """A change of these, taken back with whatever it is part of."""
+        with self._writer:
+            before = [dict(one) for one in held]
+            yield
+            self._undone_by(lambda: [(one.clear(), one.update(was)) for one, was in zip(held, before, strict=True)])

@@ -1,0 +1,91 @@
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from pagein.errors import BadInput
+from pagein.store.memory_upkeep import MemoryUpkeep
+from pagein.store.postgres_upkeep import PostgresUpkeep
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in import lived_in
+from pagein.testing.postgres import running_server
+from pagein.testing.upkeep import WholeStoreContract, exported, noted, taken_in
+from pagein.upkeep import check_store
+
+_SCHEMAS = count()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a real server."""
+    with ExitStack() as stack:
+        try:
+            address = stack.enter_context(running_server())
+        except BadInput as problem:
+            pytest.skip(str(problem))
+        yield address
+
+
+@pytest.fixture
+def postgres(server: str) -> Iterator[PostgresUpkeep]:
+    store = PostgresUpkeep(server, f"upkeep_{next(_SCHEMAS)}")
+    yield store
+    store.close()
+
+
+class TestMemory(WholeStoreContract):
+    @pytest.fixture
+    def store(self) -> MemoryUpkeep:
+        return MemoryUpkeep()
+
+
+class TestSqlite(WholeStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[SqliteUpkeep]:
+        store = SqliteUpkeep(tmp_path / "one.pagein")
+        yield store
+        store.close()
+
+
+class TestPostgres(WholeStoreContract):
+    @pytest.fixture
+    def store(self, postgres: PostgresUpkeep) -> PostgresUpkeep:
+        return postgres
+
+
+def test_a_store_moves_from_sqlite_to_postgres_and_back(postgres: PostgresUpkeep, tmp_path: Path) -> None:
+    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 1, 80)
+    here, back = SqliteUpkeep(lived.store), SqliteUpkeep(tmp_path / "back.pagein")
+    lines = exported(here)
+    taken_in(postgres, lines)
+    assert exported(postgres) == lines
+    assert check_store(postgres).is_clean
+    taken_in(back, exported(postgres))
+    assert exported(back) == lines
+    here.close()
+    back.close()
+
+
+@pytest.mark.parametrize("table", ["blob", "entry"])
+def test_numbers_of_rows_that_went_are_not_given_again(tmp_path: Path, table: str) -> None:
+    """Others remember by numbers how far they have come; SQLite alone would give the last one twice."""
+    store = SqliteUpkeep(tmp_path / "one.pagein")
+
+    def numbers() -> list[int]:
+        with store._database.reading() as rows:
+            return [number for (number,) in rows.execute(f"SELECT number FROM {table} ORDER BY number").fetchall()]  # noqa: S608
+
+    names = store.put_many([b"one", b"two", b"three"])
+    store.append("a", [noted(name) for name in "123"])
+    seen = numbers()[-1]
+    for _ in range(3):
+        store.drop_blobs(names)
+        store.drop_sessions(["a"])
+        names = store.put_many([b"one", b"two", b"three"])
+        store.append("a", [noted(name) for name in "123"])
+        fresh = numbers()[-3:]
+        assert fresh[0] > seen
+        seen = fresh[-1]
+    store.close()
