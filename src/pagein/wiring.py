@@ -1,14 +1,20 @@
 """The one place that chooses implementations."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.reading import Outside
-from pagein.errors import BadInput
+from pagein.errors import BadInput, BadSetting
 from pagein.ports import BlobStore, TokenCounter, WholeStore
 from pagein.providers.tokens import ratio_counter
+
+if TYPE_CHECKING:
+    from pagein.store.postgres import PostgresStore
+    from pagein.store.sqlite import SqliteStore
 
 MEMORY: Final = ":memory:"
 _ADDRESSES: Final = ("postgresql://", "postgres://")
@@ -23,8 +29,9 @@ def open(  # noqa: A001 -- users write pagein.open
 ) -> Engine:
     """An engine for one workspace.
 
-    store: a file for the SQLite store or a folder to put it in, `":memory:"` for one that keeps nothing, or None for the
-    default place in the user's data folder. The file is made when it is first used; a failure to do so shows as StoreError then.
+    store: a file for the SQLite store or a folder to put it in, `postgresql://...` for a database (needs the extra
+    `pagein[postgres]`), `":memory:"` for one that keeps nothing, or None for the default place in the user's data folder. File
+    or tables are made when first used; a failure to do so shows as StoreError then.
     """
     # A path may hold bytes that are no text. Stores keep names as text, so such bytes are spelled out once, here.
     home = str(Path(workspace).resolve())
@@ -36,9 +43,7 @@ def open(  # noqa: A001 -- users write pagein.open
         memory = MemoryStore()
         outside = _outside(memory, home, settings)
         return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside)
-    from pagein.store.sqlite import SqliteStore
-
-    kept = SqliteStore(_file(store, place))
+    kept = _kept(store, place)
     outside = _outside(kept, home, settings)
     return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside)
 
@@ -57,8 +62,8 @@ def open_for_upkeep(store: str | Path | None = None, *, workspace: str | Path = 
     """
     path = store_file(store, workspace=workspace)
     if path is None:
-        from pagein.store.postgres_upkeep import PostgresUpkeep
-
+        with _extra("postgres"):
+            from pagein.store.postgres_upkeep import PostgresUpkeep
         return PostgresUpkeep(str(store))
     from pagein.store.sqlite_upkeep import SqliteUpkeep
 
@@ -72,6 +77,25 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         return None
     return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
+
+
+def _kept(store: str | Path | None, place: str) -> "PostgresStore | SqliteStore":
+    if isinstance(store, str) and store.startswith(_ADDRESSES):
+        with _extra("postgres"):
+            from pagein.store.postgres import PostgresStore
+        return PostgresStore(store)
+    from pagein.store.sqlite import SqliteStore
+
+    return SqliteStore(_file(store, place))
+
+
+@contextlib.contextmanager
+def _extra(name: str) -> Iterator[None]:
+    """Imports that need an extra. Raises BadSetting with the remedy where it is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        raise BadSetting(f"this needs more than is installed: pip install 'pagein[{name}]' ({problem})") from problem
 
 
 def _file(store: str | Path | None, place: str) -> Path:

@@ -5,7 +5,8 @@ Rules of this file
 1. Every write first takes one lock that belongs to the schema and is held until its commit can be seen. So writers of all machines
    queue up: no deadlock is possible, no update is lost, and numbers become visible in their order.
 2. Whatever PostgreSQL or the network raises leaves here as StoreError, and never shows the address, which may hold a password.
-3. No statement and no wait for the lock lasts longer than `_PATIENCE`; a client that died in a transaction is thrown out after it.
+3. Nobody waits longer than `_WAIT` for a connection or the lock, and no statement lasts longer than `_PATIENCE`. A client that stands
+   still in a transaction for as long is thrown out, so that others can write.
 """
 
 import contextlib
@@ -19,15 +20,16 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+from psycopg_pool import ConnectionPool
 
 from pagein.errors import BadSetting, StoreError
 from pagein.store.postgres_schema import STEPS
 from pagein.store.rows import Answers, Rows
 
 SCHEMA: Final = "pagein"
-_PATIENCE: Final = 30
 _WAIT: Final = 10
+_PATIENCE: Final = 30
+"""Both in seconds."""
 _MOST_CONNECTIONS: Final = 8
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -124,7 +126,9 @@ class PostgresDatabase:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (psycopg.Error, PoolTimeout, PoolClosed, OSError) as problem:
+        except (
+            psycopg.Error
+        ) as problem:  # those of the pool among them; what the caller raises in between is the caller's
             raise StoreError(f"store in schema {self._schema}: {problem}") from problem
 
     def _opened(self) -> ConnectionPool[Connection]:
@@ -156,7 +160,7 @@ class PostgresDatabase:
     def _configure(self, connection: Connection) -> None:
         settings = {
             "search_path": self._schema,
-            "lock_timeout": f"{_PATIENCE}s",
+            "lock_timeout": f"{_WAIT}s",
             "statement_timeout": f"{_PATIENCE}s",
             "idle_in_transaction_session_timeout": f"{_PATIENCE}s",
         }

@@ -256,10 +256,18 @@ class WriteContract:
         assert isinstance(first, Written)
         assert first.version.sequence == 1
 
+    @pytest.mark.parametrize("problem", [ValueError("stop"), OSError("stop"), KeyboardInterrupt("stop")])
+    def test_what_the_caller_raises_in_between_comes_out_as_it_is(
+        self, store: ObjectStore, problem: BaseException
+    ) -> None:
+        with pytest.raises(type(problem), match="stop"):
+            _write_and_raise(store, problem)
+        assert store.log() == ()
+
     def test_what_is_done_exclusively_is_kept_whole_or_not_at_all(self, store: ObjectStore) -> None:
         first = put(store, Draft(id=object_number(1), type="file", nickname="n", metadata={"to": Reference("x")}))
         with pytest.raises(ValueError, match="stop"):
-            _write_and_fail(store)
+            _write_and_raise(store, ValueError("stop"))
         assert store.log() == (first,)
         assert store.current("n") == first
         assert len(store.backlinks("x")) == 1
@@ -270,11 +278,11 @@ class WriteContract:
         assert second.sequence == 3
 
 
-def _write_and_fail(store: ObjectStore) -> None:
+def _write_and_raise(store: ObjectStore, problem: BaseException) -> None:
     with store.exclusive():
         put(store, a_file(1, "lost", path="/moved"))
         store.write(Write("lost too", a_file(2), 1.0))
-        raise ValueError("stop")
+        raise problem
 
 
 class ReferenceContract:
