@@ -6,8 +6,10 @@ from threading import RLock
 from types import TracebackType
 from typing import Self
 
+from pagein.engine.ingesting import Keeper
 from pagein.engine.paging import Pager
 from pagein.engine.reading import Outside
+from pagein.engine.recalling import Branch, Reach, Recalling
 from pagein.engine.session import Parts, Session
 from pagein.errors import BadInput
 from pagein.policy.exclusions import EXCLUDED
@@ -33,7 +35,7 @@ class Engine:
     """Sessions on one store.
 
     workspace: whose objects may be recalled here. journals: where sessions are kept from one process to the next; None
-    for sessions that end with this one. outside: None for sessions that read no files.
+    for sessions that end with this one. outside: None for sessions that read no files. reach: what recall has beyond the store.
     """
 
     def __init__(
@@ -45,13 +47,16 @@ class Engine:
         settings: Settings | None = None,
         workspace: str = "",
         outside: Outside | None = None,
+        reach: Reach | None = None,
     ) -> None:
         self._blobs = blobs
         self._journals = journals
         self._counter = counter
         self._settings = settings if settings is not None else Settings()
         self._pager = Pager(blobs, workspace)
+        self._keeper = Keeper(blobs, workspace, counter)
         self._outside = outside
+        self._reach = reach if reach is not None else Reach()
         self._sessions: dict[str, Session] = {}
         self._lock = RLock()
 
@@ -75,7 +80,10 @@ class Engine:
 
     def _parts(self) -> Parts:
         residency = self._settings.residency
-        return Parts(self._pager, self._counter, residency, self._journals, self._begun, self._outside)
+        return Parts(self._pager, self._counter, residency, self._journals, self._begun, self._outside, self._recalling)
+
+    def _recalling(self, branch: Branch) -> Recalling:
+        return Recalling(branch, self._pager, self._keeper, self._reach)
 
     def _begun(self, name: str) -> Session:
         """A new session. Raises BadInput where there is one of this name."""

@@ -16,6 +16,7 @@ from pagein.engine.journal import Journal
 from pagein.engine.paging import Leaving, Pager
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
 from pagein.engine.readstatus import ReadingStatus
+from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, shared, size
 from pagein.engine.repair import Repairs
 from pagein.engine.state import START, State, step
@@ -53,7 +54,7 @@ class Parts:
     """What a session works with.
 
     journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
-    outside: None for a session that reads no files.
+    outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
     """
 
     pager: Pager
@@ -62,6 +63,7 @@ class Parts:
     journals: JournalStore | None = None
     begin: "Callable[[str], Session] | None" = None
     outside: Outside | None = None
+    recalling: Callable[[Branch], Recalling] | None = None
 
 
 class Session:
@@ -87,6 +89,7 @@ class Session:
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
         self._folder: str | None = None
         self._reading: Reading | None = None
+        self._recalling: Recalling | None = None
 
     @classmethod
     def resumed(cls, name: str, parts: Parts) -> "Session":
@@ -151,6 +154,8 @@ class Session:
         keep = shared(self._sent, tip)
         self._sent = tip
         tail = tuple(piece.message for piece in pieces_since(tip, keep))
+        if opened is not None and self._parts.recalling is not None:
+            self.recalling.epoch_opened(opened)
         return Prepared(keep, tail, state.epoch, opened, failure)
 
     def rendering(self) -> list[Message]:
@@ -237,6 +242,21 @@ class Session:
                     raise HostError(f"session {self.name!r} was opened without a workspace, so it cannot read files")
                 self._reading = Reading(self, outside, outside.folder(self._folder))
             return self._reading
+
+    @property
+    def recalling(self) -> Recalling:
+        """What brings things back for this session, and ingests for it. Raises HostError where it stands alone."""
+        with self._lock:
+            if self._recalling is None:
+                if self._parts.recalling is None:
+                    raise HostError(f"session {self.name!r} stands alone and cannot recall; open it from an engine")
+                self._recalling = self._parts.recalling(self)
+            return self._recalling
+
+    @property
+    def folder(self) -> str | None:
+        """Where relative paths begin, None where nobody said."""
+        return self._folder
 
     def read(
         self,

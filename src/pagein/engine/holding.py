@@ -1,0 +1,105 @@
+"""What a branch holds outside its window: objects that were paged out of it or ingested for it, and how often they were recalled."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pagein.model.entries import Body, EpochOpened, PagedOut, Recalled
+from pagein.model.recalls import Ingested, ingested_of, recall_of
+
+TOOLCALL: Final = "toolcall"
+FILE: Final = "file"
+_STUB: Final = re.compile(r"\[pagein: \S+ \| (.*?) \| [\d,]+ tokens \| (.*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldObject:
+    """An object of the branch. path: of a file, its key; None for what else there is."""
+
+    object_id: str
+    kind: str
+    tokens: int
+    chars: int
+    description: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Link:
+    one: HeldObject
+    before: "_Link | None"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """The objects of a branch, and figures about them. Made by steps; each is O(1) and shares what it keeps.
+
+    count, tokens, chars: of all objects. stubs: results that were replaced in the window, of `stub_tokens` tokens. epochs: how
+    often we rewrote the window. recalls: how often something was brought back; searches: how often of that by a search.
+    """
+
+    newest: _Link | None = None
+    count: int = 0
+    tokens: int = 0
+    chars: int = 0
+    epochs: int = 0
+    stubs: int = 0
+    stub_tokens: int = 0
+    recalls: int = 0
+    searches: int = 0
+
+    def newest_first(self) -> Iterator[HeldObject]:
+        """All objects; one that came twice stands there twice."""
+        link = self.newest
+        while link is not None:
+            yield link.one
+            link = link.before
+
+    def files(self) -> dict[str, HeldObject]:
+        """The newest object of each file that was ingested, by the file's key."""
+        found: dict[str, HeldObject] = {}
+        for one in self.newest_first():
+            if one.path is not None:
+                found.setdefault(one.path, one)
+        return found
+
+    def with_object(self, one: HeldObject) -> "Held":
+        """One object more."""
+        return replace(
+            self,
+            newest=_Link(one, self.newest),
+            count=self.count + 1,
+            tokens=self.tokens + one.tokens,
+            chars=self.chars + one.chars,
+        )
+
+
+def step(held: Held, body: Body) -> Held:
+    """What is held after one more entry."""
+    match body:
+        case EpochOpened(paged=paged):
+            for one in paged:
+                held = held.with_object(_paged(one))
+            tokens = sum(one.tokens for one in paged)
+            return replace(
+                held, epochs=held.epochs + 1, stubs=held.stubs + len(paged), stub_tokens=held.stub_tokens + tokens
+            )
+        case Recalled():
+            return replace(held, recalls=held.recalls + 1)
+    recall = recall_of(body)
+    if recall is not None:
+        searched = "search" in recall.tool
+        return replace(held, recalls=held.recalls + 1, searches=held.searches + searched)
+    ingested = ingested_of(body)
+    return held if ingested is None else held.with_object(_file(ingested))
+
+
+def _paged(one: PagedOut) -> HeldObject:
+    told = _STUB.match(one.stub)
+    about = f"{told[1]}: {told[2]}" if told is not None else ""
+    return HeldObject(one.object_id, TOOLCALL, one.tokens, one.chars, about)
+
+
+def _file(one: Ingested) -> HeldObject:
+    return HeldObject(one.object_id, FILE, one.tokens, one.chars, one.description, one.path)

@@ -1,0 +1,362 @@
+"""Recall through a session: parts of what was paged out, matches in it, figures about it.
+
+Rules of this file
+------------------
+1. What is recalled is exactly what was stored; the store proves it (law 1).
+2. A recall is journaled, so that what it brought back stays warm on this branch (law 6). Where that fails the answer is given
+   all the same, and the failure told (law 7).
+3. What counts as the session's own is folded from its branch: what left its window, and what it ingested.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from pagein.engine import readlog
+from pagein.engine.folds import Entries, Fold
+from pagein.engine.holding import Held, step
+from pagein.engine.ingesting import Ingesting, Keeper, Tree
+from pagein.engine.paging import Pager
+from pagein.engine.trajectory import Operation, Trajectory
+from pagein.errors import Aborted, NotRecallable, PageinError, StoreError
+from pagein.model.entries import EntryId, EpochOpened
+from pagein.model.messages import ToolCall
+from pagein.model.recalls import RECALL, Recall, recall_note, recall_of
+from pagein.model.search import CONTENT, Results, Search
+from pagein.policy import echo, finding, slices
+from pagein.policy.baseline import DEFAULT_CAPS, Caps
+from pagein.ports import Signal
+
+PER_OBJECT: Final = 100
+"""Matches that one object may give to a search."""
+IN_ALL: Final = 50
+"""Matches that one search is answered with."""
+WITHIN: Final = 5.0
+"""Seconds after which a search looks into no further object."""
+
+
+class Branch(Protocol):
+    """What recall needs of a session: its name, where it stands, and a way to add to it."""
+
+    @property
+    def name(self) -> str:
+        """The session's name."""
+        ...
+
+    @property
+    def journal(self) -> Entries:
+        """Entries by name."""
+        ...
+
+    @property
+    def leaf(self) -> EntryId | None:
+        """Where the session stands."""
+        ...
+
+    def note(self, kind: str, data: str) -> EntryId:
+        """Journal a fact."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A time in which nobody else adds to the session (see `Session.turn`). Raises StoreError."""
+        ...
+
+
+class Archive(Protocol):
+    """Everything stored beside what sessions paged out: versions of files, notes, chats. Called from any thread."""
+
+    def search(self, asked: Search, /) -> Results:
+        """One page of hits. Raises BadInput for a pattern that cannot be used, StoreError."""
+        ...
+
+    def text(self, name: str, /) -> str | None:
+        """The newest content of the object with this id or nickname; None where there is none. Raises StoreError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What recall and ingest need of the world besides the store of paged-out content.
+
+    tree: the files below a folder; None for sessions that ingest none. archive: everything else that is stored, None where it
+    cannot be asked. trajectory: where operations are logged, None for nowhere. caps: how much one answer shows.
+    """
+
+    tree: Callable[[str], Tree] | None = None
+    archive: Archive | None = None
+    trajectory: Trajectory | None = None
+    caps: Caps = DEFAULT_CAPS
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an object's text. failure: why the recall is not in the journal, None where it is."""
+
+    slice: slices.Slice
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What to look for. scope: ids of objects, None for all of the session's. skip: matches that were shown before.
+
+    everything: look also into all else that is stored.
+    """
+
+    pattern: str
+    scope: tuple[str, ...] | None = None
+    skip: int = 0
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A match in an object."""
+
+    object_id: str
+    offset: int
+    matched: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search found, in objects from the newest to the oldest.
+
+    unsearched: objects that could not be looked into, each with the reason. more: there are matches beyond those shown.
+    looked_into, of: how many objects were searched, of how many. notice: how the pattern was taken, where that needs saying.
+    """
+
+    hits: tuple[Hit, ...]
+    unsearched: tuple[tuple[str, str], ...] = ()
+    more: bool = False
+    looked_into: int = 0
+    of: int = 0
+    notice: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a session's recall comes to. held: objects of the branch. store_bytes: all of the store, None where it cannot be asked."""
+
+    held: Held
+    store_bytes: int | None
+    trajectory: str | None = None
+
+
+@dataclass(slots=True)
+class _Page:
+    """A search's answer as it comes about. room: matches that still fit, one more than are shown, so that more is known of."""
+
+    skip: int
+    hits: list[Hit] = field(default_factory=list)
+    unsearched: list[tuple[str, str]] = field(default_factory=list)
+    looked_into: int = 0
+
+    def full(self) -> bool:
+        return len(self.hits) > IN_ALL
+
+    def take(self, hit: Hit) -> None:
+        if self.skip > 0:
+            self.skip -= 1
+        else:
+            self.hits.append(hit)
+
+
+class Recalling:
+    """Recalls of one session. Any number of threads may call it at once.
+
+    clock: seconds from no particular beginning, for how long things took.
+    """
+
+    def __init__(
+        self,
+        branch: Branch,
+        pager: Pager,
+        keeper: Keeper,
+        reach: Reach,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._branch = branch
+        self._pager = pager
+        self._keeper = keeper
+        self._reach = reach
+        self._clock = clock
+        self._fold: Fold[Held] = Fold(branch.journal, Held(), step)
+
+    @property
+    def held(self) -> Held:
+        """What was paged out and ingested on the branch, and how often it was recalled."""
+        return self._fold.at(self._branch.leaf)
+
+    def peek(
+        self, object_id: str, cut: Callable[[str, str, Caps], slices.Slice], *, call_id: str = "", tool: str = "peek"
+    ) -> Part:
+        """A part of an object's text, as `cut` makes it of id, text and caps. Raises NotRecallable, StoreError."""
+        began = self._clock()
+        name = object_id.strip()
+        part = cut(name, self._text(name), self._reach.caps)
+        failure = self._journal(Recall(tool, (name,), call_id, part.hints))
+        self._log("peek", (name,), {"offset": part.start, "length": part.end - part.start}, began)
+        return Part(part, failure)
+
+    def search(self, lookup: Lookup, *, call_id: str = "", tool: str = "search", signal: Signal | None = None) -> Hits:
+        """Matches in the session's objects, the newest object first. Raises BadInput for a pattern that is none, and Aborted."""
+        began = self._clock()
+        pattern = finding.understood(lookup.pattern)
+        names = self._names() if lookup.scope is None else tuple(dict.fromkeys(one.strip() for one in lookup.scope))
+        page = _Page(max(0, lookup.skip))
+        for name in names:
+            if page.full() or self._clock() - began > WITHIN:
+                break
+            if signal is not None and signal.is_set():
+                raise Aborted("Operation aborted")
+            page.looked_into += 1
+            self._look_into(name, pattern, page)
+        if lookup.everything and lookup.scope is None and not page.full():
+            self._look_beyond(pattern, page, frozenset(names))
+        shown = tuple(page.hits[:IN_ALL])
+        found = tuple(dict.fromkeys(hit.object_id for hit in shown))
+        failure = self._journal(Recall(tool, found, call_id)) if found else None
+        self._log("search", found, {"pattern": lookup.pattern, "matchCount": len(shown)}, began)
+        return Hits(shown, tuple(page.unsearched), page.full(), page.looked_into, len(names), pattern.notice, failure)
+
+    def epoch_opened(self, opened: EpochOpened) -> None:
+        """Log that we rewrote the window."""
+        details: dict[str, object] = {
+            "epoch": opened.number,
+            "frontier": opened.frontier,
+            "tokens": sum(one.tokens for one in opened.paged),
+        }
+        self.log("externalize", [one.object_id for one in opened.paged], details, 0.0)
+
+    def ingesting(self, folder: str) -> Ingesting | None:
+        """Ingest of files below this folder; None where this session ingests none."""
+        if self._reach.tree is None:
+            return None
+        return Ingesting(self, self._keeper, self._reach.tree(folder))
+
+    def figures(self) -> Figures:
+        """Figures about the session's objects, its recalls and the store."""
+        began = self._clock()
+        try:
+            size: int | None = self._keeper.blobs.figures()[1]
+        except StoreError:
+            size = None
+        held = self.held
+        self._log("stats", (), {"objectCount": held.count, "totalTokens": held.tokens}, began)
+        trajectory = self._reach.trajectory
+        return Figures(held, size, None if trajectory is None else trajectory.failure)
+
+    def echoes(self, call: ToolCall, before: str = "") -> tuple[echo.Echo, ...]:
+        """What of ours a write or edit would put into its file (see `policy.echo`). Raises StoreError where the tag cannot be asked for."""
+        if not echo.may_echo(call.arguments):
+            return ()
+        secret = self._keeper.blobs.secret()
+        return echo.echoes(call, echo.Owned(lambda name: name.made_with(secret), self._served()), before)
+
+    # --- for ingest, which journals through the same branch ---
+
+    @property
+    def session(self) -> str:
+        """The name of the session."""
+        return self._branch.name
+
+    def turn(self) -> AbstractContextManager[None]:
+        """As `Branch.turn`."""
+        return self._branch.turn()
+
+    def note(self, kind: str, data: str) -> None:
+        """As `Branch.note`."""
+        self._branch.note(kind, data)
+
+    def log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], took: float) -> None:
+        """Log an operation, where operations are logged."""
+        if self._reach.trajectory is not None:
+            self._reach.trajectory.operation(
+                operation, session=self._branch.name, objects=objects, details=details, took=took
+            )
+
+    def clock(self) -> float:
+        """Seconds from no particular beginning."""
+        return self._clock()
+
+    # ---
+
+    def _text(self, name: str) -> str:
+        """Paged-out content first; else what the archive has under this id or nickname."""
+        try:
+            return self._pager.recall(name)
+        except NotRecallable:
+            found = None if self._reach.archive is None else self._reach.archive.text(name)
+            if found is None:
+                raise
+            return found
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one.object_id for one in self.held.newest_first()))
+
+    def _look_into(self, name: str, pattern: finding.Pattern, page: _Page) -> None:
+        try:
+            text = self._text(name)
+        except PageinError as problem:
+            page.unsearched.append((name, str(problem)))
+            return
+        for count, found in enumerate(pattern.found(text), start=1):
+            page.take(Hit(name, found.offset, found.matched, found.context))
+            if count >= PER_OBJECT or page.full():
+                return
+
+    def _look_beyond(self, pattern: finding.Pattern, page: _Page, known: frozenset[str]) -> None:
+        archive = self._reach.archive
+        if archive is None:
+            page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))
+            return
+        asked = Search(
+            pattern=pattern.expression or pattern.literal,
+            regex=pattern.expression is not None,
+            fields=frozenset({CONTENT}),
+            versions="current",
+            deleted=False,
+            limit=IN_ALL + 1 + page.skip - len(page.hits),
+            per_version=PER_OBJECT,
+            within=WITHIN,
+        )
+        try:
+            results = archive.search(asked)
+        except PageinError as problem:
+            page.unsearched.append(("everything else", str(problem)))
+            return
+        for hit in results.hits:
+            if hit.id not in known and not page.full():
+                page.take(Hit(hit.id, hit.match.offset, hit.match.matched, hit.match.text))
+        page.unsearched += [(one.id, one.why) for one in results.unsearched]
+
+    def _journal(self, recall: Recall) -> str | None:
+        try:
+            with self._branch.turn():
+                self._branch.note(RECALL, recall_note(recall))
+        except StoreError as problem:
+            self._branch.note(RECALL, recall_note(recall))  # it holds here at once, and is kept with what is kept next
+            return f"{type(problem).__name__}: {problem}"
+        return None
+
+    def _log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], began: float) -> None:
+        self.log(operation, objects, details, self._clock() - began)
+
+    def _served(self) -> frozenset[echo.Facts]:
+        return frozenset(self._served_facts())
+
+    def _served_facts(self) -> Iterator[echo.Facts]:
+        leaf = self._branch.leaf
+        while leaf is not None:
+            entry = self._branch.journal.entry(leaf)
+            event, recall = readlog.event_of(entry.body), recall_of(entry.body)
+            if event is not None:
+                yield from echo.served_by_read(event)
+            if recall is not None:
+                yield from echo.served_by_recall(recall)
+            leaf = entry.parent
