@@ -72,6 +72,7 @@ class _Reader:
         self.done = Imported()
         self.ended = False
         self._store = store
+        self._names = {one.name for one in store.sessions()}
         self._digest = hashlib.sha256()
         self._begun = False
         self._records: Mapping[str, Record] = {
@@ -207,17 +208,21 @@ class _Reader:
             int(fields["tokens"]),
             int(fields["chars"]),
         )
-        if self._store.find(stored.id) is None:
+        found = self._store.find(stored.id)
+        if found is None:
             self._added("object")
+        elif (found.content, found.workspace, found.kind) == (stored.content, stored.workspace, stored.kind):
+            return
         if self._store.put_objects([(stored, self._store.get(stored.content))]):
             raise BadInput(f"the id {stored.id} means something else here")
 
     def _session(self, fields: Fields) -> None:
         name, leaf = _text(fields["name"]), fields["leaf"]
+        known = {entry.id for entry in self._store.entries(name) if isinstance(entry, Entry)}
         here = self._store.leaf(name)
         if here is None and leaf is not None:
             self._added("session")
-        self._journal = _Incoming(name, leaf, here, fields["ended"] is True)
+        self._journal = _Incoming(name, leaf, here, fields["ended"] is True and name not in self._names, known)
 
     def _entry(self, fields: Fields) -> None:
         if self._journal is None:
@@ -230,7 +235,9 @@ class _Reader:
         if entry.at is not None and not math.isfinite(entry.at):
             raise BadInput("the entry's time is no number")
         self._journal.parents[entry.id] = entry.parent
-        self._journal.waiting.append(entry)
+        if entry.id not in self._journal.known:
+            self._added("entry")
+            self._journal.waiting.append(entry)
         if len(self._journal.waiting) >= _BATCH:
             self._keep_waiting(self._journal)
 
@@ -244,9 +251,9 @@ class _Reader:
         if journal is None:
             return
         self._keep_waiting(journal)
-        if journal.parents:
-            self._store.stand(journal.name, journal.stands_at())
-        if journal.ended and journal.here is None:
+        if journal.parents and (leaf := journal.stands_at()) != self._store.leaf(journal.name):
+            self._store.stand(journal.name, leaf)
+        if journal.ended:
             self._store.end_session(journal.name)
 
 
@@ -269,12 +276,17 @@ class _History:
 
 @dataclass(slots=True)
 class _Incoming:
-    """A session of the file. here: where the session of this name stands in the store. parents: of the entries read so far."""
+    """A session of the file.
+
+    here: where the session of this name stands in the store. ended: it is to be ended. known: its entries that are here already.
+    parents: of the entries read so far.
+    """
 
     name: str
     leaf: EntryId | None
     here: EntryId | None
     ended: bool
+    known: set[EntryId]
     parents: dict[EntryId, EntryId | None] = field(default_factory=dict)
     waiting: list[Entry] = field(default_factory=list)
 

@@ -112,4 +112,10 @@ class MemoryUpkeep(MemoryStore):
         with self._writer:
             before = [dict(one) for one in held]
             yield
-            self._undone_by(lambda: [(one.clear(), one.update(was)) for one, was in zip(held, before, strict=True)])
+            self._undone_by(lambda: _restore(held, before))
+
+
+def _restore(held: Sequence[dict[Any, Any]], before: Sequence[dict[Any, Any]]) -> None:
+    for one, was in zip(held, before, strict=True):
+        one.clear()
+        one.update(was)
