@@ -4,6 +4,7 @@ YAML 1.2's core schema: `no` and `12:30` are texts, as those who write notes mea
 them can stand for more than memory holds.
 """
 
+import math
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -15,7 +16,7 @@ _DEEPEST: Final = 50
 _NULL: Final = re.compile(r"(?:~|null|Null|NULL|)")
 _BOOL: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)")
 _INT: Final = re.compile(r"[-+]?[0-9]{1,18}|0o[0-7]{1,20}|0x[0-9a-fA-F]{1,15}")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,3})?")
+_FLOAT: Final = re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]{1,3})?|[0-9]+[eE][-+]?[0-9]{1,3})")
 
 
 class Unreadable(Exception):
@@ -89,6 +90,5 @@ def scalar(text: str) -> bool | int | float | str | None:
         return text.lower() == "true"
     if _INT.fullmatch(text):
         return int(text, 0) if text.startswith(("0o", "0x")) else int(text)
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    return text
+    number = float(text) if _FLOAT.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else text

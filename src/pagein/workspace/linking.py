@@ -1,0 +1,40 @@
+"""From what a note calls another to the object that is meant."""
+
+import posixpath
+
+from pagein.model.writes import Query
+from pagein.ports import ObjectStore
+from pagein.workspace.notes import SUFFIXES
+
+
+def link_target(store: ObjectStore, home: str, target: str, path: str) -> str:
+    """The id of the object that a link in the note at this path means, or what to look for once it is there.
+
+    A link means an object by its id or nickname, or a file by its path: from the note's folder, or by its last parts, with or
+    without the suffix of a note. A link to what is not there yet names the note, so that it leads there as soon as it exists.
+    """
+    named = store.current(target)
+    if named is not None:
+        return named.id
+    for candidate in _paths(target, path):
+        found = store.objects(
+            Query(types=frozenset({"file", "note"}), where={"home": home, "path": candidate}, limit=1)
+        )
+        if found:
+            return found[0].id
+    name = posixpath.basename(target.rstrip("/")) or target
+    bare = next((name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix)), name)
+    named = store.current(bare) if bare else None
+    return named.id if named is not None else bare or target
+
+
+def _paths(target: str, path: str) -> list[str]:
+    folder = posixpath.dirname(path)
+    whole = posixpath.normpath(posixpath.join(folder, target))
+    # a note's folder, and every folder above it: links are written from the top of a collection of notes as well
+    above = [whole]
+    if not target.startswith((".", "/")):
+        while folder not in ("/", ""):
+            folder = posixpath.dirname(folder)
+            above.append(posixpath.normpath(posixpath.join(folder, target)))
+    return [candidate + suffix for candidate in above for suffix in ("", SUFFIXES[0])]
