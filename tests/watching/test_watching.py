@@ -1,0 +1,227 @@
+"""The watcher on real folders, with real events."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.watching.test_following import Desk
+
+from pagein.errors import StoreError
+from pagein.model.writes import Outcome, Write
+from pagein.store.memory import MemoryStore
+from pagein.workspace.following import FileObjects, Followed, News
+from pagein.workspace.watching import Watcher
+
+_PATIENCE = 20.0
+
+
+class Watched(Desk):
+    """A desk whose files are watched. Knows what the watcher told."""
+
+    def __init__(self, path: Path, store: MemoryStore | None = None, grace: float = 0.3) -> None:
+        super().__init__(path, store)
+        self.told: list[Followed] = []
+        self.watcher = Watcher(str(path), self.files, self.told.append, grace=grace)
+
+    def watch(self) -> None:
+        assert self.watcher.start()
+
+    def content(self, version_id: str) -> str | None:
+        current = self.store.current(version_id)
+        assert current is not None
+        return self.store.content(current)
+
+
+def until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Watched]:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    desk = Watched(folder)
+    yield desk
+    assert desk.watcher.stop()
+
+
+def test_a_change_is_followed_at_once(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    desk.put("a.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+    assert [one.deed for one in desk.told] == ["changed"]
+    assert desk.now(version).writer.kind == "watcher"
+
+
+def test_what_happened_before_the_watch_began_is_found_when_it_begins(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.put("a.txt", "two")
+    desk.watch()
+    assert desk.content(version.id) == "two"
+
+
+def test_a_move_is_followed(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    desk.move("a.txt", "deep/b.txt")
+    until(lambda: desk.now(version).metadata["path"] == str(desk.path / "deep/b.txt"))
+    assert [one.deed for one in desk.told] == ["moved"]
+    desk.put("deep/b.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+
+
+def test_a_deletion_is_followed_after_a_moment(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    (desk.path / "a.txt").unlink()
+    until(lambda: desk.now(version).deleted)
+    assert [one.deed for one in desk.told] == ["deleted"]
+
+
+def test_a_save_that_deletes_and_makes_anew_is_a_change(tmp_path: Path) -> None:
+    desk = Watched(tmp_path, grace=5.0)
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    (desk.path / "a.txt").unlink()
+    time.sleep(0.5)
+    desk.put("a.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+    assert [one.deed for one in desk.told] == ["changed"]
+    assert desk.watcher.stop()
+
+
+def test_a_save_by_another_file_renamed_over_it_is_a_change(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    for number in range(5):
+        desk.put("a.txt.tmp", f"save {number}")
+        (desk.path / "a.txt.tmp").replace(desk.path / "a.txt")
+    until(lambda: desk.content(version.id) == "save 4")
+    assert {one.deed for one in desk.told} == {"changed"}
+    assert len(list(desk.files.known())) == 1
+
+
+def test_rapid_changes_end_in_the_right_state(desk: Watched) -> None:
+    versions = [desk.touch(f"{number}.txt", "start") for number in range(20)]
+    desk.watch()
+    for turn in range(10):
+        for number in range(20):
+            desk.put(f"{number}.txt", f"turn {turn}")
+    until(lambda: all(desk.content(version.id) == "turn 9" for version in versions))
+
+
+def test_files_in_folders_that_were_made_later_are_followed(desk: Watched) -> None:
+    desk.watch()
+    version = desk.touch("new/deep/a.txt", "one")
+    desk.put("new/deep/a.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+
+
+def test_files_that_nobody_touched_are_not_kept(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    desk.put("other.txt", "unknown")
+    desk.put(".env", "SECRET")
+    desk.put("a.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+    assert len(list(desk.files.known())) == 1
+
+
+def test_stopping_is_quick_and_final(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    began = time.monotonic()
+    assert desk.watcher.stop()
+    assert time.monotonic() - began < 2
+    desk.put("a.txt", "two")
+    time.sleep(0.3)
+    assert desk.content(version.id) == "one"
+    assert not [thread for thread in threading.enumerate() if thread.name == "pagein file watch"]
+
+
+class _Failing(MemoryStore):
+    """A store that is out of order for a while."""
+
+    broken = False
+
+    def write(self, write: Write) -> Outcome:
+        if self.broken:
+            raise StoreError("disk is full")
+        return super().write(write)
+
+
+def test_what_could_not_be_stored_is_looked_at_again(tmp_path: Path) -> None:
+    store = _Failing()
+    desk = Watched(tmp_path, store)
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    store.broken = True
+    desk.put("a.txt", "two")
+    until(lambda: desk.watcher.trouble is not None)
+    assert desk.content(version.id) == "one"
+    store.broken = False
+    until(lambda: desk.content(version.id) == "two")
+    assert desk.watcher.trouble is None
+    assert desk.watcher.stop()
+
+
+def test_a_folder_that_is_replaced_is_watched_anew(desk: Watched) -> None:
+    version = desk.touch("a.txt", "one")
+    desk.watch()
+    desk.path.rename(desk.path.with_name("old"))
+    desk.path.mkdir()
+    desk.put("a.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+    assert desk.store.current(version.id) is not None
+
+
+def test_a_folder_that_cannot_be_watched_is_compared_now_and_then(tmp_path: Path) -> None:
+    desk = Watched(tmp_path / "none")
+    desk.watcher = Watcher(str(tmp_path / "none"), desk.files, anew=0.1)
+    desk.watch()
+    version = desk.touch("a.txt", "one")
+    desk.put("a.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+    assert desk.watcher.stop()
+
+
+def test_events_that_were_lost_are_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Watched(tmp_path)
+    version = desk.touch("a.txt", "one")
+    monkeypatch.setattr(FileObjects, "news", lambda *_arguments, **_options: pytest.fail("no event should come"))
+    elsewhere = tmp_path / "quiet"
+    elsewhere.mkdir()
+    desk.watcher = Watcher(str(elsewhere), desk.files, anew=0.3)
+    desk.watch()
+    desk.put("a.txt", "two")
+    until(lambda: desk.content(version.id) == "two")
+    assert desk.watcher.stop()
+
+
+class _Noting(FileObjects):
+    """Files that note where they were told to look."""
+
+    seen: list[str]
+
+    def news(self, paths: Iterable[str], *, patient: bool = False) -> News:
+        self.seen += paths
+        return super().news(paths, patient=patient)
+
+
+def test_version_control_makes_no_work(desk: Watched) -> None:
+    desk.files.__class__ = _Noting
+    seen: list[str] = []
+    desk.files.seen = seen  # type: ignore[attr-defined]
+    desk.watch()
+    desk.put(".git/objects/ab/cd", "x")
+    desk.put("sub/.git/HEAD", "x")
+    desk.put("last.txt", "x")
+    until(lambda: str(desk.path / "last.txt") in seen)
+    assert not [path for path in seen if f"{os.sep}.git" in path]
