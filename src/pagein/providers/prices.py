@@ -10,6 +10,7 @@ from pagein.errors import BadSetting
 from pagein.providers.billing import Prices, charge, cost
 from pagein.providers.caches.rules import ANTHROPIC, KINDS
 from pagein.providers.catalogue import ALIASES, CATALOGUE, LARGE_WINDOW
+from pagein.providers.models import known_as
 
 __all__ = ["Prices", "charge", "cost", "known_models", "prices"]
 
@@ -29,8 +30,7 @@ def prices(spec: str, on: date | None = None) -> Prices:
     if kind == "generic":
         return _generic(spec, settings if colon else "")
     model, day = _dated(spec)
-    spellings = _spellings(model)
-    name = next((ALIASES.get(known, known) for known in spellings if known in CATALOGUE or known in ALIASES), None)
+    name = known_as(model, CATALOGUE)
     if name is None:
         raise _unknown(spec, [*CATALOGUE, *ALIASES])
     rows = CATALOGUE[name]
@@ -56,31 +56,6 @@ def _dated(spec: str) -> tuple[str, date | None]:
         return model, date(*(int(part) for part in day.split("-")))
     except ValueError:
         raise BadSetting(f"prices {spec!r}: {day} is no date; write MODEL@YYYY-MM-DD") from None
-
-
-_DECORATION = (
-    re.compile(r"\[[^\]]*\]$"),  # claude-opus-4-6[1m]
-    re.compile(r"[:](?:beta|thinking|free|nitro|extended|exacto|online|batch)$"),
-    re.compile(r"-v\d+(?::\d+)?$"),  # anthropic.claude-...-v1:0
-    re.compile(r"[-@]\d{8}$"),  # -20251101
-    re.compile(r"-\d{4}-\d{2}-\d{2}$"),  # -2025-08-07
-    re.compile(r"-(?:latest|preview|fast|thinking)$"),
-)
-
-
-def _spellings(model: str) -> list[str]:
-    """The model's id and what is left of it as prefixes and decorations are taken off, each with hyphens for dots."""
-    name = model.strip().lower().rpartition("/")[2]
-    name = re.sub(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai|google|deepseek)\.", "", name)
-    found = [name]
-    shorter = True
-    while shorter:
-        shorter = False
-        for decoration in _DECORATION:
-            if (bare := decoration.sub("", name)) != name:
-                name, shorter = bare, True
-                found.append(name)
-    return [spelling for name in found for spelling in (name, name.replace(".", "-"))]
 
 
 def _unknown(spec: str, known: list[str]) -> BadSetting:

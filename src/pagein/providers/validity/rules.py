@@ -1,167 +1,271 @@
 """The rules by which providers refuse requests, as a table from rule id to function.
 
-Ids and sources: `notes/provider-rules.md` 10. A rule reads all turns but reports only on those from `since` on and on the one
-before, so that a request which extends a checked one costs what is new.
+Ids and sources: `notes/provider-rules.md` 10 (M, C, R), 2.6 (T) and 3.2 (O). `docs/reference/rules.md` is written from this table.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
-from pagein.providers.validity.turns import Part, Turn, Turns
+from pagein.providers.validity import items, marking, pairing, reasoning, settings
+from pagein.providers.validity.turns import Api, Part, Turns
 
-Api: TypeAlias = Literal["anthropic", "openai_chat", "openai_responses"]
+__all__ = ["RULES", "Api", "Check", "Rule"]
+
 Check: TypeAlias = Callable[[Turns, int], Iterator[tuple[Part, str]]]
-
-_MOST_MARKS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One reason for which requests are refused. `says` is the rule in one sentence."""
+    """One reason for which requests are refused.
 
-    api: Api
+    apis: where it holds. says: the rule in one sentence. check: finds what breaks it; None for a rule that refuses nothing: it says
+    what follows from others, and `kept` where pagein keeps it. errors: the provider's own words, `{...}` where they vary.
+    words: ours, where the provider's are not known. status: of the answer.
+    """
+
+    apis: tuple[Api, ...]
     says: str
-    check: Check
+    check: Check | None = None
+    errors: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    status: int = 400
+    kept: str = ""
 
 
-def _recent(turns: Turns, since: int) -> Iterator[tuple[int, Turn]]:
-    for index in range(max(since - 1, 0), len(turns.turns)):
-        yield index, turns.turns[index]
+_MESSAGES: Final[tuple[Api, ...]] = ("anthropic",)
+_CHAT: Final[tuple[Api, ...]] = ("openai_chat",)
+_RESPONSES: Final[tuple[Api, ...]] = ("openai_responses",)
+_OPENAI: Final[tuple[Api, ...]] = ("openai_chat", "openai_responses")
+_TOO_LARGE: Final = 413
+_NOT_FOUND: Final = 404
 
 
-def _unanswered(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    for index, turn in _recent(turns, since):
-        calls = [part for part in turn.parts if part.kind == "call"] if turn.side == "assistant" else []
-        if not calls:
-            continue
-        answered = _answers(turns, index + 1)
-        for part in calls:
-            if part.id not in answered:
-                yield part, f"call {part.id} has no result in the next message"
-
-
-def _answers(turns: Turns, index: int) -> set[str]:
-    if index >= len(turns.turns) or turns.turns[index].side == "assistant":
-        return set()
-    return {part.id for part in turns.turns[index].parts if part.kind == "result"}
-
-
-def _orphaned(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    for index, turn in _recent(turns, since):
-        results = [part for part in turn.parts if part.kind == "result"]
-        if not results:
-            continue
-        before = turns.turns[index - 1] if index else None
-        calls = (
-            {part.id for part in before.parts if part.kind == "call"}
-            if before and before.side == "assistant"
-            else set()
-        )
-        for part in results:
-            if part.id not in calls:
-                yield part, f"result for {part.id}, which the message before did not call"
-
-
-def _results_late(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    for _, turn in _recent(turns, since):
-        other = False
-        for part in turn.parts:
-            if part.kind != "result":
-                other = True
-            elif other:
-                yield part, f"result for {part.id} stands behind other content"
-
-
-def _answered_twice(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    for _, turn in _recent(turns, since):
-        seen: set[str] = set()
-        for part in turn.parts:
-            if part.kind == "result":
-                if part.id in seen:
-                    yield part, f"a second result for {part.id}"
-                seen.add(part.id)
-
-
-def _empty(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    for index, turn in _recent(turns, since):
-        if not turn.parts:
-            yield Part("text", turn.first, 0), "a message without content"
-        for part in turn.parts:
-            if part.kind == "text" and (not part.text or part.text.isspace()):
-                yield part, "a text block without text"
-        last = turn.parts[-1] if turn.parts else None
-        is_end = index == len(turns.turns) - 1 and turn.side == "assistant"
-        if is_end and last is not None and last.kind == "text" and last.text[-1:].isspace():
-            yield last, "the last message is the assistant's and ends with white space"
-
-
-def _begins_wrong(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    if since > 1:
-        return
-    if not turns.turns:
-        yield Part("text", 0, 0), "a request without messages"
-    elif turns.turns[0].side != "user":
-        yield Part("text", turns.turns[0].first, 0), "the first message is not the user's"
-
-
-def _marked(turns: Turns) -> Iterator[Part]:
-    yield from (part for part in turns.head if part.mark is not None)
-    yield from (part for turn in turns.turns for part in turn.parts if part.mark is not None)
-
-
-def _too_many_marks(turns: Turns, _since: int) -> Iterator[tuple[Part, str]]:
-    marks = list(_marked(turns))
-    if len(marks) > _MOST_MARKS:
-        yield marks[_MOST_MARKS], f"{len(marks)} cache marks; {_MOST_MARKS} are allowed"
-
-
-def _long_mark_late(turns: Turns, _since: int) -> Iterator[tuple[Part, str]]:
-    short = False
-    for part in _marked(turns):
-        if part.mark != "1h":
-            short = True
-        elif short:
-            yield part, "a cache mark of 1h behind one of 5m"
-
-
-def _mark_misplaced(turns: Turns, _since: int) -> Iterator[tuple[Part, str]]:
-    for part in _marked(turns):
-        if part.kind == "thinking" or (part.kind == "text" and not part.text):
-            yield part, f"a cache mark on {'thinking' if part.kind == 'thinking' else 'an empty text block'}"
-
-
-def _output_without_call(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    for index, turn in _recent(turns, since):
-        for part in turn.parts:
-            if part.kind == "result" and not _stands(turns, range(index, -1, -1), "call", part.id):
-                yield part, f"output for {part.id}, which nothing before it calls"
-
-
-def _call_without_output(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
-    for index, turn in _recent(turns, since):
-        for part in turn.parts:
-            if part.kind == "call" and not _stands(turns, range(index, len(turns.turns)), "result", part.id):
-                yield part, f"call {part.id} has no output"
-
-
-def _stands(turns: Turns, where: range, kind: str, name: str) -> bool:
-    """Whether there is such a part; it is near the beginning of `where` as a rule."""
-    return any(part.kind == kind and part.id == name for index in where for part in turns.turns[index].parts)
-
-
-RULES: Final[Mapping[str, Rule]] = {
-    "M1": Rule("anthropic", "every call is answered in the very next message", _unanswered),
-    "M2": Rule("anthropic", "every result answers a call of the message before", _orphaned),
-    "M3": Rule("anthropic", "results stand in front of everything else in their message", _results_late),
-    "M4": Rule("anthropic", "every call has exactly one result, all in one message", _answered_twice),
-    "M7": Rule("anthropic", "no message and no text block is empty", _empty),
-    "M8": Rule("anthropic", "the first message is the user's", _begins_wrong),
-    "M14": Rule("anthropic", "at most four cache marks", _too_many_marks),
-    "M15": Rule("anthropic", "cache marks of one hour stand before those of five minutes", _long_mark_late),
-    "M17": Rule("anthropic", "no cache mark on thinking or empty text", _mark_misplaced),
-    "C1": Rule("openai_chat", "tool messages that answer every call follow it at once", _unanswered),
-    "C2": Rule("openai_chat", "every tool message answers a call of the assistant message before it", _orphaned),
-    "R1": Rule("openai_responses", "every output has its call before it", _output_without_call),
-    "R2": Rule("openai_responses", "every call has its output behind it", _call_without_output),
+_ANTHROPIC: Final[Mapping[str, Rule]] = {
+    "M1": Rule(_MESSAGES, "every call is answered in the very next message", pairing.unanswered, (pairing.UNANSWERED,)),
+    "M2": Rule(_MESSAGES, "every result answers a call of the message before", pairing.orphaned, (pairing.ORPHANED,)),
+    "M3": Rule(
+        _MESSAGES,
+        "results stand in front of everything else in their message",
+        pairing.results_late,
+        (pairing.UNANSWERED,),
+    ),
+    "M4": Rule(
+        _MESSAGES,
+        "every call has exactly one result, all in one message",
+        pairing.answered_twice,
+        (pairing.TWICE,),
+    ),
+    "M5": Rule(
+        _MESSAGES,
+        "a server tool's result has its call before it; while a server tool is pending, the user's message holds only "
+        "results, and the tool is still offered",
+        pairing.server_tools,
+        (pairing.SERVER_ORPHANED, pairing.SERVER_UNANSWERED, pairing.SERVER_TOOL_GONE),
+    ),
+    "M6": Rule(
+        _MESSAGES,
+        "results of members of a toolset carry its name, and text and images only",
+        pairing.toolset_results,
+        words=(pairing.TOOLSET_NAME, pairing.TOOLSET_CONTENT),
+    ),
+    "M7": Rule(
+        _MESSAGES,
+        "no message and no text block is empty, and the assistant's words do not end the request with white space",
+        pairing.empty,
+        (pairing.NO_TEXT, pairing.BLANK_TEXT, pairing.NO_SYSTEM_TEXT, pairing.NO_CONTENT, pairing.ENDS_BLANK),
+    ),
+    "M8": Rule(
+        _MESSAGES,
+        "the first message is the user's; older platforms want the sides to alternate",
+        pairing.begins_wrong,
+        (pairing.NO_MESSAGES, pairing.FIRST_ROLE, pairing.ALTERNATE),
+    ),
+    "M9": Rule(
+        _MESSAGES,
+        "from 4.6 on the conversation does not end with the assistant's words",
+        settings.prefill,
+        (settings.NO_PREFILL,),
+    ),
+    "M10": Rule(
+        _MESSAGES,
+        "thinking in the assistant message whose calls are being answered is as it came",
+        reasoning.modified,
+        (reasoning.MODIFIED,),
+    ),
+    "M11": Rule(
+        _MESSAGES,
+        "with thinking on a manual budget that message begins with thinking, and no tool is forced; later models take no "
+        "forced tool at all",
+        reasoning.manual_thinking,
+        (reasoning.NO_THINKING, reasoning.FORCED, reasoning.NO_FORCE),
+    ),
+    "M12": Rule(_MESSAGES, "thinking stands behind the prefix that it was made for", kept="refused as T2 or T6"),
+    "M13": Rule(
+        _MESSAGES,
+        "the model knows the mode of thinking that is asked for",
+        settings.thinking_mode,
+        (settings.NO_MODE, settings.NO_ADAPTIVE),
+    ),
+    "M14": Rule(_MESSAGES, "at most four cache marks", marking.too_many, (marking.TOO_MANY,)),
+    "M15": Rule(
+        _MESSAGES,
+        "cache marks of one hour stand before those of five minutes",
+        marking.long_late,
+        (marking.LONG_LATE,),
+    ),
+    "M16": Rule(
+        _MESSAGES,
+        "the automatic mark has a free slot and the lifetime of a mark that stands where it falls; legacy platforms have none",
+        marking.automatic,
+        (marking.CLASH, marking.NO_AUTOMATIC),
+        (marking.NO_SLOT,),
+    ),
+    "M17": Rule(
+        _MESSAGES,
+        "no cache mark on thinking, empty text or a tool that is loaded later",
+        marking.misplaced,
+        (marking.ON_EMPTY, marking.ON_THINKING, marking.ON_DEFERRED),
+    ),
+    "M18": Rule(
+        _MESSAGES,
+        "a system message within the conversation follows a user's, is the last or followed by the assistant's, and is taken "
+        "by the model at all",
+        pairing.system_messages,
+        (pairing.NO_SYSTEM_ROLE,),
+        (pairing.SYSTEM_PLACE,),
+    ),
+    "M19": Rule(
+        _MESSAGES,
+        "tools that are referred to are declared, and not all are loaded later",
+        pairing.undeclared_tools,
+        (pairing.ALL_DEFERRED,),
+        (pairing.NO_SUCH_TOOL,),
+    ),
+    "M20": Rule(
+        _MESSAGES,
+        "no sampling parameters that the model does not take; Opus 5 thinks at the highest efforts",
+        settings.sampling,
+        (settings.DEPRECATED, settings.TWO_SAMPLERS),
+        (settings.HIGH_EFFORT,),
+    ),
+    "M21": Rule(
+        _MESSAGES,
+        "at most 32 MB and 100,000 messages",
+        settings.size,
+        (settings.TOO_LARGE,),
+        (settings.TOO_MANY,),
+        _TOO_LARGE,
+    ),
+    "M22": Rule(_MESSAGES, "fields of a beta come with its header", settings.betas, (settings.EXTRA,)),
+    "M23": Rule(
+        _MESSAGES,
+        "clearing of thinking is the first edit, with thinking on; compaction is triggered at 50,000 tokens or more",
+        settings.context_edits,
+        (settings.CLEAR_NEEDS_THINKING,),
+        (settings.CLEAR_FIRST, settings.TRIGGER_LOW),
+    ),
 }
+
+_BOUND: Final[Mapping[str, Rule]] = {
+    "T1": Rule(
+        _MESSAGES,
+        "thinking is bound to its model and to everything before it; what another model made is dropped without an error",
+        kept="`abilities.Abilities.binds`",
+    ),
+    "T2": Rule(
+        _MESSAGES,
+        "nothing before thinking has changed since it was made",
+        reasoning.prefix_changed,
+        (reasoning.BOUND,),
+        kept="`thinking.py` drops what a change makes invalid",
+    ),
+    "T3": Rule(_MESSAGES, "cache marks are not compared", kept="`bonds.py` leaves them out of its names"),
+    "T4": Rule(
+        _MESSAGES,
+        "the prefix is checked for accounts made since 2026-08-31, for older ones where the request asks for it",
+        kept="`target.Target.account_is_checked`",
+    ),
+    "T5": Rule(
+        _MESSAGES,
+        "the setting for broken bindings comes with its beta header; with `drop_block` nothing is refused",
+        settings.binding_without_beta,
+        (settings.EXTRA,),
+    ),
+    "T6": Rule(
+        _MESSAGES,
+        "thinking is removed from the oldest on, none from between others, none moved",
+        reasoning.left_out,
+        (reasoning.BOUND,),
+        kept="`thinking.py`",
+    ),
+    "T7": Rule(_MESSAGES, "what the server edits or compacts breaks no binding", kept="nothing of it is compared"),
+    "T8": Rule(
+        _MESSAGES,
+        "an edit of the client takes the thinking behind it along",
+        kept="`thinking.py`; refused as T2 where it does not",
+    ),
+    "T9": Rule(
+        _MESSAGES,
+        "thinking of Sonnet 5.5 and Haiku 5.5 is bound to its account too; that of another is removed without an error",
+        kept="sessions do not change accounts",
+    ),
+}
+
+_OPENAI_RULES: Final[Mapping[str, Rule]] = {
+    "C1": Rule(
+        _CHAT,
+        "tool messages that answer every call follow it at once",
+        pairing.chat_unanswered,
+        (pairing.CHAT_UNANSWERED,),
+    ),
+    "C2": Rule(
+        _CHAT,
+        "every tool message answers a call of the assistant message before it",
+        pairing.chat_orphaned,
+        (pairing.CHAT_ORPHANED,),
+    ),
+    "C3": Rule(
+        _CHAT,
+        "from GPT-5.4 on functions are offered without a reasoning effort",
+        settings.tools_with_effort,
+        (settings.TOOLS_WITH_EFFORT,),
+    ),
+    "C4": Rule(
+        _OPENAI,
+        "cache options and breakpoints from GPT-5.6 on only",
+        marking.cache_options,
+        words=(marking.NO_OPTIONS,),
+    ),
+    "R1": Rule(_RESPONSES, "every output has its call before it", pairing.output_without_call, (pairing.NO_CALL,)),
+    "R2": Rule(_RESPONSES, "every call has its output behind it", pairing.call_without_output, (pairing.NO_OUTPUT,)),
+    "R3": Rule(
+        _RESPONSES,
+        "a call that goes by its item's id has the reasoning before it that it came with",
+        items.call_without_reasoning,
+        (items.NO_REASONING,),
+    ),
+    "R4": Rule(_RESPONSES, "reasoning has behind it what came with it", items.reasoning_alone, (items.NO_FOLLOWER,)),
+    "R5": Rule(_RESPONSES, "ids begin as their kind of item demands", items.id_shape, (items.ID_SHAPE,)),
+    "R6": Rule(
+        _RESPONSES,
+        "reasoning that was not stored carries its encrypted content",
+        items.not_kept,
+        (items.NOT_KEPT,),
+        status=_NOT_FOUND,
+    ),
+    "R7": Rule(
+        _OPENAI,
+        "cache options and cache retention exclude each other",
+        marking.options_with_retention,
+        words=(marking.BOTH,),
+    ),
+    "O6": Rule(
+        _OPENAI,
+        "breakpoints stand on text, images and files of the input",
+        marking.breakpoint_misplaced,
+        words=(marking.NOT_AN_INPUT,),
+    ),
+}
+
+RULES: Final[Mapping[str, Rule]] = {**_ANTHROPIC, **_BOUND, **_OPENAI_RULES}

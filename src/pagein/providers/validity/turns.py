@@ -1,25 +1,32 @@
 """A request as validity rules see it: turns made of parts, whatever it was made from.
 
 Host-neutral messages are seen as `providers.wire` renders them: everything between two assistant messages is one turn of the
-user's side. Wire messages are seen one by one, as the provider does.
+user's side. Wire messages are seen one by one, as the provider does (`bodies`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
+from pagein.providers.validity.target import ANYBODY, Target
 
-PartKind: TypeAlias = Literal["text", "thinking", "call", "result", "image", "other"]
-Side: TypeAlias = Literal["user", "assistant"]
+Api: TypeAlias = Literal["anthropic", "openai_chat", "openai_responses"]
+PartKind: TypeAlias = Literal[
+    "tool", "text", "thinking", "call", "result", "image", "server_call", "server_result", "other"
+]
+Side: TypeAlias = Literal["user", "assistant", "system"]
 Wire: TypeAlias = Mapping[str, Any]
+
+_NOTHING: Final[Wire] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """One block. `message` and `block` are its place in what was checked, from 0; -1 stands for tools and system.
 
-    id: of the call it makes or answers. text: of text blocks. mark: lifetime of the cache mark on it (`5m`, `1h`), None without one.
+    id: of the call it makes or answers; of thinking, its signature ("" without one). text: of text blocks.
+    mark: lifetime of the cache mark on it (`5m`, `1h`), None without one. source: what it was made from.
     """
 
     kind: PartKind
@@ -28,23 +35,104 @@ class Part:
     id: str = ""
     text: str = ""
     mark: str | None = None
+    source: Wire | Block | None = None
+
+    @property
+    def wire(self) -> Wire:
+        """The wire block it was made from, an empty one for a host-neutral block."""
+        return self.source if isinstance(self.source, Mapping) else _NOTHING
+
+    @property
+    def place(self) -> str:
+        """Its place in the words of Anthropic's errors."""
+        return f"messages.{self.message}.content.{self.block}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """What the prompt was up to a point: a name for all of it but thinking, and the signature of the last thinking ("" if none)."""
+
+    name: bytes
+    thinking: str = ""
 
 
 @dataclass(slots=True)
 class Turn:
-    """Parts that one side said in a row. `first` is the first message in it."""
+    """Parts that one side said in a row. `first` is the first message in it.
+
+    trail: the prompt up to its end, where it was asked for and has not changed since.
+    """
 
     side: Side
     first: int
     parts: list[Part] = field(default_factory=list)
+    trail: Trail | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """What one thinking block is bound to: the prompt it was made for, the thinking before it, and its own bytes (T1, T2, T6, M10)."""
+
+    before: Trail
+    words: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What is known of answers that later requests hold again.
+
+    bonds: of thinking blocks, by signature. thoughts: the digests of an answer's thinking, by the id of each call in it.
+    reasoning: the reasoning item that an item of a response needs before it; followers: the item that must follow one.
+    """
+
+    bonds: Mapping[str, Bond] = field(default_factory=dict)
+    thoughts: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)
+    reasoning: Mapping[str, str] = field(default_factory=dict)
+    followers: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_RECEIVED: Final = Received()
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What the rules read. `head` holds tools and system blocks, in this order."""
+    """What the rules read. `head` holds tools and system blocks, in this order.
+
+    fields: the other fields of the request. size: its bytes, 0 where not told. from_wire: whether it is a request body, and not
+    host-neutral messages, which have no head, no fields and no marks.
+    """
 
     turns: Sequence[Turn]
     head: Sequence[Part] = ()
+    fields: Wire = field(default_factory=dict)
+    target: Target = ANYBODY
+    received: Received = NOTHING_RECEIVED
+    size: int = 0
+    from_wire: bool = False
+
+
+def text_at(value: Wire, name: str) -> str:
+    """The string under this name, else the empty one."""
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def object_at(value: Wire, name: str) -> Wire:
+    """The object under this name, else an empty one."""
+    found = value.get(name)
+    return found if isinstance(found, Mapping) else _NOTHING
+
+
+def objects_at(value: Wire, name: str) -> list[Wire]:
+    """The objects in the list under this name; none where it is no list."""
+    found = value.get(name)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def recent(turns: Turns, since: int) -> Iterator[tuple[int, Turn]]:
+    """The turns from `since` on and the one before: what a request adds, and what that may change for what stood there."""
+    for index in range(max(since - 1, 0), len(turns.turns)):
+        yield index, turns.turns[index]
 
 
 def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[Turn]:
@@ -59,6 +147,7 @@ def extended(turns: list[Turn], more: Iterable[Turn]) -> None:
     for turn in more:
         if turns and turn.side == "user" and turns[-1].side == "user":
             turns[-1].parts.extend(turn.parts)
+            turns[-1].trail = None
         else:
             turns.append(turn)
 
@@ -71,103 +160,20 @@ def cut(turns: list[Turn], keep: int) -> None:
         parts = turns[-1].parts
         while parts and parts[-1].message >= keep:
             parts.pop()
-
-
-def anthropic_turns(body: Wire) -> Turns:
-    """The turns of a Messages request."""
-    head = [_wire_part({**tool, "type": "tool"}, -1, index) for index, tool in enumerate(body.get("tools") or ())]
-    head += _wire_parts(body.get("system") or (), -1)
-    turns = [
-        Turn(
-            "assistant" if message.get("role") == "assistant" else "user",
-            place,
-            _wire_parts(message.get("content") or (), place),
-        )
-        for place, message in enumerate(body.get("messages") or ())
-    ]
-    return Turns(turns, head)
-
-
-def chat_turns(body: Wire) -> Turns:
-    """The turns of a Chat Completions request: tool messages in a row are one."""
-    turns: list[Turn] = []
-    for place, message in enumerate(body.get("messages") or ()):
-        role = message.get("role")
-        if role == "tool":
-            part = Part("result", place, 0, id=str(message.get("tool_call_id") or ""))
-            if turns and turns[-1].parts and turns[-1].parts[0].kind == "result":
-                turns[-1].parts.append(part)
-            else:
-                turns.append(Turn("user", place, [part]))
-        elif role == "assistant":
-            calls = message.get("tool_calls") or ()
-            turns.append(
-                Turn(
-                    "assistant",
-                    place,
-                    [Part("call", place, index, id=str(call.get("id") or "")) for index, call in enumerate(calls)],
-                )
-            )
-        else:
-            turns.append(Turn("user", place, [Part("text", place, 0)]))
-    return Turns(turns)
-
-
-def responses_turns(body: Wire) -> Turns:
-    """The items of a Responses request, each its own turn."""
-    items = body.get("input")
-    turns = [
-        Turn("user", place, [_item_part(item, place)])
-        for place, item in enumerate(items if isinstance(items, list) else ())
-    ]
-    return Turns(turns)
+            turns[-1].trail = None
 
 
 def _part(block: Block, message: int, index: int) -> Part:
     match block:
         case Text():
-            return Part("text", message, index, text=block.text)
+            return Part("text", message, index, text=block.text, source=block)
         case Thinking():
-            return Part("thinking", message, index)
+            return Part("thinking", message, index, id=block.signature or "", source=block)
         case ToolCall():
-            return Part("call", message, index, id=block.id)
+            return Part("call", message, index, id=block.id, source=block)
         case ToolResult():
-            return Part("result", message, index, id=block.call_id)
+            return Part("result", message, index, id=block.call_id, source=block)
         case Image():
-            return Part("image", message, index)
+            return Part("image", message, index, source=block)
         case Other():
-            return Part("other", message, index)
-
-
-_KINDS: dict[str, PartKind] = {
-    "text": "text",
-    "thinking": "thinking",
-    "redacted_thinking": "thinking",
-    "tool_use": "call",
-    "tool_result": "result",
-    "image": "image",
-}
-
-
-def _wire_parts(content: object, message: int) -> list[Part]:
-    if isinstance(content, str):
-        return [Part("text", message, 0, text=content)]
-    blocks = content if isinstance(content, list) else []
-    return [_wire_part(block, message, index) for index, block in enumerate(blocks)]
-
-
-def _wire_part(block: Wire, message: int, index: int) -> Part:
-    kind = _KINDS.get(str(block.get("type")), "other")
-    name = block.get("id") if kind == "call" else block.get("tool_use_id") if kind == "result" else ""
-    mark = block.get("cache_control")
-    lifetime = str(mark.get("ttl") or "5m") if isinstance(mark, dict) else None
-    return Part(kind, message, index, id=str(name or ""), text=str(block.get("text") or ""), mark=lifetime)
-
-
-def _item_part(item: Wire, place: int) -> Part:
-    kind = str(item.get("type") or "message")
-    if kind.endswith("_call_output"):
-        return Part("result", place, 0, id=str(item.get("call_id") or item.get("id") or ""))
-    if kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        return Part("call", place, 0, id=str(item.get("call_id") or ""))
-    return Part("thinking" if kind == "reasoning" else "text", place, 0)
+            return Part("other", message, index, source=block)

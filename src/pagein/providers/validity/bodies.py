@@ -1,0 +1,145 @@
+"""Request bodies of the three wire formats as turns."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pagein.providers.validity.turns import Api, Part, PartKind, Side, Turn, Turns, Wire, object_at, text_at
+
+_SIDES: Final[Mapping[str, Side]] = {"assistant": "assistant", "system": "system", "developer": "system"}
+_KINDS: Final[Mapping[str, PartKind]] = {
+    "text": "text",
+    "thinking": "thinking",
+    "redacted_thinking": "thinking",
+    "tool_use": "call",
+    "tool_result": "result",
+    "image": "image",
+    "server_tool_use": "server_call",
+}
+_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
+_NO_SERVER_RESULTS: Final = ("tool_result", "mcp_tool_result")
+
+
+def turns_of(body: Wire, api: Api) -> Turns:
+    """A request body, given as plain values, as its turns."""
+    return _READERS[api](body)
+
+
+def _anthropic(body: Wire) -> Turns:
+    head = [
+        Part("tool", -1, index, mark=_lifetime(tool), source=tool)
+        for index, tool in enumerate(_list(body.get("tools")))
+    ]
+    turns = [
+        Turn(_side(message.get("role")), place, _blocks(message.get("content"), place))
+        for place, message in enumerate(_list(body.get("messages")))
+    ]
+    return Turns(turns, [*head, *_blocks(body.get("system") or [], -1)], body, from_wire=True)
+
+
+def _chat(body: Wire) -> Turns:
+    """Tool messages in a row are one turn."""
+    turns: list[Turn] = []
+    for place, message in enumerate(_list(body.get("messages"))):
+        role = message.get("role")
+        if role == "tool":
+            part = Part("result", place, 0, id=text_at(message, "tool_call_id"), source=message)
+            if turns and turns[-1].parts and turns[-1].parts[0].kind == "result":
+                turns[-1].parts.append(part)
+            else:
+                turns.append(Turn("user", place, [part]))
+        elif role == "assistant":
+            calls = [
+                Part("call", place, index, id=text_at(call, "id"), source=call)
+                for index, call in enumerate(_list(message.get("tool_calls")))
+            ]
+            turns.append(Turn("assistant", place, [*_contents(message, place), *calls]))
+        else:
+            turns.append(Turn("user", place, _contents(message, place) or [Part("text", place, 0)]))
+    return Turns(turns, fields=body, from_wire=True)
+
+
+def _responses(body: Wire) -> Turns:
+    """Each item is its own turn."""
+    turns = [
+        Turn("assistant" if _is_the_models(item) else "user", place, _item(item, place))
+        for place, item in enumerate(_list(body.get("input")))
+    ]
+    return Turns(turns, fields=body, from_wire=True)
+
+
+_READERS: Final[Mapping[Api, Callable[[Wire], Turns]]] = {
+    "anthropic": _anthropic,
+    "openai_chat": _chat,
+    "openai_responses": _responses,
+}
+
+
+def _list(value: object) -> list[Wire]:
+    """The items of a list, each an object: what is none keeps its place."""
+    return [one if isinstance(one, Mapping) else {} for one in value] if isinstance(value, list) else []
+
+
+def _side(role: object) -> Side:
+    return _SIDES.get(role, "user") if isinstance(role, str) else "user"
+
+
+def _blocks(content: object, message: int) -> list[Part]:
+    if isinstance(content, str):
+        return [Part("text", message, 0, text=content)]
+    return [_block(block, message, index) for index, block in enumerate(_list(content))]
+
+
+def _block(block: Wire, message: int, index: int) -> Part:
+    shape = text_at(block, "type")
+    kind = _KINDS.get(shape, "other")
+    if kind == "other" and shape.endswith("_tool_result") and shape not in _NO_SERVER_RESULTS:
+        kind = "server_result"
+    match kind:
+        case "call" | "server_call":
+            name = text_at(block, "id")
+        case "result" | "server_result":
+            name = text_at(block, "tool_use_id")
+        case "thinking":
+            name = text_at(block, "signature") or text_at(block, "data")
+        case _:
+            name = ""
+    return Part(kind, message, index, name, text_at(block, "text"), _lifetime(block), block)
+
+
+def _lifetime(block: Wire) -> str | None:
+    mark = block.get("cache_control")
+    return str(mark.get("ttl") or "5m") if isinstance(mark, Mapping) else None
+
+
+def _contents(message: Wire, place: int) -> list[Part]:
+    """The content of a message of OpenAI's formats."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [Part("text", place, 0, text=content)]
+    return [
+        Part("text", place, index, text=text_at(part, "text"), mark=_breakpoint(part), source=part)
+        for index, part in enumerate(_list(content))
+    ]
+
+
+def _breakpoint(part: Wire) -> str | None:
+    return "30m" if object_at(part, "prompt_cache_breakpoint") else None
+
+
+def _is_the_models(item: Wire) -> bool:
+    kind = text_at(item, "type")
+    return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
+
+
+def _item(item: Wire, place: int) -> list[Part]:
+    kind = text_at(item, "type") or "message"
+    if kind.endswith("_call_output"):
+        return [Part("result", place, 0, id=text_at(item, "call_id") or text_at(item, "id"), source=item)]
+    if kind.endswith("_call") and text_at(item, "call_id"):
+        # Calls of other kinds may be answered by the provider itself.
+        return [Part("call" if kind in _CALLS else "server_call", place, 0, id=text_at(item, "call_id"), source=item)]
+    if kind == "reasoning":
+        return [Part("thinking", place, 0, id=text_at(item, "id"), source=item)]
+    if kind == "message":
+        return _contents(item, place) or [Part("text", place, 0, source=item)]
+    return [Part("other", place, 0, source=item)]

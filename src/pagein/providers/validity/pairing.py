@@ -1,0 +1,293 @@
+"""Calls and their results, and the order of messages: M1-M8, M18, M19, C1, C2, R1, R2.
+
+A rule reads all turns but reports only on those from `since` on and on the one before, so that a request which extends a checked
+one costs what is new. Texts are the providers' own where they are known.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from pagein.providers.validity.turns import Part, Turn, Turns, object_at, objects_at, recent
+
+Found: TypeAlias = Iterator[tuple[Part, str]]
+
+UNANSWERED: Final = (
+    "messages.{message}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. "
+    "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+)
+ORPHANED: Final = (
+    "{place}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. "
+    "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+)
+TWICE: Final = "{place}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
+SERVER_ORPHANED: Final = (
+    "{place}: unexpected `tool_use_id` found in `{kind}` blocks: {id}. "
+    "Each `{kind}` block must have a corresponding `server_tool_use` block before it."
+)
+SERVER_UNANSWERED: Final = (
+    "{place}: `{name}` tool use with id `{id}` was found without a corresponding `{name}_tool_result` block"
+)
+SERVER_TOOL_GONE: Final = "{place}: `{name}` tool use with id `{id}` was found, but no {name} tool was provided"
+TOOLSET_NAME: Final = "{place}: the result of a member of {name} must carry the same toolset_name"
+TOOLSET_CONTENT: Final = "{place}: the result of a member of {name} may hold text and images only, not {kind}"
+NO_TEXT: Final = "messages: text content blocks must be non-empty"
+BLANK_TEXT: Final = "messages: text content blocks must contain non-whitespace text"
+NO_SYSTEM_TEXT: Final = "system: text content blocks must be non-empty"
+NO_CONTENT: Final = (
+    "messages.{message}: all messages must have non-empty content except for the optional final assistant message"
+)
+ENDS_BLANK: Final = "messages: final assistant content cannot end with trailing whitespace"
+NO_MESSAGES: Final = "messages: at least one message is required"
+FIRST_ROLE: Final = 'messages: first message must use the "user" role'
+ALTERNATE: Final = (
+    'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
+)
+NO_SYSTEM_ROLE: Final = "role 'system' is not supported on this model"
+SYSTEM_PLACE: Final = "messages.{message}: a system message must {rule}"
+NO_SUCH_TOOL: Final = "{place}: tool_reference to `{name}`, which is not among the tools"
+ALL_DEFERRED: Final = "All tools have defer_loading: true"
+CHAT_UNANSWERED: Final = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+    "The following tool_call_ids did not have response messages: {ids}"
+)
+CHAT_ORPHANED: Final = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'"
+NO_CALL: Final = "No tool call found for function call output with call_id {id}."
+NO_OUTPUT: Final = "No tool output found for function call {id}."
+
+_TOOLSET_KINDS: Final = ("text", "image")
+
+
+def of_kind(turn: Turn, kind: str) -> list[Part]:
+    """The parts of one kind in a turn."""
+    return [part for part in turn.parts if part.kind == kind]
+
+
+def calls_of(turn: Turn | None) -> list[Part]:
+    """The calls that an assistant turn makes; none for another turn."""
+    return of_kind(turn, "call") if turn is not None and turn.side == "assistant" else []
+
+
+def unanswered(turns: Turns, since: int) -> Found:
+    """M1."""
+    return _unanswered(turns, since, UNANSWERED)
+
+
+def chat_unanswered(turns: Turns, since: int) -> Found:
+    """C1."""
+    return _unanswered(turns, since, CHAT_UNANSWERED)
+
+
+def _unanswered(turns: Turns, since: int, text: str) -> Found:
+    for index, turn in recent(turns, since):
+        calls = calls_of(turn)
+        if not calls:
+            continue
+        after = turns.turns[index + 1] if index + 1 < len(turns.turns) else None
+        answered = {part.id for part in of_kind(after, "result")} if after is not None and after.side == "user" else ()
+        missing = [part for part in calls if part.id not in answered]
+        ids = ", ".join(part.id for part in missing)
+        yield from ((part, text.format(message=part.message, ids=ids)) for part in missing)
+
+
+def orphaned(turns: Turns, since: int) -> Found:
+    """M2."""
+    yield from ((part, ORPHANED.format(place=part.place, id=part.id)) for part in _orphans(turns, since))
+
+
+def chat_orphaned(turns: Turns, since: int) -> Found:
+    """C2."""
+    yield from ((part, CHAT_ORPHANED) for part in _orphans(turns, since))
+
+
+def _orphans(turns: Turns, since: int) -> Iterator[Part]:
+    for index, turn in recent(turns, since):
+        results = of_kind(turn, "result")
+        if results:
+            calls = {part.id for part in calls_of(turns.turns[index - 1] if index else None)}
+            yield from (part for part in results if part.id not in calls)
+
+
+def results_late(turns: Turns, since: int) -> Found:
+    """M3: the provider says what it says for M1."""
+    for index, turn in recent(turns, since):
+        other = False
+        asked = turns.turns[index - 1].parts[0].message if index and turns.turns[index - 1].parts else 0
+        for part in turn.parts:
+            if part.kind != "result":
+                other = True
+            elif other:
+                yield part, UNANSWERED.format(message=asked, ids=part.id)
+
+
+def answered_twice(turns: Turns, since: int) -> Found:
+    """M4."""
+    for _, turn in recent(turns, since):
+        seen: set[str] = set()
+        for part in of_kind(turn, "result"):
+            if part.id in seen:
+                yield part, TWICE.format(place=part.place, id=part.id)
+            seen.add(part.id)
+
+
+def server_tools(turns: Turns, since: int) -> Found:
+    """M5."""
+    for index, turn in recent(turns, since):
+        if turn.side != "assistant":
+            continue
+        for place, part in enumerate(turn.parts):
+            if part.kind == "server_result" and not _called_by_server(turns, index, place, part.id):
+                kind = str(part.wire.get("type"))
+                yield part, SERVER_ORPHANED.format(place=part.place, kind=kind, id=part.id)
+            elif part.kind == "server_call":
+                yield from _pending(turns, index, part)
+
+
+def _called_by_server(turns: Turns, index: int, place: int, name: str) -> bool:
+    """Whether this server tool was called before: in the same turn, or in the one that was paused for it."""
+    own = turns.turns[index].parts[:place]
+    paused = next((turn for turn in reversed(turns.turns[:index]) if turn.side == "assistant"), None)
+    return any(part.kind == "server_call" and part.id == name for part in [*own, *(paused.parts if paused else ())])
+
+
+def _pending(turns: Turns, index: int, call: Part) -> Found:
+    """What is wrong with a server call that its own turn does not answer."""
+    if _answered_by_server(turns.turns[index], call):
+        return
+    name = str(call.wire.get("name"))
+    words = {"place": call.place, "name": name, "id": call.id}
+    behind = turns.turns[index + 1 :]
+    asked = next((turn for turn in behind if turn.side == "user"), None)
+    resumed = next((turn for turn in behind if turn.side == "assistant"), None)
+    interrupted = asked is not None and any(part.kind != "result" for part in asked.parts)
+    if interrupted or (resumed is not None and not _answered_by_server(resumed, call)):
+        yield call, SERVER_UNANSWERED.format(**words)
+    elif resumed is None and name not in {one.get("name") for one in objects_at(turns.fields, "tools")}:
+        yield call, SERVER_TOOL_GONE.format(**words)
+
+
+def _answered_by_server(turn: Turn, call: Part) -> bool:
+    return any(part.kind == "server_result" and part.id == call.id for part in turn.parts)
+
+
+def toolset_results(turns: Turns, since: int) -> Found:
+    """M6."""
+    for index, turn in recent(turns, since):
+        calls = {part.id: part.wire.get("toolset_name") for part in calls_of(turns.turns[index - 1] if index else None)}
+        for part in of_kind(turn, "result"):
+            name = calls.get(part.id)
+            if not name:
+                continue
+            if part.wire.get("toolset_name") != name:
+                yield part, TOOLSET_NAME.format(place=part.place, name=name)
+            kinds = [one.get("type") for one in objects_at(part.wire, "content")]
+            strange = [kind for kind in kinds if kind not in _TOOLSET_KINDS]
+            if strange:
+                yield part, TOOLSET_CONTENT.format(place=part.place, name=name, kind=strange[0])
+
+
+def empty(turns: Turns, since: int) -> Found:
+    """M7."""
+    yield from ((part, NO_SYSTEM_TEXT) for part in turns.head if part.kind == "text" and part.source and not part.text)
+    for index, turn in recent(turns, since):
+        is_end = index == len(turns.turns) - 1 and turn.side == "assistant"
+        if not turn.parts and not is_end:
+            yield Part("text", turn.first, 0), NO_CONTENT.format(message=turn.first)
+        for part in of_kind(turn, "text"):
+            if not part.text:
+                yield part, NO_TEXT
+            elif part.text.isspace():
+                yield part, BLANK_TEXT
+        last = turn.parts[-1] if turn.parts else None
+        if is_end and last is not None and last.kind == "text" and last.text[-1:].isspace():
+            yield last, ENDS_BLANK
+
+
+def begins_wrong(turns: Turns, since: int) -> Found:
+    """M8."""
+    if since <= 1 and not turns.turns:
+        yield Part("text", 0, 0), NO_MESSAGES
+    elif since <= 1 and turns.turns[0].side == "assistant":
+        yield Part("text", turns.turns[0].first, 0), FIRST_ROLE
+    if turns.target.platform != "legacy":
+        return
+    for index, turn in recent(turns, since):
+        if index and turns.turns[index - 1].side == turn.side:
+            yield Part("text", turn.first, 0), ALTERNATE.format(role=turn.side)
+
+
+def system_messages(turns: Turns, since: int) -> Found:
+    """M18."""
+    for index, turn in recent(turns, since):
+        if turn.side != "system":
+            continue
+        part = Part("text", turn.first, 0)
+        if "system messages" in turns.target.abilities.refuses:
+            yield part, NO_SYSTEM_ROLE
+        elif broken := _misplaced(turns.turns, index):
+            yield part, SYSTEM_PLACE.format(message=turn.first, rule=broken)
+
+
+def _misplaced(turns: Sequence[Turn], index: int) -> str:
+    """What a system message must do and does not, in words; empty where all is well."""
+    if index == 0:
+        return "not be the first message"
+    before = turns[index - 1]
+    behind = turns[index + 1] if index + 1 < len(turns) else None
+    if calls_of(before):
+        return "not stand between a tool_use and its tool_result"
+    served = before.side == "assistant" and before.parts and before.parts[-1].kind in ("server_call", "server_result")
+    if before.side != "user" and not served:
+        return "follow a user message"
+    if behind is not None and behind.side != "assistant":
+        return "be the last message or be followed by an assistant message"
+    return ""
+
+
+def undeclared_tools(turns: Turns, since: int) -> Found:
+    """M19. Calls to tools that are gone are no refusal that we know of: hosts send them whenever a tool server has left."""
+    tools = objects_at(turns.fields, "tools")
+    if tools and all(tool.get("defer_loading") is True for tool in tools):
+        yield Part("other", -1, 0), ALL_DEFERRED
+    names = {tool.get("name") for tool in tools}
+    for _, turn in recent(turns, since):
+        for part in turn.parts:
+            for name in _references(part):
+                if name not in names:
+                    yield part, NO_SUCH_TOOL.format(place=part.place, name=name)
+
+
+def _references(part: Part) -> Iterator[object]:
+    if part.kind == "result":
+        inner = objects_at(part.wire, "content")
+    elif part.kind == "server_result":
+        inner = objects_at(object_at(part.wire, "content"), "tool_references")
+    else:
+        return
+    yield from (one.get("tool_name") for one in inner if one.get("type") == "tool_reference")
+
+
+def output_without_call(turns: Turns, since: int) -> Found:
+    """R1. With a response or conversation that the provider keeps, the call may be there."""
+    if turns.fields.get("previous_response_id") or turns.fields.get("conversation"):
+        return
+    for index, turn in recent(turns, since):
+        for part in of_kind(turn, "result"):
+            if not _stands(turns, range(index, -1, -1), ("call", "server_call"), part.id):
+                yield part, NO_CALL.format(id=part.id)
+
+
+def call_without_output(turns: Turns, since: int) -> Found:
+    """R2."""
+    for index, turn in recent(turns, since):
+        for part in of_kind(turn, "call"):
+            if not _stands(turns, range(index, len(turns.turns)), ("result",), part.id):
+                yield part, NO_OUTPUT.format(id=part.id)
+
+
+def _stands(turns: Turns, where: range, kinds: tuple[str, ...], name: str) -> bool:
+    """Whether there is such a part; it is near the beginning of `where` as a rule. An item that is only referred to may be it."""
+    for index in where:
+        for part in turns.turns[index].parts:
+            if (part.kind in kinds and part.id == name) or part.wire.get("type") == "item_reference":
+                return True
+    return False
