@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.model.entries import Body, EpochOpened, PagedOut, Recalled
 from pagein.model.recalls import Ingested, ingested_of, recall_of
+from pagein.model.sharing import SharedMap
 
 TOOLCALL: Final = "toolcall"
 FILE: Final = "file"
@@ -33,14 +34,13 @@ class _Link:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The objects of a branch, and figures about them. Made by steps; each is O(1) and shares what it keeps.
+    """The objects of a branch, and figures about them. Made by steps; each is O(log) in their number and shares what it keeps.
 
-    count, tokens, chars: of all objects. stubs: results that were replaced in the window, of `stub_tokens` tokens. epochs: how
+    files: the newest object of each file that was ingested, by the file's key. tokens, chars: of all objects. stubs: results that were replaced in the window, of `stub_tokens` tokens. epochs: how
     often we rewrote the window. recalls: how often something was brought back; searches: how often of that by a search.
     """
 
-    newest: _Link | None = None
-    count: int = 0
+    files: SharedMap[HeldObject] = field(default_factory=SharedMap)
     tokens: int = 0
     chars: int = 0
     epochs: int = 0
@@ -49,29 +49,33 @@ class Held:
     recalls: int = 0
     searches: int = 0
 
+    _newest: _Link | None = None
+    _known: SharedMap[None] = field(default_factory=SharedMap)
+
+    @property
+    def count(self) -> int:
+        """How many objects there are."""
+        return len(self._known)
+
     def newest_first(self) -> Iterator[HeldObject]:
-        """All objects; one that came twice stands there twice."""
-        link = self.newest
+        """All objects, the one that came last first."""
+        link = self._newest
         while link is not None:
             yield link.one
             link = link.before
 
-    def files(self) -> dict[str, HeldObject]:
-        """The newest object of each file that was ingested, by the file's key."""
-        found: dict[str, HeldObject] = {}
-        for one in self.newest_first():
-            if one.path is not None:
-                found.setdefault(one.path, one)
-        return found
-
     def with_object(self, one: HeldObject) -> "Held":
-        """One object more."""
+        """One object more; one that is there already changes no more than which is the newest of its file."""
+        files = self.files if one.path is None else self.files.put(one.path, one)
+        if one.object_id in self._known:
+            return replace(self, files=files)
         return replace(
             self,
-            newest=_Link(one, self.newest),
-            count=self.count + 1,
+            files=files,
             tokens=self.tokens + one.tokens,
             chars=self.chars + one.chars,
+            _newest=_Link(one, self._newest),
+            _known=self._known.put(one.object_id, None),
         )
 
 

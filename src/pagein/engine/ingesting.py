@@ -22,6 +22,8 @@ from pagein.errors import BadInput, CallerError, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.recalls import INGESTED, Ingested, ingested_note
+from pagein.model.sharing import SharedMap
+from pagein.model.trees import Matched, TreeFile
 from pagein.policy.descriptions import of_file
 from pagein.ports import BlobStore, Signal, TokenCounter
 
@@ -37,27 +39,6 @@ _ATTEMPTS: Final = 4
 
 Tell: TypeAlias = Callable[[int, int, str], None]
 """Told of progress: files done, files in all, the path of the one done last."""
-
-
-@dataclass(frozen=True, slots=True)
-class TreeFile:
-    """A file below the folder. path: from the folder, with slashes. key: canonical real path. size: bytes, as it was when found."""
-
-    path: str
-    key: str
-    size: int
-    excluded: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """What patterns matched, each file once, by path. left: what was named and cannot be taken, with the reason. ignored: how many files and folders
-    the patterns would have reached, had they not been ignored.
-    """
-
-    files: tuple[TreeFile, ...]
-    left: tuple[tuple[str, str], ...] = ()
-    ignored: int = 0
 
 
 class Tree(Protocol):
@@ -145,7 +126,7 @@ class _Batch:
 class _Run:
     """One ingest as it goes on."""
 
-    known: dict[str, HeldObject]
+    known: SharedMap[HeldObject]
     total: int
     tell: Tell | None
     done: list[Done] = field(default_factory=list)
@@ -237,7 +218,7 @@ class Ingesting:
         return None if why is None else Report(skipped=matched.left, refused=why, ignored=matched.ignored)
 
     def _run(self, matched: Matched, bounds: Limits, tell: Tell | None, signal: Signal | None) -> Report:
-        run = _Run(self._owner.held.files(), len(matched.files), tell)
+        run = _Run(self._owner.held.files, len(matched.files), tell)
         failure = None
         for batch in self._batches(matched.files, run, bounds, signal):
             try:
@@ -282,7 +263,6 @@ class Ingesting:
     def _store(self, batch: _Batch, run: _Run) -> None:
         """Keep what is new in a batch. Raises StoreError; then nothing of it is kept."""
         done: list[Done] = []
-        fresh: dict[str, HeldObject] = {}
         with self._owner.turn():
             for file, text in batch.files:
                 stored = self._keeper.keep(self._owner.session, file, text)
@@ -293,7 +273,6 @@ class Ingesting:
                 if not known:
                     one = Ingested(made, file.key, stored.content, stored.tokens, stored.chars, stored.description)
                     self._owner.note(INGESTED, ingested_note(one))
-                    fresh[file.key] = HeldObject(made, FILE, one.tokens, one.chars, one.description, one.path)
-        run.known |= fresh
+        run.known = self._owner.held.files
         for one_done in done:
             run.take(one_done)

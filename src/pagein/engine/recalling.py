@@ -297,7 +297,7 @@ class Recalling:
             return found
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.object_id for one in self.held.newest_first()))
+        return tuple(one.object_id for one in self.held.newest_first())
 
     def _look_into(self, name: str, pattern: finding.Pattern, page: _Page) -> None:
         try:

@@ -1,0 +1,91 @@
+"""All tools that a model may be offered, under the names that its host knows, and the words that teach it to use them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
+
+from pagein.engine.reading import ReadResult
+from pagein.engine.session import Session
+from pagein.tools import read
+from pagein.tools.calls import Call, Offer, refused
+from pagein.tools.ingest import INGEST
+from pagein.tools.peek import PEEK
+from pagein.tools.search import SEARCH
+from pagein.tools.stats import STATS
+
+Names: TypeAlias = Literal["pagein", "pi-rlm"]
+"""Whose names the tools have: our own, or those of Pi-RLM, which hosts with its prompts expect."""
+
+DISABLED: Final = "RLM is disabled. Use /rlm on to enable."
+
+
+def _reading(tool: read.Tool) -> Offer:
+    return Offer(
+        tool.name,
+        tool.description,
+        tool.schema,
+        lambda session, call: tool.call(session, call.arguments, call.signal),
+    )
+
+
+READING: Final = tuple(_reading(tool) for tool in read.TOOLS)
+RECALL: Final = (PEEK, SEARCH, INGEST, STATS)
+TOOLS: Final = (*READING, *RECALL)
+
+
+def offered(names: Names = "pagein") -> tuple[Offer, ...]:
+    """All tools, under these names."""
+    if names == "pagein":
+        return TOOLS
+    return tuple(replace(tool, name=tool.legacy, legacy=tool.name) if tool.legacy else tool for tool in TOOLS)
+
+
+def tool_named(name: str) -> Offer | None:
+    """The tool of this name, ours or the legacy one; None where there is none."""
+    return next((tool for tool in TOOLS if name in (tool.name, tool.legacy) and name), None)
+
+
+def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> ReadResult:
+    """Answer a call by the tool's name. enabled: False while pagein is switched off; then tools that recall say so."""
+    tool = tool_named(name)
+    if tool is None:
+        return refused(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in TOOLS)}.")
+    if not enabled and tool in RECALL:
+        return refused(DISABLED)
+    return tool.answer(session, call)
+
+
+_TOLD: Final = (
+    (PEEK, "shows a part of an object, exactly as it stood there. Costs one short result."),
+    (SEARCH, "finds a text or an expression in all objects, with ids and offsets to peek at."),
+    (INGEST, "puts many files into the store without showing them, so that they can be searched."),
+    (STATS, "tells how much was taken out and brought back."),
+)
+
+
+_GUIDANCE: Final = """\
+## RLM External Context
+
+Long results of earlier steps may have been replaced in your context by a line with an object id. Nothing is lost: the full text
+is in a store, and these tools bring it back.
+
+{tools}
+
+- If the user refers to something that you do not see, look for it with {search} before you say that you do not have it: the user
+  sees the whole conversation, you see a shortened one.
+- Before you edit or quote text that stands behind an id, get it with {peek}. Never write such a line into a file.
+- Check that what you brought back is what was meant.
+- For a file as it is now, read the file; an object is a text as it was."""
+
+
+def guidance(tools: Iterable[Offer]) -> str:
+    """What a system prompt says about the recall tools among these (pi-rlm spec 9.1), by their names; "" where there are none.
+
+    It says nothing of the session, so that it is the same in every request.
+    """
+    names = {one.answer: one.name for one in tools}
+    told = [(names[tool.answer], words) for tool, words in _TOLD if tool.answer in names]
+    if not told:
+        return ""
+    search, peek = (names.get(tool.answer, tool.name) for tool in (SEARCH, PEEK))
+    return _GUIDANCE.format(tools="\n".join(f"- **{name}** {words}" for name, words in told), search=search, peek=peek)

@@ -1,0 +1,98 @@
+"""The tool `ingest`: put files into the store without reading them into the window (pi-rlm spec 7.5)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pagein.engine.ingesting import Done, Report, Tell
+from pagein.engine.reading import ReadResult
+from pagein.engine.session import Session
+from pagein.errors import CallerError, HostError, StoreError
+from pagein.policy.baseline import DEFAULT_CAPS, byte_length
+from pagein.tools.calls import Call, Given, Offer, refused, schema
+
+_NAMED: Final = 10
+"""Skipped files that are named; the others are counted."""
+_ROOM: Final = 8 * 1024
+
+
+def _ingest(session: Session, call: Call) -> ReadResult:
+    given = Given("ingest", call.arguments)
+    wanted = given.texts("paths")
+    problem = given.problem()
+    if problem is not None:
+        return problem
+    if not wanted:
+        return refused("Missing required parameter: paths")
+    try:
+        ingesting = None if session.folder is None else session.recalling.ingesting(session.folder)
+        if ingesting is None:
+            return refused("This session has no workspace to ingest files from.")
+        report = ingesting.ingest(wanted, confirm=call.confirm, tell=_telling(call), signal=call.signal)
+    except (CallerError, HostError, StoreError) as why:
+        return refused(str(why))
+    details: dict[str, object] = {
+        "objectIds": [one.object_id for one in report.done],
+        "files": [
+            {"id": one.object_id, "path": one.path, "tokens": one.tokens, "known": one.known} for one in report.done
+        ],
+        "skipped": [{"path": path, "why": why} for path, why in report.skipped],
+    }
+    if report.refused is not None:
+        return ReadResult(_with_skipped(report.refused, report), details, is_error=True)
+    return ReadResult(_told(report), details, failure=report.failure)
+
+
+def _telling(call: Call) -> Tell | None:
+    tell = call.tell
+    if tell is None:
+        return None
+    return lambda done, total, path: tell(f"Ingested {done}/{total}: {path}")
+
+
+def _told(report: Report) -> str:
+    lines = [f"Ingested {len(report.done)} files. Object IDs:", *_fitting([_line(one) for one in report.done])]
+    return _with_skipped("\n".join(lines), report)
+
+
+def _line(one: Done) -> str:
+    was = f", was {one.before}" if one.before is not None else ""
+    return f"{one.object_id} {one.path} ({one.tokens:,} tokens{was})"
+
+
+def _fitting(lines: Sequence[str]) -> Iterable[str]:
+    size = 0
+    for count, line in enumerate(lines):
+        size += byte_length(line) + 1
+        if count and (size > DEFAULT_CAPS.bytes - _ROOM or count >= DEFAULT_CAPS.lines - _NAMED):
+            yield f"[{len(lines) - count} more ids are not shown. Use search to find them.]"
+            return
+        yield line
+
+
+def _with_skipped(text: str, report: Report) -> str:
+    if report.skipped:
+        named = ", ".join(f"{path} ({why})" for path, why in report.skipped[:_NAMED])
+        more = len(report.skipped) - _NAMED
+        text += f"\n\nSkipped {len(report.skipped)} files: {named}" + (f" (+{more} more)" if more > 0 else "")
+    if report.ignored and (report.refused is not None or not report.done):
+        text += (
+            f"\n\n{report.ignored} files and folders are ignored here (.gitignore); name a file itself to ingest it."
+        )
+    return text
+
+
+INGEST: Final = Offer(
+    "ingest",
+    "Put files of the workspace into the store without reading them into your context, to search or peek at them afterwards. "
+    "Answers with an id for each file. Files that git ignores, binary files and files with secrets are left out.",
+    schema(
+        ("paths",),
+        paths={
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Files, folders or globs (src/**/*.py, docs/*.{md,rst}), from the workspace on.",
+        },
+    ),
+    _ingest,
+    legacy="rlm_ingest",
+)

@@ -1,0 +1,58 @@
+"""The tool `peek`: a part of what was paged out, exactly (pi-rlm spec 7.1)."""
+
+from typing import Final
+
+from pagein.engine.reading import ReadResult
+from pagein.engine.session import Session
+from pagein.errors import HostError, NotRecallable, StoreError
+from pagein.policy.baseline import Caps
+from pagein.policy.slices import LENGTH, LINES, Slice, by_characters, by_lines
+from pagein.tools.calls import Call, Given, Offer, refused, schema
+
+
+def _peek(session: Session, call: Call) -> ReadResult:
+    given = Given("peek", call.arguments)
+    name = given.text("id").strip()
+    offset, length = given.whole("offset", 0), given.whole("length", LENGTH)
+    line, lines = given.whole("line", 1), given.whole("lines", LINES)
+    problem = given.problem()
+    if problem is not None:
+        return problem
+    in_lines = given.has("line") or given.has("lines")
+    if in_lines and offset > 0:
+        return refused("Give offset and length, or line and lines, not both.")
+
+    def cut(object_id: str, text: str, caps: Caps) -> Slice:
+        if in_lines:
+            return by_lines(object_id, text, line, lines, caps)
+        return by_characters(object_id, text, offset, length, caps)
+
+    try:
+        part = session.recalling.peek(name, cut, call_id=call.id)
+    except NotRecallable as why:
+        return refused(f"Object {name} not found: {why}")
+    except (StoreError, HostError) as why:
+        return refused(f"Object {name} cannot be had now: {why}")
+    return ReadResult(part.slice.shown, _details(name, part.slice), failure=part.failure)
+
+
+def _details(name: str, part: Slice) -> dict[str, object]:
+    following = None if part.following is None else {part.following[0]: part.following[1]}
+    return {"id": name, "offset": part.start, "end": part.end, "total": part.total, "next": following}
+
+
+PEEK: Final = Offer(
+    "peek",
+    "Read a part of an object that was taken out of your context, by its id. The text is exactly what stood there. Where more "
+    "follows, the last line says with which offset or line to go on.",
+    schema(
+        ("id",),
+        id={"type": "string", "description": "The object's id, such as pg-01234567-89abcdef."},
+        offset={"type": "number", "description": "First character to show, counted from 0.", "default": 0},
+        length={"type": "number", "description": "How many characters to show.", "default": LENGTH},
+        line={"type": "number", "description": "First line to show, counted from 1; instead of offset."},
+        lines={"type": "number", "description": f"How many lines to show, {LINES} if line is given alone."},
+    ),
+    _peek,
+    legacy="rlm_peek",
+)

@@ -1,0 +1,102 @@
+"""The tool `search`: where a text stands in what was paged out (pi-rlm spec 3.8 and 7.2)."""
+
+from typing import Final
+
+from pagein.engine.reading import ReadResult
+from pagein.engine.recalling import WITHIN, Hit, Hits, Lookup
+from pagein.engine.session import Session
+from pagein.errors import CallerError, HostError
+from pagein.policy.baseline import DEFAULT_CAPS, byte_length
+from pagein.tools.calls import Call, Given, Offer, refused, schema
+
+_TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"
+# Left below the matches for what is said about them.
+_ROOM: Final = 4 * 1024
+
+
+def _search(session: Session, call: Call) -> ReadResult:
+    given = Given("search", call.arguments)
+    pattern, scope, skip = given.text("pattern"), given.texts("scope"), given.whole("skip", 0)
+    problem = given.problem()
+    if problem is not None:
+        return problem
+    lookup = Lookup(pattern, scope, max(0, skip), given.yes("everything"))
+    try:
+        found = session.recalling.search(lookup, call_id=call.id, signal=call.signal)
+    except (CallerError, HostError) as why:
+        return refused(str(why))
+    shown = _fitting(found.hits)
+    more = found.more or shown < len(found.hits)
+    return ReadResult(
+        _text(found, shown, lookup.skip + shown if more else None),
+        {
+            "matches": [
+                {"id": hit.object_id, "offset": hit.offset, "length": len(hit.matched)} for hit in found.hits[:shown]
+            ],
+            "next": {"skip": lookup.skip + shown} if more else None,
+            "unsearched": [{"id": name, "why": why} for name, why in found.unsearched],
+        },
+        failure=found.failure,
+    )
+
+
+def _text(found: Hits, shown: int, following: int | None) -> str:
+    lines = [f"Found {shown} match(es):\n"] if shown else ["No matches found."]
+    lines += [_line(hit) for hit in found.hits[:shown]]
+    lines += _beside(found)
+    if following is not None:
+        lines += [_TRUNCATED, f"[Use skip={following} to continue.]"]
+    return "\n".join(lines)
+
+
+def _line(hit: Hit) -> str:
+    return f"**{hit.object_id}** [offset {hit.offset}]:\n  ...{hit.context}..."
+
+
+def _beside(found: Hits) -> list[str]:
+    """What is to be said of a search besides its matches."""
+    lines = []
+    for name, why in found.unsearched[:10]:
+        lines.append(f"**{name}**: {why}")
+    if len(found.unsearched) > 10:  # noqa: PLR2004  as many as were named
+        lines.append(f"(+{len(found.unsearched) - 10} more that could not be searched)")
+    if found.looked_into < found.of and not found.more:
+        milliseconds = round(WITHIN * 1000)
+        lines.append(
+            f"[Regex timed out after {milliseconds}ms: {found.looked_into} of {found.of} objects searched. "
+            "Use scope to narrow search.]"
+        )
+    if found.notice is not None:
+        lines.append(f"[Searched for the text itself, not for an expression: {found.notice}.]")
+    return lines
+
+
+def _fitting(hits: tuple[Hit, ...]) -> int:
+    """How many matches are shown: whole ones, as many as fit, one at least."""
+    size = lines = 0
+    for count, hit in enumerate(hits):
+        line = _line(hit)
+        size, lines = size + byte_length(line) + 1, lines + line.count("\n") + 1
+        if count and (size > DEFAULT_CAPS.bytes - _ROOM or lines > DEFAULT_CAPS.lines):
+            return count
+    return len(hits)
+
+
+SEARCH: Final = Offer(
+    "search",
+    "Find a text in the objects that were taken out of your context: a literal text, or a regular expression written "
+    "/expression/flags. Each match comes with the object's id and its offset, for peek, and with the text around it.",
+    schema(
+        ("pattern",),
+        pattern={"type": "string", "description": "What to look for: a text, or /expression/ with the flags i, m, s."},
+        scope={
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Ids of the objects to search; all if left out.",
+        },
+        skip={"type": "number", "description": "How many matches to pass over, to go on with an earlier search."},
+        everything={"type": "boolean", "description": "Search also what other sessions of this workspace have stored."},
+    ),
+    _search,
+    legacy="rlm_search",
+)

@@ -1,0 +1,84 @@
+"""The tool `stats`: what was paged out, recalled and stored (pi-rlm spec 7.6)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.engine.reading import ReadResult
+from pagein.engine.recalling import Figures
+from pagein.engine.rendering import size
+from pagein.engine.session import Session
+from pagein.errors import HostError
+from pagein.tools.calls import Call, Offer, refused, schema
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What is going on at the moment, as far as the host knows. context_tokens: of the window, None where nobody counted."""
+
+    phases: tuple[str, ...] = ()
+    child_calls: int = 0
+    depth: int = 0
+    context_tokens: int | None = None
+
+
+IDLE: Final = Activity()
+
+
+def stats_text(figures: Figures, activity: Activity = IDLE) -> str:
+    """The report in lines."""
+    held = figures.held
+    context = "unknown" if activity.context_tokens is None else f"{activity.context_tokens:,} tokens"
+    size = "unknown" if figures.store_bytes is None else f"{figures.store_bytes:,}"
+    lines = [
+        "RLM Status: ON",
+        f"Store objects: {held.count:,}",
+        f"Store token estimate: {held.tokens:,}",
+        f"Store size (bytes): {size}",
+        f"Working context usage: {context}",
+        f"Active phases: {', '.join(activity.phases) or 'none'}",
+        f"Active child calls: {activity.child_calls}",
+        f"Recursion depth: {activity.depth}",
+        f"Epochs: {held.epochs}",
+        f"Stubs: {held.stubs:,} for {held.stub_tokens:,} tokens",
+        f"Ingested files: {len(held.files):,}",
+        f"Recalls: {held.recalls:,} ({held.searches:,} by search)",
+    ]
+    if figures.trajectory is not None:
+        lines.append(f"Trajectory log: not written ({figures.trajectory})")
+    return "\n".join(lines)
+
+
+def _stats(session: Session, _call: Call) -> ReadResult:
+    try:
+        figures = session.recalling.figures()
+    except HostError as why:
+        return refused(str(why))
+    held, context = figures.held, _window_tokens(session)
+    details: dict[str, object] = {
+        "objects": held.count,
+        "tokens": held.tokens,
+        "chars": held.chars,
+        "store_bytes": figures.store_bytes,
+        "context_tokens": context,
+        "epochs": held.epochs,
+        "stubs": held.stubs,
+        "stub_tokens": held.stub_tokens,
+        "ingested": len(held.files),
+        "recalls": held.recalls,
+        "searches": held.searches,
+    }
+    return ReadResult(stats_text(figures, Activity(context_tokens=context)), details)
+
+
+def _window_tokens(session: Session) -> int:
+    """The estimate for all messages of the next request; system prompt and tools are the host's, and not in it."""
+    return size(session.journal.state_at(session.leaf).draft.tip)
+
+
+STATS: Final = Offer(
+    "stats",
+    "Show what was taken out of your context: how many objects, how many tokens, how often something was brought back.",
+    schema(),
+    _stats,
+    legacy="rlm_stats",
+)

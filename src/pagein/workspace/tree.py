@@ -1,0 +1,248 @@
+"""The files of a workspace, as paths and globs mean them: for ingest.
+
+Rules of this file
+------------------
+1. Nothing outside of the folder is matched or read: what a path leads to is asked of the file system, once before a file is
+   taken and once more after it was read.
+2. What git ignores is passed over (`.gitignore` in any folder from the repository's root on down, `.git/info/exclude`), and so
+   are `.git` and `node_modules`. A file that is named itself, without a glob, is taken whatever git says of it.
+3. Links to folders are not followed. A link to a file counts as the file that it leads to.
+4. Whether content may be stored is told by every name that leads to it (law 9).
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pagein.errors import Aborted, BadInput
+from pagein.model.trees import Matched, TreeFile
+from pagein.policy.exclusions import EXCLUDED, is_excluded
+from pagein.policy.paths_matching import path_matches
+from pagein.ports import Signal
+from pagein.workspace import paths
+from pagein.workspace.files import MAX_FILE_BYTES, read_document
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+NEVER: Final = frozenset({".git", "node_modules"})
+"""Folders that are not looked into."""
+_MAGIC: Final = re.compile(r"[*?\[{]")
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MOST_ALTERNATIVES: Final = 256
+_SNIFFED: Final = 512
+_MOST: Final = 1_000_000
+"""Entries that are looked at before a pattern is refused as too wide."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTree:
+    """The tree of a folder on this machine. It keeps nothing: every question is asked of the disk.
+
+    folder: absolute. excluded: patterns of names whose content is never stored.
+    """
+
+    folder: str
+    excluded: tuple[str, ...] = EXCLUDED
+
+    def matched(self, patterns: Sequence[str], signal: Signal | None = None) -> Matched:
+        """The files that paths and globs mean, relative ones from the folder on. A folder means all files in it.
+
+        Raises BadInput for a pattern that is none, and Aborted.
+        """
+        search = _Search(self, Path(os.path.realpath(self.folder)), signal)
+        for pattern in patterns:
+            for one in _alternatives(pattern.strip()):
+                search.look_for(one)
+        files = tuple(search.files[path] for path in sorted(search.files))
+        return Matched(files, tuple(search.left), search.ignored)
+
+    def text(self, file: TreeFile, signal: Signal | None = None) -> str:
+        """The file's text, read once. Raises BadInput in a few words, for a list of what was skipped; Aborted."""
+        root = Path(os.path.realpath(self.folder))
+        try:
+            document = read_document(file.key, file.key, signal, max_bytes=MAX_FILE_BYTES)
+        except BadInput as problem:
+            raise BadInput("unreadable") from problem
+        # what stands under the name now may be a link that leads elsewhere; what was read must not count then
+        if os.path.realpath(file.key) != file.key or not Path(file.key).is_relative_to(root):
+            raise BadInput("outside the workspace")
+        if document.media_type is not None or b"\0" in document.content[:_SNIFFED]:
+            raise BadInput("binary")
+        if not document.strict:
+            raise BadInput("not UTF-8")
+        return document.text
+
+
+@dataclass(slots=True)
+class _Search:
+    tree: FileTree
+    root: Path
+    signal: Signal | None
+    files: dict[str, TreeFile] = field(default_factory=dict)
+    left: list[tuple[str, str]] = field(default_factory=list)
+    ignored: int = 0
+    seen: int = 0
+    keys: set[str] = field(default_factory=set)
+
+    def look_for(self, pattern: str) -> None:
+        """Add what one path or glob means."""
+        if not pattern:
+            raise BadInput("a path to ingest is empty")
+        if "\0" in pattern:
+            raise BadInput("a path to ingest holds a NUL character")
+        literal, glob = _split(paths.absolute(pattern, str(self.root)))
+        base = Path(os.path.realpath(literal))
+        if not base.is_relative_to(self.root):
+            self.left.append((pattern, "outside the workspace"))
+            return
+        if ".git" in base.relative_to(self.root).parts:
+            self.left.append((pattern, "excluded"))
+        elif glob is None and base.is_file():
+            self._take(Path(literal), base)
+        elif glob is None and not base.is_dir():
+            self.left.append((pattern, "unreadable" if base.exists() else "no such file"))
+        else:
+            self._walk(base, glob)
+
+    def _walk(self, base: Path, glob: str | None) -> None:
+        wanted = None if glob is None else "/" + glob
+        waiting = [(base, _rules_above(base, self.root))]
+        while waiting:
+            folder, rules = waiting.pop()
+            rules = (*rules, *_rules_in(folder))
+            for entry in _entries(folder):
+                self._check()
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if is_folder and entry.name in NEVER:
+                    continue
+                path = Path(entry.path)
+                if _ignored(path, rules, is_folder=is_folder):
+                    self.ignored += 1
+                elif is_folder:
+                    waiting.append((path, rules))
+                elif wanted is None or path_matches(wanted, path.relative_to(base).as_posix()):
+                    self._take(path, Path(os.path.realpath(path)))
+
+    def _take(self, path: Path, real: Path) -> None:
+        """Add a file, if it is one and lies in the folder; under the first of its names alone."""
+        # a path through a link above the folder is called by where it really is
+        name = (path if path.is_relative_to(self.root) else real).as_posix().removeprefix(f"{self.root.as_posix()}/")
+        key = paths.path_key(str(real))
+        if key in self.keys:
+            return
+        if not real.is_relative_to(self.root):
+            self.left.append((name, "outside the workspace"))
+            return
+        try:
+            about = real.stat()
+        except OSError:
+            self.left.append((name, "unreadable"))
+            return
+        if not real.is_file():  # a pipe, a device, a link to a folder
+            return
+        self.keys.add(key)
+        ways = paths.names_leading_to(str(path), key)
+        excluded = any(is_excluded(way, self.tree.excluded) for way in ways)
+        self.files[name] = TreeFile(name, key, about.st_size, excluded)
+
+    def _check(self) -> None:
+        self.seen += 1
+        if self.seen > _MOST:
+            raise BadInput(f"more than {_MOST} files and folders were looked at; use more specific patterns")
+        if self.signal is not None and self.signal.is_set():
+            raise Aborted("Operation aborted")
+
+
+def _entries(folder: Path) -> "Iterator[os.DirEntry[str]]":
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return
+
+
+# --- globs ---
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """A glob with braces as the globs that it stands for: `a.{c,h}` is `a.c` and `a.h`."""
+    done, waiting = list[str](), [pattern]
+    while waiting:
+        one = waiting.pop(0)
+        found = _BRACES.search(one)
+        if found is None:
+            done.append(one)
+            continue
+        waiting += [one[: found.start()] + part + one[found.end() :] for part in found[1].split(",")]
+        if len(waiting) + len(done) > _MOST_ALTERNATIVES:
+            raise BadInput(f"the braces of {pattern[:80]!r} stand for more than {_MOST_ALTERNATIVES} paths")
+    return done
+
+
+def _split(absolute: str) -> tuple[str, str | None]:
+    """The folder that a glob begins with, and the glob from there on; a path without a glob is all folder.
+
+    A file whose name holds the signs of globs is meant by its name where it exists.
+    """
+    if not _MAGIC.search(absolute) or paths.exists(absolute):
+        return absolute, None
+    parts = absolute.split("/")
+    first = next(place for place, part in enumerate(parts) if _MAGIC.search(part))
+    return "/".join(parts[:first]) or "/", "/".join(parts[first:])
+
+
+# --- what git ignores ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules of one file, which hold from a folder on down."""
+
+    folder: Path
+    spec: "GitIgnoreSpec"
+
+
+def _rules_above(base: Path, root: Path) -> tuple[_Rules, ...]:
+    """Rules of the folders above one, from the repository's root on; from the workspace's where there is no repository."""
+    above = (*reversed(base.parents),)
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    found = [*_rules_of(top / ".git" / "info" / "exclude", top)]
+    for folder in above:
+        if folder.is_relative_to(top):
+            found += _rules_in(folder)
+    return tuple(found)
+
+
+def _rules_in(folder: Path) -> Iterable[_Rules]:
+    return _rules_of(folder / ".gitignore", folder)
+
+
+def _rules_of(file: Path, folder: Path) -> Iterator[_Rules]:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return
+    usable: list[str] = []
+    for line in lines:
+        # a line that is no pattern is passed over, as git does
+        with contextlib.suppress(ValueError):
+            GitIgnoreSpec.from_lines([line])
+            usable.append(line)
+    yield _Rules(folder, GitIgnoreSpec.from_lines(usable))
+
+
+def _ignored(path: Path, rules: Sequence[_Rules], *, is_folder: bool) -> bool:
+    """Whether the rule that speaks of a path last, the nearest file's first, says that it is ignored."""
+    for one in reversed(rules):
+        below = path.relative_to(one.folder).as_posix()
+        said = one.spec.check_file(below + "/" if is_folder else below).include
+        if said is not None:
+            return said
+    return False
