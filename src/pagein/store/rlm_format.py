@@ -12,11 +12,11 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from pagein.errors import BadInput, StoreError
 from pagein.model.codec import decode_json, encode_json
@@ -98,15 +98,25 @@ def read_store(folder: Path) -> RlmStore:
         raise StoreError(f"{folder / LOG}: {problem.strerror}") from problem
     placed: list[Placed] = []
     skipped: list[tuple[int, str]] = []
-    offset = 0
-    for number, line in enumerate(log.split(b"\n"), start=1):
-        if line.strip():
-            try:
-                placed.append(Placed(_record_in(line), offset, len(line)))
-            except _STRANGE as problem:
-                skipped.append((number, f"{type(problem).__name__}: {problem}"))
-        offset += len(line) + 1
+    for number, found in enumerate(_parsed(log, 0), start=1):
+        if isinstance(found, Placed):
+            placed.append(found)
+        elif found is not None:
+            skipped.append((number, found))
     return RlmStore(folder.name, tuple(placed), tuple(skipped))
+
+
+def _parsed(log: bytes, offset: int) -> Iterator[Placed | str | None]:
+    """Line by line: what stands there, why it cannot be understood, or None for an empty line. offset: of the first byte."""
+    for line in log.split(b"\n"):
+        if not line.strip():
+            yield None
+        else:
+            try:
+                yield Placed(_record_in(line), offset, len(line))
+            except _STRANGE as problem:
+                yield f"{type(problem).__name__}: {problem}"
+        offset += len(line) + 1
 
 
 def index_of(store: RlmStore) -> dict[str, Any]:
@@ -128,22 +138,82 @@ def index_of(store: RlmStore) -> dict[str, Any]:
     return {"version": VERSION, "sessionId": store.session, "objects": objects, "totalTokens": total}
 
 
-def append(folder: Path, records: Iterable[RlmRecord]) -> RlmStore:
-    """Add records, and write the index anew. Returns what the folder holds now.
+class RlmWriter:
+    """Adds records to a session's folder, which is made where it is missing. A context: the index is written at its end.
 
-    Records whose id is there already with the same content are not written again. Raises StoreError; then a record is there whole or not
-    at all, and the index, if it is behind, is made anew by the next reader.
+    Adding costs what is added. Several processes may write to one folder: each adds behind the other. Raises StoreError for what
+    the disk refuses; then of that call nothing is there, and the index, if it is behind, is made anew by the next reader.
     """
-    known = {one.id: one for one in read_store(folder).records} if folder.exists() else {}
-    lines = [encode_json(_record_out(one)) + b"\n" for one in records if known.get(one.id) != one]
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _append(folder / LOG, b"".join(lines))
-        store = read_store(folder)
-        _replace(folder / INDEX, encode_json(index_of(store)))
-    except OSError as problem:
-        raise StoreError(f"{folder}: {problem.strerror}") from problem
-    return store
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._size = 0
+        self._newest: dict[str, Placed] = {}
+
+    def add(self, records: Iterable[RlmRecord]) -> None:
+        """Add these. One that is there already, and is the newest of its id, is not written again."""
+        with self._locked() as handle:
+            self._catch_up(handle)
+            data = b"" if self._is_whole(handle) else b"\n"
+            fresh: dict[str, Placed] = {}
+            for record in records:
+                known = fresh.get(record.id) or self._newest.get(record.id)
+                if known is None or known.record != record:
+                    line = encode_json(_record_out(record))
+                    fresh[record.id] = Placed(record, self._size + len(data), len(line))
+                    data += line + b"\n"
+            self._write(handle, data)
+            self._newest |= fresh
+            self._size += len(data)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._locked() as handle:
+            self._catch_up(handle)
+            store = RlmStore(self._folder.name, tuple(self._newest.values()), ())
+            _replace(self._folder / INDEX, encode_json(index_of(store)))
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self._folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)  # until it is closed
+                yield handle
+            finally:
+                os.close(handle)
+        except OSError as problem:
+            raise StoreError(f"{self._folder}: {problem.strerror}") from problem
+
+    def _catch_up(self, handle: int) -> None:
+        """Take in what others added."""
+        with os.fdopen(os.dup(handle), "rb") as file:
+            file.seek(self._size)
+            log = file.read()
+        self._newest |= {one.record.id: one for one in _parsed(log, self._size) if isinstance(one, Placed)}
+        self._size += len(log)
+
+    def _is_whole(self, handle: int) -> bool:
+        """Whether the log ends with a whole line; a writer that died in the middle of one must not spoil the next."""
+        return self._size == 0 or os.pread(handle, 1, self._size - 1) == b"\n"
+
+    def _write(self, handle: int, data: bytes) -> None:
+        try:
+            while data:
+                data = data[os.write(handle, data) :]
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, self._size)
+            raise
+
+
+def append(folder: Path, records: Iterable[RlmRecord]) -> None:
+    """Add records to a session's folder, and write its index."""
+    with RlmWriter(folder) as writer:
+        writer.add(records)
 
 
 def indexed(folder: Path) -> dict[str, Any]:
@@ -166,23 +236,6 @@ def is_record(line: bytes) -> bool:
     except _STRANGE:
         return False
     return True
-
-
-def _append(path: Path, lines: bytes) -> None:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(handle, "rb+", buffering=0) as file:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # until it is closed
-        size = os.fstat(handle).st_size
-        # what a writer left that died in the middle of a line must not spoil the next one
-        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        data = (b"\n" if torn else b"") + lines
-        try:
-            while data:
-                data = data[file.write(data) or 0 :]
-            os.fsync(handle)
-        except OSError:
-            os.ftruncate(handle, size)
-            raise
 
 
 def _replace(path: Path, data: bytes) -> None:

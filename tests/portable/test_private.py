@@ -1,0 +1,131 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pagein.model.entries import Entry, Noted, Said
+from pagein.model.identifiers import uuid7
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.names import ContentHash
+from pagein.model.versions import Draft
+from pagein.model.writes import Write
+from pagein.store.portable import export
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.withholding import WITHHELD
+from pagein.testing.upkeep import exported, taken_in
+from pagein.upkeep import check_store
+
+SECRET = "hunter2-is-what-nobody-may-see"  # noqa: S105 - a test's
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteUpkeep]:
+    store = SqliteUpkeep(tmp_path / "one.pagein")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[SqliteUpkeep]:
+    store = SqliteUpkeep(tmp_path / "two.pagein")
+    yield store
+    store.close()
+
+
+def talk(name: str, arguments: str, answer: str) -> list[Entry]:
+    """A call and its answer, as a host told of them."""
+    call = Message("assistant", (Text(f"let me look, {name}"), ToolCall(name, "Bash", arguments)))
+    result = Message("tool", (ToolResult(name, answer, "Bash"),))
+    return [Entry(f"{name} call", None, Said(call)), Entry(f"{name} result", f"{name} call", Said(result, (9,)))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ('{"command":"cat .env"}', f"PASSWORD={SECRET}"),
+        ('{"command":"grep -r PASS . --include=*.pem"}', f"key.pem: {SECRET}"),
+        (json.dumps({"command": f"echo {SECRET} > deploy/.env.local"}), "ok"),
+        (json.dumps({"path": "/home/me/id_rsa", "content": SECRET}), "written"),
+    ],
+)
+def test_what_a_call_may_have_shown_of_an_excluded_file_never_leaves(
+    store: SqliteUpkeep, arguments: str, answer: str
+) -> None:
+    store.append("one", [*talk("secret", arguments, answer), *talk("plain", '{"command":"ls"}', "a.py")])
+    text = b"".join(exported(store)).decode()
+    assert SECRET not in text
+    assert WITHHELD in text
+    assert "let me look, secret" in text
+    assert "a.py" in text
+
+
+def test_calls_of_the_same_id_in_another_session_are_not_mixed_up(store: SqliteUpkeep) -> None:
+    store.append("one", talk("call", '{"command":"cat .env"}', SECRET))
+    store.append("two", talk("call", '{"command":"ls"}', "a.py"))
+    text = b"".join(exported(store)).decode()
+    assert SECRET not in text
+    assert "a.py" in text
+
+
+def reading(path: str, content: bytes) -> Noted:
+    record = {
+        "v": 1,
+        "pathKey": path,
+        "scopeKey": "full",
+        "servedHash": ContentHash.of(content).hex,
+        "mode": "full",
+        "totalLines": content.count(b"\n") + 1,
+        "rangeStart": 1,
+        "rangeEnd": content.count(b"\n") + 1,
+        "bytes": len(content),
+        "spans": [[1, content.count(b"\n") + 1]],
+    }
+    return Noted("reading", json.dumps({"readcache": record, "baselineBytes": 1, "sentBytes": 1}))
+
+
+def test_what_was_read_of_a_file_before_its_name_was_excluded_never_leaves(
+    store: SqliteUpkeep, fresh: SqliteUpkeep
+) -> None:
+    """A store of before may hold it; an export does not carry it on."""
+    store.put_many([SECRET.encode(), b"harmless"])
+    entries = [
+        Entry("a", None, reading("/w/.env", SECRET.encode())),
+        Entry("b", "a", reading("/w/a.py", b"harmless")),
+    ]
+    store.append("one", entries)
+    lines = exported(store)
+    assert SECRET not in b"".join(lines).decode()
+    taken_in(fresh, lines)
+    assert [name.hex for name in fresh.names()] == [ContentHash.of(b"harmless").hex]
+    assert fresh.leaf("one") == "b"
+    assert check_store(fresh).is_clean
+
+
+def test_objects_that_are_excluded_files_never_leave_with_all_their_versions(
+    store: SqliteUpkeep, fresh: SqliteUpkeep
+) -> None:
+    secret = Draft(id=uuid7(1, bytes(10)), type="file", content=SECRET, metadata={"path": "/w/.env"})
+    plain = Draft(id=uuid7(2, bytes(10)), type="file", content="plain", metadata={"path": "/w/a.py"})
+    moved = Draft(id=uuid7(1, bytes(10)), type="file", content=f"{SECRET}!", metadata={"path": "/w/a.txt"})
+    for number, draft in enumerate((secret, plain, moved)):
+        store.write(Write(str(number), draft, 1.0))
+    written: list[bytes] = []
+    done = export(store, written.append)
+    assert SECRET not in b"".join(written).decode()
+    assert done.withheld == 4  # two versions and their contents
+    taken_in(fresh, written)
+    assert [one.id for one in fresh.log()] == [plain.id]
+
+
+def test_content_that_something_else_has_too_does_leave(store: SqliteUpkeep) -> None:
+    store.write(Write("1", Draft(id=uuid7(1, bytes(10)), type="file", content="", metadata={"path": ".env"}), 1.0))
+    store.write(Write("2", Draft(id=uuid7(2, bytes(10)), type="file", content="", metadata={"path": "a.py"}), 1.0))
+    assert any(b'"text":""' in line for line in exported(store))
+
+
+def test_what_was_withheld_is_withheld_once(store: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
+    store.append("one", talk("secret", '{"command":"cat .env"}', SECRET))
+    lines = exported(store)
+    taken_in(fresh, lines)
+    assert exported(fresh) == lines
