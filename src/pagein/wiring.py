@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.reading import Outside
+from pagein.engine.recalling import Reach
+from pagein.engine.trajectory import SUFFIX as LOG_SUFFIX
+from pagein.engine.trajectory import Trajectory
 from pagein.errors import BadInput, BadSetting
 from pagein.ports import BlobStore, TokenCounter, WholeStore
 from pagein.providers.tokens import ratio_counter
 
 if TYPE_CHECKING:
     from pagein.store.postgres import PostgresStore
+    from pagein.store.search_shelves import SearchedStore
     from pagein.store.sqlite import SqliteStore
 
 MEMORY: Final = ":memory:"
@@ -42,10 +46,14 @@ def open(  # noqa: A001 -- users write pagein.open
 
         memory = MemoryStore()
         outside = _outside(memory, home, settings)
-        return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside)
+        reach = _reach(memory, settings, None)
+        return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
     kept = _kept(store, place)
     outside = _outside(kept, home, settings)
-    return Engine(blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside)
+    reach = _reach(kept, settings, _log_beside(store, place))
+    return Engine(
+        blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach
+    )
 
 
 def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
@@ -116,6 +124,27 @@ def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
         return Folder(str(Path(path).absolute()), chosen.excluded)
 
     return Outside(blobs, folder, home, time.time, chosen.reading)  # noqa: TID251 -- the rim reads the clock
+
+
+def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) -> Reach:
+    from pagein.store.answering import StoredTexts
+    from pagein.workspace.tree import FileTree
+
+    chosen = settings if settings is not None else Settings()
+
+    def tree(folder: str) -> FileTree:
+        return FileTree(str(Path(folder).absolute()), chosen.excluded)
+
+    trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
+    return Reach(tree, StoredTexts(store), trajectory)
+
+
+def _log_beside(store: str | Path | None, place: str) -> Path:
+    """Where operations are logged: beside the store's file, and for a database where the workspace's file would be."""
+    from pagein.store.location import default_path
+
+    file = default_path(place) if isinstance(store, str) and store.startswith(_ADDRESSES) else _file(store, place)
+    return file.with_name(file.name + LOG_SUFFIX)
 
 
 def default_counter() -> TokenCounter:

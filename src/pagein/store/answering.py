@@ -1,0 +1,30 @@
+"""What recall asks of everything stored: a search over it, and the newest text of one object."""
+
+from functools import cached_property
+
+from pagein.model.search import Results, Search
+from pagein.store.search import Searcher
+from pagein.store.search_shelves import SearchedStore, Shelf, VersionShelf
+from pagein.store.search_sql import SqlShelf
+from pagein.store.sql_objects import SqlObjects
+
+
+class StoredTexts:
+    """The versions of all objects of one store. It keeps no index up, and uses none: every search looks into all of them."""
+
+    def __init__(self, store: SearchedStore) -> None:
+        self._store = store
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        shelf: Shelf = SqlShelf(self._store) if isinstance(self._store, SqlObjects) else VersionShelf(self._store)
+        return Searcher([shelf])
+
+    def search(self, asked: Search) -> Results:
+        """One page of hits."""
+        return self._searcher.search(asked)
+
+    def text(self, name: str) -> str | None:
+        """The content of the newest version of the object with this id or nickname; None where there is none, or no more."""
+        version = self._store.current(name)
+        return None if version is None or version.deleted else self._store.content(version)
