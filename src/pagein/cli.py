@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from pagein import commands_reading, commands_store, commands_upkeep
+from pagein import commands_reading, commands_recall, commands_store, commands_upkeep
 from pagein.errors import BadInput, BadSetting, PageinError
 
 if TYPE_CHECKING:
@@ -294,5 +294,6 @@ def _candidates() -> "list[Candidate]":
 
 
 commands_reading.add_to(app)
+commands_recall.add_to(app)
 commands_store.add_to(app)
 commands_upkeep.add_to(app)

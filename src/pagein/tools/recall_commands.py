@@ -1,0 +1,53 @@
+"""What `pagein peek` and `pagein ingest` do: one function each, plain values in and out.
+
+The shapes are stable: each is one JSON object under `--json`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pagein.engine.engine import Engine
+from pagein.engine.session import Session
+from pagein.errors import BadSetting
+from pagein.policy.slices import LENGTH, LINES, Slice, by_characters, by_lines
+from pagein.tools.calls import Call
+from pagein.tools.ingest import INGEST
+from pagein.tools.peek import PEEK
+from pagein.tools.reading_commands import answered
+
+Numbers: TypeAlias = Mapping[str, int | None]
+"""`offset`, `length`, `line` and `lines`, as far as somebody said."""
+
+
+def peek(session: Session, object_id: str, numbers: Numbers) -> dict[str, Any]:
+    """A part of an object, as the session's model would be shown it: the shape is that of `read`."""
+    said = {name: value for name, value in numbers.items() if value is not None}
+    return answered(PEEK.answer(session, Call({"id": object_id, **said})))
+
+
+def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
+    """The same without a session: nothing is journaled. Raises NotRecallable, saying why, and BadSetting."""
+    name = object_id.strip()
+    part = _cut(name, engine.recall(name), numbers)
+    following = None if part.following is None else {part.following[0]: part.following[1]}
+    details = {"id": name, "offset": part.start, "end": part.end, "total": part.total, "next": following}
+    return {"text": part.shown, "details": details, "is_error": False, "images": [], "failure": None}
+
+
+def whole(engine: Engine, object_id: str) -> str:
+    """All of an object's text, exactly. Raises NotRecallable, saying why."""
+    return engine.recall(object_id)
+
+
+def ingest(session: Session, paths: Sequence[str], tell: Callable[[str], None] | None = None) -> dict[str, Any]:
+    """Put files into the store for a session: the shape is that of `read`, with ids and skipped files in the details."""
+    return answered(INGEST.answer(session, Call({"paths": list(paths)}, tell=tell)))
+
+
+def _cut(name: str, text: str, numbers: Numbers) -> Slice:
+    offset, length, line, lines = (numbers.get(one) for one in ("offset", "length", "line", "lines"))
+    if line is None and lines is None:
+        return by_characters(name, text, offset or 0, LENGTH if length is None else length)
+    if offset is not None:
+        raise BadSetting("give --offset and --length, or --line and --lines, not both")
+    return by_lines(name, text, 1 if line is None else line, LINES if lines is None else lines)
