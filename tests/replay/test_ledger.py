@@ -4,12 +4,14 @@ import json
 
 import pytest
 
-from pagein.model.messages import Message, ToolCall, Usage
-from pagein.providers.prices import Prices
+from pagein.model.messages import HostEvent, Message, ToolCall, Usage
+from pagein.providers.prices import Prices, prices
+from pagein.replay.growth import SourceFacts
 from pagein.replay.ledger import Ledger, Policy
 from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
-from pagein.replay.recording import Recording
-from pagein.testing.story import FLOOR, Story
+from pagein.replay.recorded import SessionHead
+from pagein.replay.recording import Recording, record
+from pagein.testing.story import FLOOR, RATIO, Story
 
 READ, WRITE, OUT = 0.1, 1.25, 5.0
 
@@ -139,3 +141,26 @@ def test_a_session_without_large_results_costs_the_same_under_every_policy(story
 def test_the_floor_is_counted_in_every_request(story: Story, charged: Prices) -> None:
     recording = story.asks().works(100).says().recording()
     assert _bill(recording, APPEND, charged).tally.floor == 2 * FLOOR
+
+
+def test_after_a_compaction_only_what_outlives_it_is_read_whatever_the_cache(story: Story) -> None:
+    story.asks("x" * 400).works(1000)
+    story.entries.append(HostEvent("compaction"))
+    calls = story.asks("y" * 400).says().calls()
+    for spec in ("generic:r=.1,w=1.25,min=1", "generic:cache=openai-legacy,min=1", "self-hosted"):
+        charged = prices(spec)
+        head = SessionHead("story", "tests", "claude-code", "story.jsonl")
+        recording = record(head, calls, SourceFacts({"main": FLOOR}, 512, 0.0), RATIO, charged)
+        trace = _bill(recording, APPEND, charged).trace
+        assert trace is not None
+        assert trace.read[1] == 512, spec
+
+
+def test_no_more_than_the_floor_stays_warm_across_a_pause(story: Story, charged: Prices) -> None:
+    calls = story.asks("x" * 400).works(1000).works(1000).waits(4000).asks("y").says().calls()
+    head = SessionHead("story", "tests", "claude-code", "story.jsonl")
+    recording = record(head, calls, SourceFacts({"main": FLOOR}, FLOOR, 50_000.0), RATIO, charged)
+    trace = _bill(recording, APPEND, charged).trace
+    assert trace is not None
+    assert trace.read[2] == FLOOR
+    assert trace.written[1] > 0

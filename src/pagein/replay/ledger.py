@@ -147,7 +147,7 @@ class Ledger:
         self._previous_end = 0
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
         self._frontier = 0  # position of the frontier mark of the last request, 0: none
-        self._recalls = 0
+        self._recalls = self._windows = 0
         self._served_before = False
 
     def run(self) -> None:
@@ -177,7 +177,10 @@ class Ledger:
 
     def _begin(self, ordinal: int) -> None:
         whole, kept = self.recording.floor
-        self.window.begin([(("floor", "kept"), "floor", kept), (("floor", "own"), "floor", whole - kept)])
+        # the rest of the floor is said anew after a compaction, so no cache of an earlier window holds it
+        own = ("floor", "own", self._windows)
+        self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
+        self._windows += 1
         for state in (self.resident, self.hidden, self._position, self._pool, self._copies, self._due):
             state.clear()
         self.resident_tokens = 0.0

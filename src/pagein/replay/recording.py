@@ -14,7 +14,8 @@ class Recording:
     """Everything the policies are measured on.
 
     floor: (all of it, the part that outlives a compaction), tokens. chars_per_token: the calibrated ratio.
-    ttl: seconds the host asked the cache to live. first_read: what the first call read. cold_read: see SourceFacts.
+    ttl: seconds the host asked the cache to live. first_read: what the first call read. cold_read: see
+    SourceFacts; at most the floor.
     """
 
     head: SessionHead
@@ -65,7 +66,8 @@ def record(head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token:
         chars_per_token=chars_per_token,
         ttl=recorded_ttl(calls) if own else FIVE_MINUTES,
         first_read=float(first.read) if first else 0.0,
-        cold_read=facts.cold_read,
+        # others can keep warm only what they share with this session: its floor
+        cold_read=min(facts.cold_read, floor[0]),
         flags=flags,
     )
 
