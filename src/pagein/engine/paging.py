@@ -1,7 +1,7 @@
 """Paging out and recalling: content is stored first, then the stub may be sent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.errors import BadName, MissingBlob, NotRecallable, StoreError
@@ -9,6 +9,7 @@ from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.policy.previews import Previews, preview
 from pagein.policy.residency import Resident
 from pagein.policy.stubs import description, stub
 from pagein.ports import BlobStore
@@ -26,6 +27,16 @@ class Leaving:
     tool: str
 
 
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """A big output that is about to enter the window as a preview. place: of its message and block in the request."""
+
+    result: ToolResult
+    tool: str
+    tokens: int
+    place: tuple[int, int]
+
+
 class Pager:
     """Pages content out to a store and recalls it by id, for one workspace."""
 
@@ -34,16 +45,34 @@ class Pager:
         self._workspace = workspace
 
     def page_out(self, session: str, leaving: Sequence[Leaving]) -> tuple[PagedOut, ...]:
-        """Store these results, and say what stands for them, in the same order. Raises StoreError; then nothing has left."""
+        """Store these results, and say what stands for them, in the same order. Raises StoreError; then nothing has left.
+
+        A preview is not stored: what it stands for is, and its stub was written with it.
+        """
+        whole = [one for one in leaving if one.resident.kept is None]
+        stored = iter(self._stored(session, [(one.result, one.tool, one.resident.tokens) for one in whole]))
+        return tuple(
+            _left(one.resident, one.resident.kept) if one.resident.kept else _paged(one, next(stored))
+            for one in leaving
+        )
+
+    def preview(self, session: str, entering: Sequence[Entering], settings: Previews) -> tuple[PagedOut, ...]:
+        """Store these results, and say what previews stand for them, in the same order. Raises StoreError."""
+        stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in entering])
+        return tuple(_previewed(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
+
+    def _stored(self, session: str, results: Sequence[tuple[ToolResult, str, int]]) -> tuple[StoredObject, ...]:
+        if not results:
+            return ()
         secret = self._blobs.secret()
-        attempts = [0] * len(leaving)
+        attempts = [0] * len(results)
         for _ in range(_ATTEMPTS):
             objects = [
-                self._object(session, one, secret, attempt) for one, attempt in zip(leaving, attempts, strict=True)
+                self._object(session, one, secret, attempt) for one, attempt in zip(results, attempts, strict=True)
             ]
             taken = self._blobs.put_objects(objects)
             if not taken:
-                return tuple(_paged(one, stored) for one, (stored, _) in zip(leaving, objects, strict=True))
+                return tuple(stored for stored, _ in objects)
             attempts = [attempt + (stored.id in taken) for attempt, (stored, _) in zip(attempts, objects, strict=True)]
         raise StoreError(f"object ids of session {session!r} are taken by other content, {_ATTEMPTS} times in a row")
 
@@ -64,15 +93,17 @@ class Pager:
             raise NotRecallable(f"{name} has expired: its content is no longer kept") from problem
         return text_of(content)
 
-    def _object(self, session: str, one: Leaving, secret: bytes, attempt: int) -> tuple[StoredObject, bytes]:
-        text = one.result.text
-        content = bytes_of(text)
+    def _object(
+        self, session: str, one: tuple[ToolResult, str, int], secret: bytes, attempt: int
+    ) -> tuple[StoredObject, bytes]:
+        result, tool, tokens = one
+        content = bytes_of(result.text)
         name = ContentHash.of(content)
-        origin = Origin(session, one.result.call_id)
+        origin = Origin(session, result.call_id)
         object_id = ObjectId.of(name, origin, secret, attempt)
-        about = description(text)
-        label = f"{one.tool}: {about}" if one.tool else about
-        stored = StoredObject(object_id, name, TOOLCALL, self._workspace, origin, label, one.resident.tokens, len(text))
+        about = description(result.text)
+        label = f"{tool}: {about}" if tool else about
+        stored = StoredObject(object_id, name, TOOLCALL, self._workspace, origin, label, tokens, len(result.text))
         return stored, content
 
     def _why_unknown(self, name: ObjectId) -> str:
@@ -104,4 +135,27 @@ def _paged(one: Leaving, stored: StoredObject) -> PagedOut:
         stub=stub(stored.id, one.tool, resident.tokens, description(text)),
         message=resident.message,
         block=resident.block,
+    )
+
+
+def _left(resident: Resident, kept: PagedOut) -> PagedOut:
+    """The preview leaves too: a stub stands for the whole that is kept."""
+    return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block)
+
+
+def _previewed(one: Entering, stored: StoredObject, settings: Previews) -> PagedOut:
+    text = one.result.text
+    about = description(text)
+    shown = preview(str(stored.id), one.tool, one.tokens, text, settings)
+    message, block = one.place
+    return PagedOut(
+        call_id=one.result.call_id,
+        object_id=str(stored.id),
+        content=stored.content,
+        tokens=one.tokens,
+        chars=len(text),
+        stub=shown.text,
+        message=message,
+        block=block,
+        short=stub(stored.id, one.tool, one.tokens, about),
     )

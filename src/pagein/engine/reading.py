@@ -12,28 +12,31 @@ Rules of this file
 """
 
 import base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from pagein.engine import readlog
-from pagein.engine.folds import Entries, Fold
+from pagein.engine import readlog, testimony
+from pagein.engine.evidence import Evidence
+from pagein.engine.evidence import step as with_evidence
+from pagein.engine.readlog import Told
 from pagein.engine.readstatus import ReadingStatus, StoreFigures, status_of
 from pagein.engine.request import refreshed_lines, requested_lines
 from pagein.errors import Aborted, CallerError, StoreError
 from pagein.model.documents import Document, Located
-from pagein.model.entries import Body, Entry, EntryId
-from pagein.model.messages import Image
+from pagein.model.entries import Entry, EntryId, Said
+from pagein.model.messages import Image, Message, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import FileAuthored, Invalidated
+from pagein.model.reading import FileAuthored, Invalidated, ReadServed
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy import authoring, readmeta
 from pagein.policy.authoring import Edit
 from pagein.policy.baseline import Baseline, Caps, baseline, byte_length
-from pagein.policy.knowledge import NOTHING, Knowledge, step
+from pagein.policy.knowledge import Knowledge
 from pagein.policy.reading import decide
 from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadRequest
+from pagein.policy.trust import rule_of
 from pagein.ports import BlobStore, Files, Signal
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
@@ -43,13 +46,12 @@ class Branch(Protocol):
     """What reading needs of a session: where it stands, and a way to add to it."""
 
     @property
-    def journal(self) -> Entries:
-        """Entries by name."""
+    def evidence(self) -> Evidence:
+        """What of the reads stands in the window where the session stands."""
         ...
 
-    @property
-    def leaf(self) -> EntryId | None:
-        """Where the session stands."""
+    def window(self) -> Sequence[Message]:
+        """The request as it would leave now."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:
@@ -66,6 +68,7 @@ class Outside:
     """What reading needs of the world.
 
     folder: the files as seen from a working folder. home: the folder of sessions that name none. now: seconds since 1970.
+    witness: whether each answer is put to the witness before it is given.
     """
 
     blobs: BlobStore
@@ -73,6 +76,7 @@ class Outside:
     home: str
     now: Callable[[], float]
     settings: ReadingSettings = DEFAULTS
+    witness: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +122,13 @@ class Reading:
         self._blobs = outside.blobs
         self._now = outside.now
         self._settings = outside.settings
+        self._watched = outside.witness
         self._files = files
-        self._fold: Fold[Knowledge] = Fold(branch.journal, NOTHING, _step)
 
     @property
     def knowledge(self) -> Knowledge:
         """What the model knows of each file where the session stands."""
-        return self._fold.at(self._branch.leaf)
+        return self._branch.evidence.known
 
     def read(
         self,
@@ -182,14 +186,14 @@ class Reading:
         def event(key: str, _: Located) -> tuple[FileAuthored, bytes]:
             return authoring.written(key, text), text.encode()
 
-        return self._learned(path, event)
+        return self._learned(path, text, event)
 
     def edited(self, path: str, old: str, new: str) -> Learned:
         """The model's edit, which put `new` in place of `old`, succeeded: it knows what it wrote, and what it knew around it.
 
         May be told before or after the file has changed; a file that fits neither teaches nothing.
         """
-        return self._learned(path, lambda key, located: self._edit(key, located, old, new))
+        return self._learned(path, new, lambda key, located: self._edit(key, located, old, new))
 
     def status(self, branch: Iterable[Entry]) -> ReadingStatus:
         """What was read and saved on this branch, which ends where the session stands."""
@@ -200,22 +204,77 @@ class Reading:
             figures = None
         return status_of(branch, self.knowledge, figures)
 
+    def upheld(self, message: Message) -> Message:
+        """What is about to be said, with those answers in full that the window would not bear out (law 2).
+
+        Results may be said in another order than they were read in, or without the one that an answer rests on.
+        """
+        while True:
+            before = self._branch.evidence
+            after = with_evidence(before, Said(message))
+            wrong = after.unproven - before.unproven
+            block = next((one for one in message.blocks if isinstance(one, ToolResult) and one.call_id in wrong), None)
+            placed = None if block is None else after.of_call(block.call_id)
+            text = None if block is None or placed is None else self._in_full(placed.told, block.text)
+            if block is None or text is None:
+                return message
+            blocks = (replace(one, text=text) if one is block else one for one in message.blocks)
+            message = replace(message, blocks=tuple(blocks))
+
+    def _in_full(self, told: Told, answer: str) -> str | None:
+        """The text that an answer stood for, as the host would have shown it, now journaled in its stead. None where it cannot be had."""
+        event = told.event
+        if not isinstance(event, ReadServed):
+            return None
+        offset = None if event.first == 1 else event.first
+        limit = None if event.last == event.total else event.last - event.first + 1
+        content = self._fetched(event.version)
+        if content is None:
+            now = self.read(told.given, offset=offset, limit=limit, bypass=True)
+            return None if now.is_error or now.failure else now.text
+        caps = Caps(self._settings.cap_lines, self._settings.cap_bytes)
+        shown = baseline(content.decode(errors="replace"), told.given, offset=offset, limit=limit, caps=caps)
+        emitted = Spans.of((shown.first, shown.last)) if shown.shown > 0 else NO_LINES
+        again = replace(event, mode="baseline_fallback", emitted=emitted, copies=(), v=1)
+        # what the answer spared is taken back
+        sizes = readlog.Sizes(0, max(0, byte_length(shown.text) - byte_length(answer)))
+        self._branch.note(readlog.KIND, readlog.served(again, sizes, shown.text, told.given))
+        return shown.text
+
     # --- deciding ---
 
     def _optimised(self, asked: _Asked, signal: Signal | None) -> ReadResult:
-        document, shown = asked.document, asked.shown
+        document, shown, given = asked.document, asked.shown, asked.located.given
         with self._branch.turn():
-            decision = self._decided(asked, signal)
+            decision, objection = self._witnessed(asked, signal)
+            event, text = decision.event, decision.text
             self._store(document.content, document.hash)
-            sizes = readlog.Sizes(byte_length(shown.text), byte_length(decision.text))
-            self._branch.note(readlog.KIND, readlog.served(decision.event, sizes))
-        details = {"readcache": readmeta.encode(decision.event)}
-        if shown.truncation is not None and decision.event.mode in _SHOWS_TEXT:
+            if event.mode in testimony.KEPT:  # for the witness; other answers can be worked out
+                answer = text.encode("utf-8", "surrogatepass")
+                self._store(answer, ContentHash.of(answer))
+            sizes = readlog.Sizes(byte_length(shown.text), byte_length(text))
+            self._branch.note(readlog.KIND, readlog.served(event, sizes, text, given))
+        details = {"readcache": readmeta.encode(event)}
+        if shown.truncation is not None and event.mode in _SHOWS_TEXT:
             cut = shown.truncation.details
-            if decision.text != shown.text:
-                cut = {**cut, "content": decision.text.removesuffix(shown.notice)}
-            return ReadResult(decision.text, {"truncation": cut, **details})
-        return ReadResult(decision.text, details)
+            if text != shown.text:
+                cut = {**cut, "content": text.removesuffix(shown.notice)}
+            return ReadResult(text, {"truncation": cut, **details}, failure=objection)
+        return ReadResult(text, details, failure=objection)
+
+    def _witnessed(self, asked: _Asked, signal: Signal | None) -> tuple[Decision, str | None]:
+        """The decision; where the witness is asked and objects, the host's answer, and the objection."""
+        decision = self._decided(asked, signal)
+        if not self._watched or rule_of(decision.event).anchors:
+            return decision, None
+        evidence, path = self._branch.evidence, decision.event.path
+        told = testimony.told_to_witness(evidence, self._branch.window(), self._fetched, path=path)
+        told.add(testimony.CANDIDATE, decision.event, decision.text)
+        against = next((one for one in told.objections(self._fetched) if one.call_id == testimony.CANDIDATE), None)
+        if against is None:
+            return decision, None
+        line = "" if against.line is None else f" (line {against.line})"
+        return self._decided(replace(asked, bypass=True), signal), f"the witness objected: {against.why}{line}"
 
     def _decided(self, asked: _Asked, signal: Signal | None) -> Decision:
         key = self._key(asked.located)
@@ -248,7 +307,9 @@ class Reading:
 
     # --- the model's own writes ---
 
-    def _learned(self, path: str, event: Callable[[str, Located], tuple[FileAuthored, bytes] | None]) -> Learned:
+    def _learned(
+        self, path: str, text: str, event: Callable[[str, Located], tuple[FileAuthored, bytes] | None]
+    ) -> Learned:
         try:
             located = self._files.locate(path, offset=1)  # a path in a write has no line suffix
             if located.excluded:
@@ -259,7 +320,7 @@ class Reading:
                     return Learned()
                 learned, content = found
                 self._store(content, learned.version)
-                self._branch.note(readlog.KIND, readlog.authored(learned))
+                self._branch.note(readlog.KIND, readlog.authored(learned, text, located.given))
         except Exception as problem:  # noqa: BLE001  rule 3: what we do not learn costs a saving, never a write
             return Learned(failure=_reason(problem))
         return Learned(learned.authored)
@@ -282,11 +343,6 @@ class Reading:
             event = authoring.edited(key, after, Edit(old, new), known, before=document.text, min_run=min_run)
             return None if event is None else (event, after.encode())
         return None if done[0] is None else (done[0], document.content)
-
-
-def _step(state: Knowledge, body: Body) -> Knowledge:
-    event = readlog.event_of(body)
-    return state if event is None else step(state, event)
 
 
 def _check(signal: Signal | None) -> None:

@@ -1,17 +1,35 @@
 """Reading as the journal keeps it: events about files, as `Noted` entries of kind `reading`."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, Noted
 from pagein.model.entries import Compacted as WindowCompacted
+from pagein.model.names import ContentHash
 from pagein.model.reading import Compacted, FileAuthored, Invalidated, Malformed, ReadEvent, ReadServed
 from pagein.policy import readmeta
 
 KIND: Final = "reading"
 _BASELINE: Final = "baselineBytes"
 _SENT: Final = "sentBytes"
+_TRACE: Final = "textHash"
+_GIVEN: Final = "given"
+
+FileEvent: TypeAlias = ReadServed | FileAuthored | Invalidated
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an entry says about a file, and by what it is known again in the window.
+
+    trace: the hash of the text that was said, an answer or what a write or edit put into the file; "" where the record
+    does not tell. given: the path as the call wrote it.
+    """
+
+    event: FileEvent
+    trace: str = ""
+    given: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +48,15 @@ class Sizes:
 NO_SIZES: Final = Sizes()
 
 
-def served(event: ReadServed, sizes: Sizes) -> str:
-    """The record of an answered read."""
-    return _text({"readcache": readmeta.encode(event), _BASELINE: sizes.baseline, _SENT: sizes.sent})
+def served(event: ReadServed, sizes: Sizes, text: str, given: str) -> str:
+    """The record of a read that was answered with this text."""
+    record = {"readcache": readmeta.encode(event), _BASELINE: sizes.baseline, _SENT: sizes.sent}
+    return _text({**record, _TRACE: trace_of(text), _GIVEN: given})
 
 
-def authored(event: FileAuthored) -> str:
-    """The record of the model's own write or edit."""
-    return _text(readmeta.encode_authored(event))
+def authored(event: FileAuthored, text: str, given: str) -> str:
+    """The record of the model's own write or edit, which put this text into the file."""
+    return _text({**readmeta.encode_authored(event), _TRACE: trace_of(text), _GIVEN: given})
 
 
 def invalidated(event: Invalidated, at: float) -> str:
@@ -51,12 +70,26 @@ def event_of(body: Body) -> ReadEvent | None:
         case WindowCompacted():
             return Compacted()
         case Noted(kind=kind, data=data) if kind == KIND:
-            record = _record(data)
-            if isinstance(record, dict) and "readcache" in record:
-                return readmeta.decode(record)
-            return Malformed("not a JSON object") if record is None else readmeta.decode_entry(record)
+            return _event(_record(data))
         case _:
             return None
+
+
+def told_of(body: Body) -> Told | None:
+    """What an entry says about a file, with its trace. None where it says nothing, or nothing that can be understood."""
+    if not isinstance(body, Noted) or body.kind != KIND:
+        return None
+    record = _record(body.data)
+    event = _event(record)
+    if not isinstance(record, dict) or not isinstance(event, ReadServed | FileAuthored | Invalidated):
+        return None
+    trace, given = record.get(_TRACE), record.get(_GIVEN)
+    return Told(event, trace if isinstance(trace, str) else "", given if isinstance(given, str) else "")
+
+
+def trace_of(text: str) -> str:
+    """The hash by which a text is known again: of its UTF-8, 64 hexadecimal digits."""
+    return ContentHash.of(text.encode("utf-8", "surrogatepass")).hex
 
 
 def sizes_of(body: Body) -> Sizes:
@@ -68,6 +101,12 @@ def sizes_of(body: Body) -> Sizes:
     if isinstance(baseline, int) and isinstance(sent, int) and min(baseline, sent) >= 0:
         return Sizes(baseline, sent)
     return NO_SIZES
+
+
+def _event(record: object) -> ReadEvent:
+    if isinstance(record, dict) and "readcache" in record:
+        return readmeta.decode(record)
+    return Malformed("not a JSON object") if record is None else readmeta.decode_entry(record)
 
 
 def _record(data: str) -> object:

@@ -8,23 +8,40 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from threading import RLock
 from typing import Literal
 
+from pagein.engine import evidence, testimony
+from pagein.engine.evidence import Evidence
+from pagein.engine.folds import Fold
 from pagein.engine.journal import Journal
-from pagein.engine.paging import Leaving, Pager
+from pagein.engine.paging import Pager
+from pagein.engine.passes import credited, entering_big, moment_of
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
 from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
-from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, shared, size
+from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
 from pagein.engine.state import START, State, step
+from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import Body, Compacted, Entry, EntryId, EpochOpened, Noted, Recalled, RequestSent, Said
+from pagein.model.entries import (
+    Body,
+    Compacted,
+    Entry,
+    EntryId,
+    EpochOpened,
+    Noted,
+    PagedOut,
+    Previewed,
+    Recalled,
+    RequestSent,
+    Said,
+)
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
-from pagein.policy.economics import Account, Moment
-from pagein.policy.residency import EMPTY, Epoch, Residency, Standing, plan
+from pagein.model.names import ContentHash
+from pagein.policy.economics import Account
+from pagein.policy.residency import EMPTY, Residency, Standing, plan
 from pagein.ports import JournalStore, Signal, TokenCounter
 
 
@@ -33,7 +50,8 @@ class Prepared:
     """A request: the first `keep` messages of the one that this session prepared before, then `tail`.
 
     epoch: how often the window was rewritten so far, by us or by the host. While it lasts, `keep` is all of the request before.
-    opened: the epoch that we opened for this request, None where we left the window alone.
+    previewed: big outputs that enter as previews with this request. opened: the epoch that we opened for it, None where we
+    left the window alone.
     failure: why what should have been done was not (law 7); the request is good all the same. None where all went well.
     """
 
@@ -42,6 +60,7 @@ class Prepared:
     epoch: int
     opened: EpochOpened | None = None
     failure: str | None = None
+    previewed: tuple[PagedOut, ...] = ()
 
     @property
     def length(self) -> int:
@@ -89,6 +108,7 @@ class Session:
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
         self._folder: str | None = None
         self._reading: Reading | None = None
+        self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step)
         self._recalling: Recalling | None = None
 
     @classmethod
@@ -113,12 +133,26 @@ class Session:
         return self._journal
 
     @property
+    def evidence(self) -> Evidence:
+        """What of the reads stands in the window where the session stands."""
+        return evidence.START if self._parts.outside is None else self._evidence.at(self._leaf)
+
+    def window(self) -> list[Message]:
+        """The request as it would leave now."""
+        return testimony.window(self._state())
+
+    @property
     def repairs(self) -> Repairs:
         """What it took so far to make valid requests of what was said on this branch."""
         return self._state().draft.repairs
 
     def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
-        """A message was said. `name` is the host's own name for it, if it has one; it must be unique in the session."""
+        """A message was said. `name` is the host's own name for it, if it has one; it must be unique in the session.
+
+        An answer to a read in it that its place in the window would not bear out is shown in full (see `Reading.upheld`).
+        """
+        if self._parts.outside is not None and self._folder is not None and name not in self._journal:
+            message = self.reading.upheld(message)
         tokens = self._tokens(message)
         return self._add(Said(message, tokens, sum(tokens) + self._weight(message)), at=message.at, name=name)
 
@@ -142,7 +176,9 @@ class Session:
     def prepare(self, at: float | None = None) -> Prepared:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
         at = self._state().now if at is None else at
-        opened, failure, account = self._curated(at)
+        previewed, missed = self._previewed()
+        opened, failure, account = self._curated(at, previewed)
+        failure = failure or missed
         if opened is not None:
             self._add(opened)
         state = self._state()
@@ -156,7 +192,7 @@ class Session:
         tail = tuple(piece.message for piece in pieces_since(tip, keep))
         if opened is not None and self._parts.recalling is not None:
             self.recalling.epoch_opened(opened)
-        return Prepared(keep, tail, state.epoch, opened, failure)
+        return Prepared(keep, tail, state.epoch, opened, failure, previewed)
 
     def rendering(self) -> list[Message]:
         """The whole of the request that was prepared last, empty before the first."""
@@ -314,20 +350,50 @@ class Session:
             with contextlib.suppress(StoreError):  # then it is kept with what is kept next
                 self.keep()
 
-    def _curated(self, at: float | None) -> tuple[EpochOpened | None, str | None, Account]:
+    def _previewed(self) -> tuple[tuple[PagedOut, ...], str | None]:
+        """The pass at birth: big outputs are stored, and enter as previews only when that is done."""
+        settings = self._parts.residency.previews
+        entering = [] if settings is None else entering_big(self._state(), self._parts.residency, settings)
+        # a read through this session stays whole, whatever the tool that made it is called
+        entering = [one for one in entering if one.result.call_id not in self.evidence.path_of]
+        if settings is None or not entering:
+            return (), None
+        try:
+            previewed = self._parts.pager.preview(self.name, entering, settings)
+        except StoreError as problem:
+            return (), f"big outputs enter whole: {type(problem).__name__}: {problem}"
+        self._add(Previewed(previewed))
+        return previewed, None
+
+    def _curated(
+        self, at: float | None, previewed: tuple[PagedOut, ...]
+    ) -> tuple[EpochOpened | None, str | None, Account]:
         """The pass before a call: what the policy wants paged out is stored; an epoch is opened only when that is done."""
         state = self._state()
-        planned = plan(state.standing, self._parts.residency, _moment(state, at), state.account)
-        if planned.epoch is None:
-            return None, None, planned.alone
+        account, moment = credited(state.account, previewed, self._parts.residency, state.scale), moment_of(state, at)
+        planned = plan(state.standing, self._parts.residency, moment, account)
+        planned = spared(planned, state, self.evidence, self._parts.residency, moment)
+        leaving, objection = leaving_soundly(state, self.evidence, planned, self._stored if self._watched else None)
+        if not leaving:
+            return None, objection, planned.alone
         try:
-            paged = self._parts.pager.page_out(self.name, _leaving(state, planned.epoch))
+            paged = self._parts.pager.page_out(self.name, leaving)
         except StoreError as problem:
             return None, f"nothing was paged out: {type(problem).__name__}: {problem}", planned.alone
-        if not paged:
-            return None, None, planned.alone
         frontier = min(one.message for one in paged)
-        return EpochOpened(state.epoch + 1, frontier, paged, planned.epoch.reason), None, planned.account
+        reason, account = (UNPROVEN, planned.alone) if planned.epoch is None else (planned.epoch.reason, planned.account)
+        return EpochOpened(state.epoch + 1, frontier, paged, reason), objection, account
+
+    @property
+    def _watched(self) -> bool:
+        return self._parts.outside is not None and self._parts.outside.witness
+
+    def _stored(self, version: ContentHash) -> bytes | None:
+        outside = self._parts.outside
+        try:
+            return None if outside is None else outside.blobs.get(version)
+        except StoreError:
+            return None
 
     def _kept(self) -> str | None:
         try:
@@ -381,47 +447,3 @@ def _words(block: Block) -> str:
             return block.arguments
         case _:
             return ""
-
-
-def _moment(state: State, at: float | None) -> Moment:
-    """The call that is about to be made, as the policy sees it."""
-    tip = state.draft.ready().tip
-    keep = shared(state.sent, tip)
-    held = size(state.sent) if keep == length(state.sent) else size(cut(tip, keep))
-    fresh = pieces_since(tip, keep)
-    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
-    return Moment(
-        now=at,
-        last=state.sent_at,
-        size=size(tip),
-        new=size(tip) - held,
-        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
-        user_turn=any(_is_spoken(piece.message) for piece in behind_the_answer),
-        floor=state.floor or 0.0,
-        scale=state.scale,
-    )
-
-
-def _is_spoken(message: Message) -> bool:
-    """Whether a person said something in it, and not the host alone."""
-    return message.role == "user" and any(
-        isinstance(block, Text) and block.injected is None and block.text for block in message.blocks
-    )
-
-
-def _leaving(state: State, epoch: Epoch) -> list[Leaving]:
-    """The results of a decision, looked up in the request."""
-    # One message earlier, for the calls that the first results answer.
-    start = max(epoch.frontier - 1, 0)
-    pieces = pieces_since(state.draft.tip, start)
-    tools = _tool_names(pieces)
-    found: list[Leaving] = []
-    for resident in epoch.page_out:
-        block = pieces[resident.message - start].message.blocks[resident.block]
-        if isinstance(block, ToolResult):
-            found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
-    return found
-
-
-def _tool_names(pieces: list[Piece]) -> dict[str, str]:
-    return {block.id: block.name for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)}

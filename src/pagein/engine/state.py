@@ -4,13 +4,13 @@
 shares with the state before.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, pushed, size
 from pagein.engine.repair import Draft
-from pagein.model.entries import Body, Compacted, EpochOpened, PagedOut, RequestSent, Said
+from pagein.model.entries import Body, Compacted, EpochOpened, PagedOut, Previewed, RequestSent, Said
 from pagein.model.messages import Block, Message, ToolCall, ToolResult
 from pagein.policy.economics import Account
 from pagein.policy.exclusions import may_show_excluded
@@ -55,6 +55,8 @@ def step(state: State, body: Body, settings: Residency) -> State:
             ready = _with_draft(state, state.draft.ready(), settings)
             account = Account(body.bill, body.saved, body.absent)
             return replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
+        case Previewed():
+            return _entered(state, body, settings)
         case EpochOpened():
             return _paged_out(state, body)
         case Compacted():
@@ -63,8 +65,10 @@ def step(state: State, body: Body, settings: Residency) -> State:
             return state
 
 
-def _with_draft(state: State, draft: Draft, settings: Residency) -> State:
-    """The draft moved on: results that were settled by that are resident from now on."""
+def _with_draft(
+    state: State, draft: Draft, settings: Residency, kept: Mapping[tuple[int, int], PagedOut] | None = None
+) -> State:
+    """The draft moved on: results that were settled by that are resident from now on. kept: those that are previews, by place."""
     before = state.draft.tip
     if draft.tip is before:
         return replace(state, draft=draft)
@@ -77,7 +81,7 @@ def _with_draft(state: State, draft: Draft, settings: Residency) -> State:
     pieces = pieces_since(draft.tip, known)
     in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
     for place, piece in enumerate(pieces, start=known):
-        for resident in _residents(place, piece, calls, settings):
+        for resident in _residents(place, piece, calls, settings, kept or {}):
             standing = standing.born(replace(resident, before=in_front))
         in_front += piece.weight
     return replace(state, draft=draft, standing=standing)
@@ -98,7 +102,13 @@ def _latest(one: float | None, other: float | None) -> float | None:
     return max(one, other) if one is not None and other is not None else one if other is None else other
 
 
-def _residents(place: int, piece: Piece, calls: dict[str, ToolCall], settings: Residency) -> Iterable[Resident]:
+def _residents(
+    place: int,
+    piece: Piece,
+    calls: dict[str, ToolCall],
+    settings: Residency,
+    kept: Mapping[tuple[int, int], PagedOut],
+) -> Iterable[Resident]:
     if piece.born is None:
         return
     tokens = iter(piece.tokens)
@@ -109,7 +119,20 @@ def _residents(place: int, piece: Piece, calls: dict[str, ToolCall], settings: R
         call = calls.get(block.call_id)
         if call is not None and removable(block, count, settings) and not may_show_excluded(call):
             is_read = any(access.op == "read" for access in call.accesses)
-            yield Resident(block.call_id, place, index, count, piece.born, is_read=is_read)
+            whole = kept.get((place, index))
+            shown = count if whole is None else _tokens_of(block.text, whole)
+            yield Resident(block.call_id, place, index, shown, piece.born, is_read=is_read, kept=whole)
+
+
+def _entered(state: State, previews: Previewed, settings: Residency) -> State:
+    """What was said last is settled, its big outputs as previews: no request held them yet."""
+    draft = state.draft.ready()
+    known = length(state.draft.tip)
+    kept = {(one.message, one.block): one for one in previews.paged}
+    tip = cut(draft.tip, known)
+    for place, piece in enumerate(pieces_since(draft.tip, known), start=known):
+        tip = pushed(tip, _stubbed(place, piece, kept))
+    return _with_draft(state, replace(draft, tip=tip), settings, kept)
 
 
 def _paged_out(state: State, epoch: EpochOpened) -> State:
@@ -129,14 +152,17 @@ def _stubbed(place: int, piece: Piece, gone: dict[tuple[int, int], PagedOut]) ->
         return piece
     # A stub is too short to leave again, so its place in `tokens` may stay as it is.
     blocks = tuple(_replaced(block, gone.get((place, index))) for index, block in enumerate(piece.message.blocks))
-    left = [gone[place, index] for index in range(len(blocks)) if (place, index) in gone]
-    weight = piece.weight - sum(paged.tokens - _stub_tokens(paged) for paged in left)
-    return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, weight))
+    spared = 0
+    for index, block in enumerate(piece.message.blocks):
+        paged = gone.get((place, index))
+        if paged is not None and isinstance(block, ToolResult):
+            spared += _tokens_of(block.text, paged) - _tokens_of(paged.stub, paged)
+    return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, piece.weight - spared))
 
 
-def _stub_tokens(paged: PagedOut) -> int:
-    """What the stub weighs, at the ratio of what it stands for."""
-    return round(len(paged.stub) * paged.tokens / paged.chars) if paged.chars else 0
+def _tokens_of(text: str, paged: PagedOut) -> int:
+    """What a text weighs that stands for a paged-out one, at the ratio of that."""
+    return round(len(text) * paged.tokens / paged.chars) if paged.chars else 0
 
 
 def _replaced(block: Block, paged: PagedOut | None) -> Block:

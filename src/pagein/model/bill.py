@@ -18,7 +18,7 @@ class Figures(TypedDict):
     faults: recalls that a later step textually needed; recall_cost: BIT of all recall calls;
     stress_recalls: recalls drawn beyond the textual ones; rereads: reads the recording made of something paged out.
     quotes_*: exact edit quotes visible in the request that made them, of all, and lost against `append`.
-    stubs: results replaced by a stub; epochs: batches of such replacements (compactions for `compact`).
+    stubs: results replaced by a stub or a preview; epochs: batches of such replacements (compactions for `compact`).
     refused: requests a provider would refuse; unrecoverable_bytes: paged-out bytes that recall did not return exactly.
     """
 

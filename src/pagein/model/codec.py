@@ -17,7 +17,18 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from pagein.errors import BadInput, BadName
-from pagein.model.entries import Body, Compacted, Entry, EpochOpened, Noted, PagedOut, Recalled, RequestSent, Said
+from pagein.model.entries import (
+    Body,
+    Compacted,
+    Entry,
+    EpochOpened,
+    Noted,
+    PagedOut,
+    Previewed,
+    Recalled,
+    RequestSent,
+    Said,
+)
 from pagein.model.messages import (
     Block,
     Image,
@@ -51,6 +62,7 @@ _BLOCKS: Final[Mapping[str, type[Block]]] = {
 _BODIES: Final[Mapping[str, type[Body]]] = {
     "said": Said,
     "compacted": Compacted,
+    "previewed": Previewed,
     "epoch_opened": EpochOpened,
     "request_sent": RequestSent,
     "recalled": Recalled,
@@ -160,12 +172,18 @@ def _body_out(body: Body) -> Fields:
             if body.result_tokens:
                 said["result_tokens"] = list(body.result_tokens)
             return {**said, "tokens": body.tokens} if body.tokens else said
+        case Previewed():
+            return {"entry": "previewed", "paged": [_paged_out(one) for one in body.paged]}
         case EpochOpened():
-            paged = [{**_plain(one), "content": one.content.hex} for one in body.paged]
+            paged = [_paged_out(one) for one in body.paged]
             opened = {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
             return {**opened, "reason": body.reason} if body.reason else opened
         case _:
             return {"entry": _NAME_OF[type(body)], **_plain(body)}
+
+
+def _paged_out(one: PagedOut) -> Fields:
+    return {**_plain(one), "content": one.content.hex}
 
 
 def _plain(value: Any) -> Fields:  # noqa: ANN401 -- any of the model's dataclasses
@@ -245,6 +263,8 @@ def _body_in(raw: Fields) -> Body:
         case "said":
             tokens = msgspec.convert(raw.get("result_tokens", ()), type=tuple[int, ...])
             return Said(_message_in(raw["message"]), tokens, msgspec.convert(raw.get("tokens", 0), type=int))
+        case "previewed":
+            return Previewed(tuple(_paged_in(one) for one in raw["paged"]))
         case "epoch_opened":
             paged = tuple(_paged_in(one) for one in raw["paged"])
             return msgspec.convert({**raw, "paged": paged}, type=EpochOpened)

@@ -31,9 +31,10 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class PagedOut:
-    """One tool result whose content was replaced by a stub.
+    """One tool result whose content was replaced by a stub, or by a preview.
 
     message, block: its place in the request. tokens, chars: the size of what left. content: the hash of its bytes in the store.
+    stub: the text in its place. short: of a preview, the stub that takes its place when it leaves too.
     """
 
     call_id: str
@@ -44,6 +45,14 @@ class PagedOut:
     stub: str
     message: int
     block: int
+    short: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    """Big outputs entered as previews, before any request held them: nothing that was sent changed."""
+
+    paged: tuple[PagedOut, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ class Noted:
     data: str
 
 
-Body: TypeAlias = Said | Compacted | EpochOpened | RequestSent | Recalled | Noted
+Body: TypeAlias = Said | Compacted | Previewed | EpochOpened | RequestSent | Recalled | Noted
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,10 @@ class Query:
     before: int | None = None
     limit: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 0:
+            raise BadInput("a limit must not be negative")
+
 
 EVERYTHING: Final = Query(deleted=None)
 

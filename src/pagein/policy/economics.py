@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 
 USER_TURN_RENT = 0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results with it
 
+HELD_BACK = 0.75
+
 
 @dataclass(frozen=True, slots=True)
 class Economics:
@@ -85,6 +87,13 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
         return True
     due = USER_TURN_RENT if moment.user_turn else 1.0
     return rent > due * cost and cost <= account.saved + economics.share * account.bill
+
+
+def previewed(account: Account, economics: Economics, spared: int) -> Account:
+    """The account after big outputs entered as previews. They are not written now and not read later; but a preview may
+    not be enough, so a part of what is spared now is held back for recalls.
+    """
+    return replace(account, saved=account.saved + HELD_BACK * economics.write * spared, absent=account.absent + spared)
 
 
 def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:

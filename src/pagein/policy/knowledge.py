@@ -13,6 +13,7 @@ Rules of this file
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Final
 
 from pagein.model.names import ContentHash
@@ -124,11 +125,24 @@ def step(state: Knowledge, event: ReadEvent) -> Knowledge:
 
 
 def proven(state: Knowledge, event: ReadServed) -> bool:
-    """Whether all that an answer claims is known in the state before it.
+    """Whether all that an answer stands for is known in the state before it, under the numbers that it names.
 
     False for a marker or diff whose base was hidden since (paged out, compacted): render it in full, or hide it too.
     """
-    return claimed(state.of(event.path), event).holds(event.first, event.last) or rule_of(event).anchors
+    if rule_of(event).anchors:
+        return True
+    path = state.of(event.path)
+    if event.mode == "unchanged" and path.view and path.view[-1].last > event.total:
+        return False
+    if event.mode not in ("diff", "range_diff"):  # a diff names its version; a marker means what was shown last
+        rests_on = (path.fresh(copy.base).holds(copy.first, copy.first + copy.count - 1) for copy in event.copies)
+        if not all(rests_on):
+            return False
+    stands_for = Spans.of((event.first, event.last))
+    if event.mode == "partly_known":  # cut where the baseline is cut
+        copied = (Spans.of((copy.at, copy.at + copy.count - 1)) for copy in event.copies)
+        stands_for = reduce(Spans.unite, copied, event.emitted or NO_LINES)
+    return claimed(path, event).contains(stands_for)
 
 
 def claimed(path: PathKnown, event: ReadServed) -> Spans:

@@ -15,8 +15,10 @@ from itertools import chain
 from typing import Final
 
 from pagein.errors import BadSetting
+from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolResult
 from pagein.policy.economics import Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
+from pagein.policy.previews import Previews
 from pagein.policy.stubs import LONGEST
 
 STUB_TOKENS: Final = 40
@@ -25,7 +27,10 @@ STUB_TOKENS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """Settings of paging out, in tokens and model calls. economics: None decides by `batch_tokens` alone."""
+    """Settings of paging out, in tokens and model calls.
+
+    economics: None decides by `batch_tokens` alone. previews: None lets every output enter whole (*lossless only*).
+    """
 
     batch_tokens: int = 40_000
     keep_calls: int = 10
@@ -34,6 +39,7 @@ class Residency:
     keep_reads: int = 0
     keep_calls_free: int = 0
     economics: Economics | None = None
+    previews: Previews | None = None
 
     def __post_init__(self) -> None:
         least_of = {"batch_tokens": 1}
@@ -58,7 +64,13 @@ class Residency:
 
 
 PRICED: Final = Residency(
-    batch_tokens=1, keep_calls=10, min_tokens=100, keep_reads=20, keep_calls_free=5, economics=Economics()
+    batch_tokens=1,
+    keep_calls=10,
+    min_tokens=100,
+    keep_reads=20,
+    keep_calls_free=5,
+    economics=Economics(),
+    previews=Previews(),
 )
 """What pagein does unless told otherwise. The figures are from replays of recorded sessions (docs/residency.md)."""
 
@@ -68,7 +80,8 @@ class Resident:
     """A tool result in the window that may be paged out one day.
 
     message, block: its place in the request. born: the model call, from 0, that first saw it; results of one group share it.
-    before: tokens in front of its message. is_read: whether it shows a file.
+    before: tokens in front of its message. is_read: whether it shows a file. kept: where it is the preview of something
+    that is kept whole, the record of that.
     """
 
     call_id: str
@@ -78,6 +91,7 @@ class Resident:
     born: int
     before: int = 0
     is_read: bool = False
+    kept: PagedOut | None = None
 
     @property
     def gain(self) -> int:

@@ -15,6 +15,8 @@ TOOL_NAME: Final = 40
 """At most so many characters of the tool's name appear in a stub."""
 # Not str.isprintable: what that takes for printable changes with the version of Python.
 _UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+MARKER: Final = "[readcache: "
+ANSWERED_BY_MARKER: Final = "answer that rests on text shown earlier"
 LONGEST: Final = 320
 """No stub has more characters. Content that is not longer than this stays where it is."""
 
@@ -23,7 +25,8 @@ def description(text: str) -> str:
     """What a result begins with and how long it is: `<first non-empty line, at most 100> - <N> lines`."""
     count = text.count("\n") + (not text.endswith("\n")) if text else 0
     lines = "1 line" if count == 1 else f"{count:,} lines"
-    first = _first_line(text)
+    # a marker says what it said only where it stands; quoted elsewhere it would claim too much
+    first = ANSWERED_BY_MARKER if text.startswith(MARKER) else _first_line(text)
     return f"{first} - {lines}" if first else lines
 
 

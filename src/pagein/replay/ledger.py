@@ -8,7 +8,7 @@ before the recall. Definitions: DESIGN section 9; notes on real sessions, 2.
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from pagein.model.bill import EpochMark
@@ -24,7 +24,7 @@ Recall: TypeAlias = Literal["slice", "full"]
 
 SLICE_TOKENS = 1500.0
 RECALL_OUTPUT = 60.0
-STRESS_SHARE, STRESS_REACH = 0.10, 30
+STRESS_SHARE, STRESS_REACH, STRESS_PREVIEWS = 0.10, 30, 0.25
 SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
 _SYSTEM_POSITION = 1
 
@@ -48,10 +48,21 @@ class Removable:
 
 
 @dataclass(frozen=True, slots=True)
+class Previewed:
+    """A block that enters as a preview of `tokens`. head, tail: characters of it that stand at its beginning and end."""
+
+    block: Removable
+    tokens: float
+    head: int
+    tail: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hide:
-    """What a policy does before a call: the stub that replaces each block, in tokens; or a compaction."""
+    """What a policy does before a call: the stub that replaces each block, in tokens; what enters as a preview; or a compaction."""
 
     stubs: Sequence[tuple[Removable, float]] = ()
+    previews: Sequence[Previewed] = ()
     compact: bool = False
     reason: str = ""
 
@@ -140,6 +151,7 @@ class Ledger:
         self.gone_before = 0  # ordinals below are in no window any more (compaction by the policy)
         self._stress = stress
         self._simulator = CacheSimulator(prices.cache)
+        self._cover: dict[int, tuple[int, int]] = {}  # of previewed originals: shown up to here, and from there on
         self._position: dict[int, int] = {}
         self._pool: list[int] = []  # positions of hidden growth, oldest first
         self._copies: dict[int, list[Removable]] = {}
@@ -155,6 +167,8 @@ class Ledger:
         for sized, needs in zip(self.recording.sized, self.recording.needs, strict=True):
             self._enter(sized)
             hide = self.policy.decide(sized, self)
+            for one in hide.previews:
+                self._preview(sized, one)
             if hide.compact:
                 self._compact(sized, hide)
             elif hide.stubs:
@@ -181,7 +195,7 @@ class Ledger:
         own = ("floor", "own", self._windows)
         self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
         self._windows += 1
-        for state in (self.resident, self.hidden, self._position, self._pool, self._copies, self._due):
+        for state in (self.resident, self.hidden, self._cover, self._position, self._pool, self._copies, self._due):
             state.clear()
         self.resident_tokens = 0.0
         self.gone_before = ordinal
@@ -220,6 +234,8 @@ class Ledger:
             if removable.key[0] == "b":
                 self.hidden[removable.holder] = removable
                 self._draw(sized.call.index, removable.holder)
+            elif removable.key[0] == "p":
+                del self._cover[removable.holder]
             else:
                 self._copies[removable.holder].remove(removable)
         self._first_changed = self.window.replace(changes)
@@ -230,6 +246,19 @@ class Ledger:
             self.trace.epochs.append(
                 EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved)
             )
+
+    def _preview(self, sized: Sized, one: Previewed) -> None:
+        """A block that no request held yet enters as a preview: nothing before the tail changes."""
+        whole = one.block
+        chars = self.recording.calls.blocks[whole.holder].chars
+        small = replace(whole, key=("p", whole.holder), tokens=one.tokens)
+        self.resident = deque(small if other.key == whole.key else other for other in self.resident)
+        self.resident_tokens += small.tokens - whole.tokens
+        self.window.replace({whole.position: (small.key, "stubs", small.tokens)})
+        self.hidden[whole.holder] = whole
+        self._cover[whole.holder] = (one.head, chars - one.tail)
+        self.tally.stubs += 1
+        self._draw_preview(sized.call.index, whole.holder)
 
     def _compact(self, sized: Sized, hide: Hide) -> None:
         """One more request writes a summary; the window becomes floor, summary and what is new."""
@@ -253,6 +282,12 @@ class Ledger:
         digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
         if int.from_bytes(digest[:4]) < STRESS_SHARE * (1 << 32):
             self._due.setdefault(index + 1 + digest[4] % STRESS_REACH, []).append(ordinal)
+
+    def _draw_preview(self, index: int, ordinal: int) -> None:
+        """Stress model: a quarter of what enters as a preview is wanted at once."""
+        digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
+        if self._stress and int.from_bytes(digest[8:12]) < STRESS_PREVIEWS * (1 << 32):
+            self._due.setdefault(index, []).append(ordinal)
 
     # ── what was needed ────────────────────────────────────────────────────
 
@@ -290,9 +325,15 @@ class Ledger:
     def _met(self, need: Need) -> bool:
         return any(
             self._whole(holder.ordinal)
+            or self._covered(holder, need.length)
             or any(copy.first <= holder.offset <= copy.last for copy in self._copies.get(holder.ordinal, ()))
             for holder in need.holders
         )
+
+    def _covered(self, holder: Holder, length: int) -> bool:
+        """Whether a preview shows it."""
+        head, tail = self._cover.get(holder.ordinal, (0, 1 << 62))
+        return holder.offset + length <= head or holder.offset >= tail
 
     def _bring_back(self, sized: Sized, wanted: Iterable[Holder]) -> None:
         """One extra request before the real one; the recalled texts join the prompt."""

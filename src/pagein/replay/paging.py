@@ -15,15 +15,17 @@ import msgspec
 
 from pagein.engine.engine import Engine, Settings
 from pagein.errors import CallerError, StoreError
+from pagein.model.entries import PagedOut
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.economics import Economics
+from pagein.policy.previews import Previews, preview
 from pagein.policy.residency import PRICED
 from pagein.ports import TokenCounter
 from pagein.providers.prices import Prices
 from pagein.providers.tokens import RatioCounter
 from pagein.providers.validity.checking import Checker
 from pagein.replay.growth import ONE_HOUR, Sized
-from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable, Tally
+from pagein.replay.ledger import NOTHING, Hide, Ledger, Previewed, Recall, Removable, Tally
 from pagein.replay.recording import Recording
 
 
@@ -61,6 +63,7 @@ class Paging:
         self._session = self._engine.session(recording.head.id)
         self._checker = Checker()
         self._smallest = settings.residency.min_tokens
+        self._previews = settings.residency.previews or Previews()
         self._frontier: int | None = None
         self._passed = 0
         self._fed = 0
@@ -87,16 +90,27 @@ class Paging:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
             self._frontier, self._passed = None, 0
-        if prepared.opened is None:
+        if prepared.opened is None and not prepared.previewed:
             return NOTHING
         residents = {one.call_id: one for one in ledger.resident}
-        stubs = []
-        for paged in prepared.opened.paged:
+        opened = prepared.opened.paged if prepared.opened is not None else ()
+        for paged in (*prepared.previewed, *opened):
             self._paged[paged.call_id] = paged.object_id
-            resident = residents.get(paged.call_id)
-            if resident is not None:
-                stubs.append((resident, len(paged.stub) / self._ratio))
-        return Hide(stubs, reason=prepared.opened.reason or "batch") if stubs else NOTHING
+        previews = [
+            self._entering(paged, residents[paged.call_id])
+            for paged in prepared.previewed
+            if paged.call_id in residents
+        ]
+        stubs = [
+            (residents[paged.call_id], len(paged.stub) / self._ratio) for paged in opened if paged.call_id in residents
+        ]
+        reason = prepared.opened.reason if prepared.opened is not None else ""
+        return Hide(stubs, previews, reason=reason or "batch")
+
+    def _entering(self, paged: PagedOut, resident: Removable) -> Previewed:
+        text = self._originals[paged.call_id]
+        shown = preview(paged.object_id, "", 0, text, self._previews)
+        return Previewed(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
 
     def frontier(self, ledger: Ledger) -> int:
         """The oldest result that the engine may still page out. Looked for only where it can have moved."""

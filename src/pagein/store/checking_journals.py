@@ -1,14 +1,16 @@
 """The journals of a store: whether each entry has its place, each session its leaf, each stub its content, each answer its ground."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from pagein.errors import BadName
-from pagein.model.entries import Entry, EntryId, EpochOpened, PagedOut
+from pagein.model.entries import Entry, EntryId, EpochOpened, PagedOut, Previewed
 from pagein.model.holdings import KeptSession
 from pagein.model.messages import Unreadable
 from pagein.model.objects import EXPIRED, ObjectId
 from pagein.ports import JournalStore
-from pagein.store.checking import Checked
+from pagein.store.checking import Checked, guarded
 from pagein.store.sql_blobs import plain
 
 
@@ -29,10 +31,14 @@ def check_journals(checked: Checked) -> list[Broken]:
     for session in checked.store.sessions():
         checked.saw("session")
         broken = Broken(session)
-        _check_session(checked, broken, _entries(checked, broken))
+        guarded(checked, "session", partial(_look, checked, broken), f"session {session.name!r}")
         if broken.lost or broken.bare_stubs or broken.stands_nowhere:
             found.append(broken)
     return found
+
+
+def _look(checked: Checked, broken: Broken) -> None:
+    _check_session(checked, broken, _entries(checked, broken))
 
 
 def _entries(checked: Checked, broken: Broken) -> list[Entry]:
@@ -55,11 +61,13 @@ def _entries(checked: Checked, broken: Broken) -> list[Entry]:
 def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> None:
     session = broken.session
     where = f"session {session.name!r}"
-    if (session.leaf is not None or entries or broken.lost) and leaf_of(checked.store, session) is None:
+    if (session.leaf is not None or entries or broken.lost) and _stand(session, entries) is None:
         broken.stands_nowhere = True
         broken.leaf = entries[-1].id if entries else None
         checked.report.add("session", where, f"stands at {session.leaf!r}, which is not there")
-    for paged in (one for entry in entries if isinstance(entry.body, EpochOpened) for one in entry.body.paged):
+    for paged in (
+        one for entry in entries if isinstance(entry.body, EpochOpened | Previewed) for one in entry.body.paged
+    ):
         checked.saw("stub")
         why = _why_bare(checked, paged)
         if why is not None:
@@ -85,6 +93,10 @@ def _why_bare(checked: Checked, paged: PagedOut) -> str | None:
 
 
 def leaf_of(store: JournalStore, session: KeptSession) -> EntryId | None:
-    """The id of the entry at which a session stands, None where there is none. Databases keep some ids only as `plain` has them."""
-    ids = [entry.id for entry in store.entries(session.name) if isinstance(entry, Entry)]
-    return next((one for one in ids if session.leaf in (one, plain(one))), None)
+    """The id of the entry at which a session stands, None where there is none."""
+    return _stand(session, (entry for entry in store.entries(session.name) if isinstance(entry, Entry)))
+
+
+def _stand(session: KeptSession, entries: Iterable[Entry]) -> EntryId | None:
+    # databases keep some ids only as `plain` has them
+    return next((entry.id for entry in entries if session.leaf in (entry.id, plain(entry.id))), None)

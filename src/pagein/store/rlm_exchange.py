@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from pagein.errors import BadInput
-from pagein.model.entries import Entry, EpochOpened
+from pagein.model.entries import Entry, EpochOpened, Previewed
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 from pagein.model.objects import EXPIRED
 from pagein.model.sealing import decoded
@@ -91,7 +91,7 @@ def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
     """What was paged out of a session, as records of Pi-RLM; those that have expired are not there. Raises StoreError."""
     opened: dict[str, float] = {}
     for entry in store.entries(session):
-        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened):
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened | Previewed):
             opened |= {one.object_id: entry.at or 0.0 for one in entry.body.paged}
     for stored in store.paged_objects():
         if (stored.origin.session == session or str(stored.id) in opened) and stored.kind != EXPIRED:

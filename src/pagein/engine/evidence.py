@@ -1,0 +1,349 @@
+"""What of the reads stands in the request: the ground on which markers rest (law 2).
+
+Rules of this file
+------------------
+1. Reads and writes are journaled when they happen, and found again in the window by the text that was said: an answer in the
+   result of a call, written text in the arguments of one. Until the next request what happened counts as visible; from
+   then on only what was found counts, for nothing else is in the request.
+2. Two states are kept. *Known* is what the policy may rest on: it ends at a compaction, and a refresh takes from it. *Seen*
+   is what the window bears out, in the order of its messages: the texts that a compaction kept are in it.
+3. When results leave, what rested on them is folded anew without them. What is not proven any more is named (`unproven`),
+   and must leave too or be shown in full before the next request.
+4. Where it cannot be told which call a text belongs to, it belongs to none: that costs a saving.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Final
+
+from pagein.engine import readlog
+from pagein.engine.readlog import Told, trace_of
+from pagein.model.entries import Body, Compacted, EpochOpened, Noted, Previewed, RequestSent, Said
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.reading import FileAuthored, Invalidated, ReadServed
+from pagein.model.sharing import SharedMap
+from pagein.policy.knowledge import NOTHING, Knowledge, proven
+from pagein.policy.knowledge import step as with_event
+
+_MOST_WAITING: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Something that happened to a file, where its text stands: in the result or the arguments of `call` ("": nowhere, a refresh).
+
+    turn: the message that made the call, counted from 1. born: the model call that saw it first. trusted: markers may rest on it.
+    """
+
+    told: Told
+    call: str
+    turn: int
+    born: int
+    trusted: bool = True
+
+    @property
+    def stands_for_more(self) -> bool:
+        """Whether it is a marker or a diff, which other text must bear out."""
+        event = self.told.event
+        return isinstance(event, ReadServed) and event.mode not in ("full", "baseline_fallback")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that happened and was not found in the window yet. late: a request left without it. void: not to be trusted once it is found."""
+
+    told: Told
+    late: bool = False
+    void: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Link:
+    """One of the things that stand in the window for a path, behind those before it."""
+
+    placed: Placed
+    before: "Link | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The ground at one point of a branch; see the rules above.
+
+    unproven: calls whose answers the window does not bear out. said: messages so far; turn: the last one of the model's, calls:
+    how many of them there were. chains: by path, what stands in the window, and path_of: by call. waiting: what was not found there.
+    open_calls, answered: the calls of the model's last message, without a result and with one.
+    """
+
+    known: Knowledge = NOTHING
+    seen: Knowledge = NOTHING
+    unproven: frozenset[str] = frozenset()
+    said: int = 0
+    turn: int = 0
+    calls: int = 0
+    chains: SharedMap[Link] = field(default_factory=SharedMap)
+    path_of: SharedMap[str] = field(default_factory=SharedMap)
+    waiting: tuple[Waiting, ...] = ()
+    open_calls: tuple[ToolCall, ...] = ()
+    answered: tuple[ToolCall, ...] = ()
+
+    def placed(self) -> Iterator[Placed]:
+        """All that stands in the window, path by path, in the order of the window."""
+        for chain in self.chains.values():
+            yield from (one for one in _listed(chain) if one.call)
+
+    def of_call(self, call: str) -> Placed | None:
+        """What stands in the result or the arguments of a call, None for nothing known."""
+        path = self.path_of.get(call)
+        chain = None if path is None else self.chains.get(path)
+        return next((one for one in _listed(chain) if one.call == call), None)
+
+    def expected(self) -> Iterator[Told]:
+        """What counts as visible although it was not found in the window yet."""
+        return (one.told for one in self.waiting if not one.late and not one.void)
+
+    def held_by_young(self, last: int) -> frozenset[str]:
+        """Calls that must stay as they are, because a marker that was born behind call `last` may rest on them."""
+        held: set[str] = set()
+        for chain in self.chains.values():
+            everything = _listed(chain)
+            if any(one.stands_for_more and one.born > last for one in everything):
+                held.update(one.call for one in everything if one.call)
+        return frozenset(held)
+
+    def resting_on(self, leaving: Iterable[str]) -> frozenset[str]:
+        """Calls whose answers are not proven once the results of these have left; none of these themselves."""
+        gone = frozenset(leaving)
+        paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
+        rest = (_without_calls(_listed(self.chains[path]), gone) for path in sorted(paths))
+        return frozenset(call for events in rest for call in _folded(events)[1]) | (self.unproven - gone)
+
+
+START: Final = Evidence()
+
+
+def step(state: Evidence, body: Body) -> Evidence:
+    """The ground after one more entry. O(1), but for entries that take something out of the window: they cost what they touch."""
+    match body:
+        case Noted():
+            told = readlog.told_of(body)
+            return state if told is None else _happened(state, told)
+        case Said():
+            return _said(state, body.message)
+        case RequestSent():
+            return replace(_without_the_unfound(state), open_calls=(), answered=())
+        case EpochOpened() | Previewed():
+            return _left(state, frozenset(one.call_id for one in body.paged))
+        case Compacted():
+            return _compacted(state, body.kept)
+        case _:
+            return state
+
+
+# --- what happens to files ---
+
+
+def _happened(state: Evidence, told: Told) -> Evidence:
+    event = told.event
+    state = replace(state, known=with_event(state.known, event))
+    if isinstance(event, Invalidated):
+        path = event.path
+        void = tuple(replace(one, void=True) if one.told.event.path == path else one for one in state.waiting)
+        if path not in state.chains:
+            return replace(state, waiting=void)
+        link = Link(Placed(told, "", state.turn, state.calls), state.chains[path])
+        return replace(state, waiting=void, chains=state.chains.put(path, link))
+    state = replace(state, waiting=(*state.waiting, Waiting(told))[-_MOST_WAITING:])
+    if isinstance(event, FileAuthored):  # a host may tell of it when all has been said
+        for call in state.answered:
+            state = _found_in_arguments(state, call)
+    return state
+
+
+def _without_the_unfound(state: Evidence) -> Evidence:
+    """What was not found in the window is not in the request: it does not count until it is found."""
+    new = [one.told.event.path for one in state.waiting if not one.late]
+    if not new:
+        return state
+    late = tuple(one if one.late else replace(one, late=True) for one in state.waiting)
+    return _refolded(replace(state, waiting=late), new)
+
+
+# --- what is said ---
+
+
+def _said(state: Evidence, message: Message) -> Evidence:
+    state = replace(state, said=state.said + 1)
+    if message.role == "assistant":
+        calls = tuple(block for block in message.blocks if isinstance(block, ToolCall))
+        return replace(state, turn=state.said, calls=state.calls + 1, open_calls=calls, answered=())
+    for block in message.blocks:
+        if isinstance(block, ToolResult):
+            state = _answered(state, block)
+    return state
+
+
+def _answered(state: Evidence, result: ToolResult) -> Evidence:
+    # a result without a waiting call does not stand in the request as a result (see `repair`)
+    call = next((one for one in state.open_calls if one.id == result.call_id), None)
+    if call is None:
+        return state
+    still_open = tuple(one for one in state.open_calls if one is not call)
+    state = replace(state, open_calls=still_open, answered=(*state.answered, call))
+    if not state.waiting:
+        return state
+    found = _read_said_in(state.waiting, call, result)
+    return _found_in_arguments(state, call) if found is None else _with_placed(state, found, call.id)
+
+
+def _read_said_in(waiting: Sequence[Waiting], call: ToolCall, result: ToolResult) -> Waiting | None:
+    """The read that this result is the answer to. Told by the text; of several, by the path in the arguments."""
+    trace = trace_of(result.text)
+    same = [one for one in waiting if isinstance(one.told.event, ReadServed) and one.told.trace == trace]
+    same = [one for one in same if not one.late] or same
+    if len({one.told.event.path for one in same}) > 1:
+        words = tuple(_words(call))
+        same = [one for one in same if _is_named(one.told.given, words)]
+    return same[0] if len({one.told.event.path for one in same}) == 1 else None
+
+
+def _found_in_arguments(state: Evidence, call: ToolCall) -> Evidence:
+    """The write or edit that this call made, if its text stands in the arguments. Of several by one call none is sure."""
+    if not any(isinstance(one.told.event, FileAuthored) for one in state.waiting) or call.id in state.path_of:
+        return state
+    words = tuple(_words(call))
+    traces = {trace_of(text) for text in words}
+    made = [
+        one
+        for one in state.waiting
+        if isinstance(one.told.event, FileAuthored) and one.told.trace in traces and _is_named(one.told.given, words)
+    ]
+    return _with_placed(state, made[0], call.id) if len(made) == 1 else state
+
+
+def _with_placed(state: Evidence, found: Waiting, call: str) -> Evidence:
+    if call in state.path_of:  # a name used twice: which of the two a claim would mean cannot be told
+        return state
+    told = found.told
+    path = told.event.path
+    place = state.waiting.index(found)
+    in_order = not found.late and not any(one.told.event.path == path for one in state.waiting[:place])
+    placed = Placed(told, call, state.turn, state.calls, trusted=not found.void)
+    is_proven = not isinstance(told.event, ReadServed) or proven(state.seen, told.event)
+    state = replace(
+        state,
+        seen=with_event(state.seen, told.event),
+        unproven=state.unproven if is_proven else state.unproven | {call},
+        chains=state.chains.put(path, Link(placed, state.chains.get(path))),
+        path_of=state.path_of.put(call, path),
+        waiting=state.waiting[:place] + state.waiting[place + 1 :],
+    )
+    return state if in_order and is_proven and placed.trusted else _refolded(state, [path])
+
+
+# --- what leaves ---
+
+
+def _left(state: Evidence, gone: frozenset[str]) -> Evidence:
+    if not gone:
+        return state
+    paths = {path for call in gone if (path := state.path_of.get(call)) is not None}
+    for path in paths:
+        state = _with_chain(state, path, _without_calls(_listed(state.chains[path]), gone))
+    # what was not found yet cannot be shown to be untouched
+    return _refolded(_without_the_unfound(state), paths)
+
+
+def _compacted(state: Evidence, kept: int) -> Evidence:
+    """A strict barrier for what is known. What the host kept is still seen."""
+    first = state.said - kept
+    paths = list(state.chains)
+    for path in paths:
+        stays = [replace(one, trusted=False) for one in _listed(state.chains[path]) if one.call and one.turn > first]
+        state = _with_chain(state, path, stays)
+    void = tuple(replace(one, late=True, void=True) for one in state.waiting)
+    return _refolded(replace(state, known=NOTHING, waiting=void), paths)
+
+
+def _without_calls(events: Iterable[Placed], gone: frozenset[str]) -> list[Placed]:
+    """Those whose text does not stand in one of these calls."""
+    return [one for one in events if one.call not in gone]
+
+
+def _with_chain(state: Evidence, path: str, events: Sequence[Placed]) -> Evidence:
+    gone = {one.call for one in _listed(state.chains.get(path))} - {one.call for one in events}
+    paths = state.path_of
+    for call in gone:
+        paths = paths.without(call)
+    chain: Link | None = None
+    for one in events:
+        chain = Link(one, chain)
+    chains = state.chains.without(path) if chain is None else state.chains.put(path, chain)
+    return replace(state, chains=chains, path_of=paths, unproven=state.unproven - gone)
+
+
+def _refolded(state: Evidence, paths: Iterable[str]) -> Evidence:
+    """Known and seen of these paths, folded anew from what stands in the window."""
+    known, seen, unproven = state.known, state.seen, state.unproven
+    for path in sorted(set(paths)):
+        events = _listed(state.chains.get(path))
+        visible, wrong = _folded(events)
+        trusted = [one.told.event for one in events if one.trusted]
+        expected = [one.event for one in state.expected() if one.event.path == path]
+        seen = _with_path(seen, path, visible)
+        known = _with_path(known, path, reduce(with_event, (*trusted, *expected), NOTHING))
+        unproven = (unproven - {one.call for one in events}) | wrong
+    return replace(state, known=known, seen=seen, unproven=unproven)
+
+
+def _folded(events: Iterable[Placed]) -> tuple[Knowledge, frozenset[str]]:
+    """What these texts bear out, in their order, and the calls whose answers are not borne out."""
+    seen, wrong = NOTHING, set[str]()
+    for one in events:
+        event = one.told.event
+        if isinstance(event, Invalidated):
+            continue  # asking for a fresh read takes no text away
+        if isinstance(event, ReadServed) and not proven(seen, event):
+            wrong.add(one.call)
+        seen = with_event(seen, event)
+    return seen, frozenset(wrong)
+
+
+def _with_path(state: Knowledge, path: str, folded: Knowledge) -> Knowledge:
+    known = folded.paths.get(path)
+    paths = state.paths.without(path) if known is None else state.paths.put(path, known)
+    return Knowledge(paths, max(state.seq, folded.seq))
+
+
+def _listed(chain: Link | None) -> list[Placed]:
+    found: list[Placed] = []
+    while chain is not None:
+        found.append(chain.placed)
+        chain = chain.before
+    found.reverse()
+    return found
+
+
+# --- what stands in the arguments of a call ---
+
+
+def _words(call: ToolCall) -> Iterator[str]:
+    """Every text in the arguments."""
+    try:
+        waiting: list[object] = [json.loads(call.arguments)]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                yield text
+            case dict() as inner:
+                waiting.extend(inner.values())
+            case list() as inner:
+                waiting.extend(inner)
+
+
+def _is_named(given: str, words: Sequence[str]) -> bool:
+    name = given.rstrip("/").rpartition("/")[2]
+    return any(name in text for text in words)

@@ -1,0 +1,86 @@
+"""The passes before a model call, as far as they only look: what is about to be sent, what enters big, what leaves."""
+
+from itertools import takewhile
+
+from pagein.engine.paging import Entering, Leaving
+from pagein.engine.rendering import Piece, cut, length, pieces_since, shared, size
+from pagein.engine.state import State
+from pagein.model.entries import PagedOut
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.policy.economics import Account, Moment
+from pagein.policy.economics import previewed as with_previews
+from pagein.policy.exclusions import may_show_excluded
+from pagein.policy.previews import Previews, is_previewed
+from pagein.policy.residency import Epoch, Residency, removable
+
+
+def moment_of(state: State, at: float | None) -> Moment:
+    """The call that is about to be made, as the policy sees it."""
+    tip = state.draft.ready().tip
+    keep = shared(state.sent, tip)
+    held = size(state.sent) if keep == length(state.sent) else size(cut(tip, keep))
+    fresh = pieces_since(tip, keep)
+    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
+    return Moment(
+        now=at,
+        last=state.sent_at,
+        size=size(tip),
+        new=size(tip) - held,
+        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
+        user_turn=any(_is_spoken(piece.message) for piece in behind_the_answer),
+        floor=state.floor or 0.0,
+        scale=state.scale,
+    )
+
+
+def _is_spoken(message: Message) -> bool:
+    """Whether a person said something in it, and not the host alone."""
+    return message.role == "user" and any(
+        isinstance(block, Text) and block.injected is None and block.text for block in message.blocks
+    )
+
+
+def entering_big(state: State, residency: Residency, settings: Previews) -> list[Entering]:
+    """Outputs said since the last request that are to enter as previews."""
+    known = length(state.draft.tip)
+    asked = state.draft.tip.piece.message.blocks if state.draft.tip is not None else ()
+    calls = {block.id: block for block in asked if isinstance(block, ToolCall)}
+    found: list[Entering] = []
+    for place, piece in enumerate(pieces_since(state.draft.ready().tip, known), start=known):
+        counts = iter(piece.tokens)
+        for index, block in enumerate(piece.message.blocks):
+            if not isinstance(block, ToolResult):
+                continue
+            tokens = next(counts, 0)
+            call = calls.get(block.call_id)
+            if call is None or not removable(block, tokens, residency) or may_show_excluded(call):
+                continue
+            if is_previewed(call, block, settings):
+                found.append(Entering(block, block.name or call.name, tokens, (place, index)))
+    return found
+
+
+def credited(account: Account, previews: tuple[PagedOut, ...], residency: Residency, scale: float) -> Account:
+    """The account after these outputs entered as previews."""
+    if residency.economics is None or not previews:
+        return account
+    spared = sum(one.tokens - round(len(one.stub) * one.tokens / one.chars) for one in previews if one.chars)
+    return with_previews(account, residency.economics, round(scale * spared))
+
+
+def leaving_by(state: State, epoch: Epoch) -> list[Leaving]:
+    """The results of a decision, looked up in the request."""
+    # One message earlier, for the calls that the first results answer.
+    start = max(epoch.frontier - 1, 0)
+    pieces = pieces_since(state.draft.tip, start)
+    tools = _tool_names(pieces)
+    found: list[Leaving] = []
+    for resident in epoch.page_out:
+        block = pieces[resident.message - start].message.blocks[resident.block]
+        if isinstance(block, ToolResult):
+            found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
+    return found
+
+
+def _tool_names(pieces: list[Piece]) -> dict[str, str]:
+    return {block.id: block.name for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)}

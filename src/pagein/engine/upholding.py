@@ -1,0 +1,77 @@
+"""What leaves the window takes with it what rested on it (law 2)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pagein.engine import evidence
+from pagein.engine.evidence import Evidence
+from pagein.engine.paging import Leaving
+from pagein.engine.passes import leaving_by
+from pagein.engine.rendering import pieces_since
+from pagein.engine.state import State
+from pagein.engine.testimony import Stored, told_to_witness, window
+from pagein.model.entries import RequestSent
+from pagein.model.messages import ToolCall, ToolResult
+from pagein.policy.economics import Moment
+from pagein.policy.residency import Plan, Residency, Resident
+from pagein.policy.sparing import sparing
+
+UNPROVEN: Final = "unproven"
+"""The reason of an epoch that was opened only because answers were not borne out any more."""
+
+
+def spared(planned: Plan, state: State, evidence: Evidence, settings: Residency, moment: Moment) -> Plan:
+    """The plan without results on which a recent answer rests: these stay for as long as that answer."""
+    if planned.epoch is None:
+        return planned
+    last = state.draft.calls - max(settings.reads_wait, 1)
+    return sparing(planned, evidence.held_by_young(last), state.standing, settings, moment)
+
+
+def leaving_soundly(
+    state: State, ground: Evidence, planned: Plan, stored: Stored | None
+) -> tuple[list[Leaving], str | None]:
+    """What leaves by this plan, with what rested on it, in the order of the window; and what the witness objected to.
+
+    stored: where the witness finds versions; None where it is not asked. What it objects to leaves as well.
+    """
+    chosen = [] if planned.epoch is None else leaving_by(state, planned.epoch)
+    leaving = [*chosen, *_resting(state, ground, chosen)]
+    said: dict[str, None] = {}
+    if stored is not None:
+        told = told_to_witness(evidence.step(ground, RequestSent(0, 0)), window(state), stored)
+        while True:
+            for call in {one.resident.call_id for one in leaving} & set(told.claims):
+                del told.claims[call]
+            objections = told.objections(stored)
+            said |= dict.fromkeys(f"{one.call_id}: {one.why}" for one in objections)
+            more = _found(state, frozenset(one.call_id for one in objections))
+            if not more:
+                break
+            leaving += more
+            leaving += _resting(state, ground, leaving)
+    leaving.sort(key=lambda one: (one.resident.message, one.resident.block))
+    return leaving, "the witness objected to " + "; ".join(said) if said else None
+
+
+def _resting(state: State, ground: Evidence, leaving: Sequence[Leaving]) -> list[Leaving]:
+    """Answers that the window does not bear out once these results have left."""
+    return _found(state, ground.resting_on(one.resident.call_id for one in leaving))
+
+
+def _found(state: State, calls: frozenset[str]) -> list[Leaving]:
+    """The results of these calls, where they are settled in the window."""
+    found: list[Leaving] = []
+    tools: dict[str, str] = {}
+    for place, piece in enumerate(pieces_since(state.draft.tip, 0) if calls else ()):
+        counts = iter(piece.tokens)
+        for index, block in enumerate(piece.message.blocks):
+            if isinstance(block, ToolCall):
+                tools[block.id] = block.name
+            if not isinstance(block, ToolResult):
+                continue
+            tokens = next(counts, 0)
+            if block.call_id in calls:
+                resident = Resident(block.call_id, place, index, tokens, piece.born or 0)
+                found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
+    return found

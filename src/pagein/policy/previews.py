@@ -1,0 +1,77 @@
+"""Birth-time paging: a big output enters the window as a faithful preview and a handle, never whole.
+
+Only outputs that are not reads of files, of calls that succeeded. What is shown is the text's own: its head, its tail, and
+between them lines that tell something went wrong, each unchanged and in order. A preview is a function of text and id
+alone: no clock, no position, so that it is the same whenever it is made.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from pagein.model.messages import ToolCall, ToolResult
+from pagein.policy.stubs import description, one_line
+
+# Words that lines of test runs, compilers and logs say when something is wrong. No quantifiers: linear in the text.
+_TELLING: Final = re.compile(
+    r"(?i)\b(?:error|errors|failed|failure|failures|fatal|panic|exception|traceback|warning)\b"
+)
+_TELLING_LINES: Final = 12
+_TELLING_CHARS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Previews:
+    """Settings: outputs from `chars` characters on enter as a preview of about `shown`. chars 0: none does."""
+
+    chars: int = 8000
+    shown: int = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A text that stands for a bigger one. head, tail: how many of its characters stand at the beginning and at the end."""
+
+    text: str
+    head: int
+    tail: int
+
+
+def is_previewed(call: ToolCall, result: ToolResult, settings: Previews) -> bool:
+    """Whether this result enters as a preview."""
+    if not settings.chars or len(result.text) < settings.chars or result.is_error or result.images:
+        return False
+    return not any(access.op == "read" for access in call.accesses)
+
+
+def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews) -> Preview:
+    """What stands for a text that is kept whole under this id."""
+    head = _head(text, settings.shown // 2)
+    tail = _head(text[::-1], settings.shown // 2) if len(text) > head else 0
+    middle = text[head : len(text) - tail]
+    telling = _telling(middle, text.count("\n", 0, head) + 1)
+    notice = (
+        f"[pagein: {object_id} | {one_line(tool) or 'tool'} | {tokens:,} tokens | {description(text)}]\n"
+        f'[{len(middle):,} characters in the middle are kept and not shown. Use peek("{object_id}") to view them, or '
+        "search to find specific content.]"
+    )
+    begins = text[:head] if not head or text[head - 1] == "\n" else text[:head] + "\n"
+    parts = [begins + notice]
+    if telling:
+        parts.append("\n".join(["[lines of the middle that tell of trouble, by number:]", *telling]))
+    parts.append("[the end:]")
+    return Preview("\n".join(parts) + "\n" + text[len(text) - tail :], head, tail)
+
+
+def _head(text: str, most: int) -> int:
+    """Characters of whole lines from the beginning, at most so many; a part of the first line where it alone is longer."""
+    cut = text.rfind("\n", 0, most) + 1
+    return cut if cut > most // 2 else min(most, len(text))
+
+
+def _telling(middle: str, first: int) -> list[str]:
+    """Lines that tell of trouble, with their numbers; `first` is the number of the line that the middle begins in."""
+    numbered = enumerate(middle.split("\n"), start=first)
+    found = (f"{number}: {line.strip()[:_TELLING_CHARS]}" for number, line in numbered if _TELLING.search(line))
+    return list(islice(found, _TELLING_LINES))
