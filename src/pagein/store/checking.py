@@ -77,14 +77,20 @@ class Checked:
 
 
 def check_contents(checked: Checked) -> None:
-    """The database beneath, blobs, objects and versions."""
+    """The database beneath, blobs, objects and versions. Raises StoreError where the store cannot be opened."""
     for fault in checked.store.faults():
         checked.report.add("database", "file", fault)
-    _check_blobs(checked)
-    for stored in checked.store.paged_objects():
-        checked.saw("object")
-        _check_object(checked, stored)
-    _check_versions(checked)
+    guarded(checked, "blob", lambda: _check_blobs(checked))
+    guarded(checked, "object", lambda: _check_objects(checked))
+    guarded(checked, "version", lambda: _check_versions(checked))
+
+
+def guarded(checked: Checked, kind: Kind, look: Callable[[], None], where: str = "all of them") -> None:
+    """Look at some things; where they cannot even be looked at, that is what was found."""
+    try:
+        look()
+    except Exception as problem:  # noqa: BLE001 -- a damaged row may have any shape, and no shape may stop a check
+        checked.report.add(kind, where, f"cannot be looked at: {type(problem).__name__}: {problem}")
 
 
 def _check_blobs(checked: Checked) -> None:
@@ -97,6 +103,12 @@ def _check_blobs(checked: Checked) -> None:
             checked.report.add("blob", name.hex, str(problem))
         else:
             checked.good.add(name)
+
+
+def _check_objects(checked: Checked) -> None:
+    for stored in checked.store.paged_objects():
+        checked.saw("object")
+        _check_object(checked, stored)
 
 
 def _check_object(checked: Checked, stored: StoredObject) -> None:
@@ -123,7 +135,10 @@ def _check_versions(checked: Checked) -> None:
         if version.number != last + 1:
             checked.report.add("version", where, f"comes behind number {last}")
         numbers[version.id] = version.number
-        _check_version(checked, version, where)
+        try:
+            _check_version(checked, version, where)
+        except StoreError as problem:
+            checked.report.add("version", where, str(problem))
     for object_id, last in numbers.items():
         _check_newest(checked, object_id, last)
 

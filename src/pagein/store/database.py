@@ -93,7 +93,8 @@ class Database:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as problem:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as problem:
+            # the last one comes from the words in which SQLite quotes a damaged file
             raise StoreError(f"store {self.path.name}: {problem}") from problem
 
     def _opened(self) -> sqlite3.Connection:

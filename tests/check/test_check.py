@@ -1,0 +1,266 @@
+import contextlib
+import json
+import random
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pagein.engine.paging import Pager
+from pagein.errors import StoreError
+from pagein.model.entries import Entry, EpochOpened, Noted
+from pagein.model.identifiers import uuid7
+from pagein.model.references import Reference
+from pagein.model.versions import Draft
+from pagein.model.writes import Write
+from pagein.store.checking import Report
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in import LivedIn, lived_in
+from pagein.testing.upkeep import exported, noted
+from pagein.upkeep import check_store, repair_store
+
+
+@pytest.fixture
+def lived(tmp_path: Path) -> LivedIn:
+    return lived_in(tmp_path / "one.pagein", tmp_path / "work", 11, 120)
+
+
+@pytest.fixture
+def store(lived: LivedIn) -> Iterator[SqliteUpkeep]:
+    store = SqliteUpkeep(lived.store)
+    yield store
+    store.close()
+
+
+def sql(path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        return connection.execute(statement, values).fetchall()
+    finally:
+        connection.close()
+
+
+def kinds(report: Report) -> set[str]:
+    return {one.kind for one in report.findings}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_store_that_was_only_lived_in_is_clean(tmp_path: Path, seed: int) -> None:
+    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", seed, 100)
+    store = SqliteUpkeep(lived.store)
+    report = check_store(store)
+    assert report.findings == []
+    assert {"blob", "object", "version", "reference", "session", "entry", "stub"} <= report.counts.keys()
+    store.close()
+
+
+def test_an_empty_store_is_clean(tmp_path: Path) -> None:
+    store = SqliteUpkeep(tmp_path / "one.pagein")
+    assert check_store(store).is_clean
+    store.close()
+
+
+def test_checking_changes_nothing(store: SqliteUpkeep, lived: LivedIn) -> None:
+    sql(lived.store, "UPDATE blob SET data = x'00' WHERE number % 3 = 0")
+    sql(lived.store, "UPDATE session SET leaf = 'nowhere'")
+    before = [sql(lived.store, f"SELECT * FROM {table}") for table in ("blob", "object", "entry", "session")]  # noqa: S608
+    assert not check_store(store).is_clean
+    assert [sql(lived.store, f"SELECT * FROM {table}") for table in ("blob", "object", "entry", "session")] == before  # noqa: S608
+
+
+HARMS = {
+    "a damaged blob": ("UPDATE blob SET data = x'00' WHERE hash = (SELECT hash FROM object LIMIT 1)", {"blob", "object", "stub"}),
+    "a lost blob": ("DELETE FROM blob WHERE base IS NULL AND hash = (SELECT hash FROM object LIMIT 1)", {"object", "stub"}),
+    "a lost object": ("DELETE FROM object WHERE id = (SELECT id FROM object LIMIT 1)", {"stub"}),
+    "an object with other content": ("UPDATE object SET hash = (SELECT max(hash) FROM object) WHERE id = (SELECT min(id) FROM object)", {"stub", "object"}),
+    "an object of other length": ("UPDATE object SET chars = chars + 1 WHERE id = (SELECT min(id) FROM object)", {"object"}),
+    "an entry that cannot be unpacked": ("UPDATE entry SET line = x'00', codec = 1 WHERE number = (SELECT max(number) FROM entry)", {"entry"}),
+    "an entry that says nothing": ("UPDATE entry SET line = x'7b746f726e', codec = 0 WHERE number = (SELECT max(number) FROM entry)", {"entry"}),
+    "a lost entry": ("DELETE FROM entry WHERE number = (SELECT min(number) + 3 FROM entry WHERE session = 'main')", {"entry"}),
+    "a session that stands nowhere": ("UPDATE session SET leaf = 'nowhere' WHERE name = 'main'", {"session"}),
+    "a version whose record was changed": ("UPDATE version SET record = replace(record, 'note', 'nope') WHERE sequence = 2", {"version"}),
+    "a lost version": ("DELETE FROM version WHERE sequence = 2", {"version"}),
+    "a version of another number": ("UPDATE version SET number = 77 WHERE sequence = (SELECT max(sequence) FROM version)", {"version"}),
+    "a lost reference": ("DELETE FROM reference", {"reference"}),
+    "a nickname that leads nowhere": ("UPDATE document SET nickname = 'other' WHERE number = (SELECT number FROM document WHERE nickname IS NOT NULL LIMIT 1)", {"version"}),
+    "a head that is not the newest": ("UPDATE document SET head = head - 1 + (SELECT 0) WHERE number = (SELECT document FROM version GROUP BY document HAVING count(*) > 1 LIMIT 1)", {"version"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_every_kind_of_damage_is_found(store: SqliteUpkeep, lived: LivedIn, harm: str) -> None:
+    statement, expected = HARMS[harm]
+    if harm == "a head that is not the newest":
+        found = sql(
+            lived.store,
+            "SELECT document, min(sequence) FROM version GROUP BY document HAVING count(*) > 1 LIMIT 1",
+        )
+        sql(lived.store, "UPDATE document SET head = ? WHERE number = ?", found[0][1], found[0][0])
+    else:
+        sql(lived.store, statement)
+    report = check_store(store)
+    assert not report.is_clean
+    assert expected & kinds(report), report.findings
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_file_whose_pages_were_overwritten_is_found_and_stops_nobody(
+    store: SqliteUpkeep, lived: LivedIn, seed: int
+) -> None:
+    store.close()
+    size = lived.store.stat().st_size
+    dice = random.Random(seed)  # noqa: S311 - a test's dice
+    with lived.store.open("r+b") as file:
+        for _ in range(20):
+            file.seek(dice.randrange(size // 3, size))
+            file.write(bytes(dice.randrange(256) for _ in range(40)))
+    fresh = SqliteUpkeep(lived.store)
+    with contextlib.suppress(StoreError):  # so damaged that nothing can be read
+        assert not check_store(fresh).is_clean
+    fresh.close()
+
+
+# --- repair ------------------------------------------------------------------------------------------------------
+
+
+def repaired(store: SqliteUpkeep, lived: LivedIn) -> Report:
+    report = repair_store(store, lived.store.with_suffix(".salvaged"))
+    assert check_store(store).is_clean == report.is_clean
+    return report
+
+
+def recalls_all(store: SqliteUpkeep, lived: LivedIn) -> bool:
+    pager = Pager(store, str(lived.folder.resolve()))
+    return {name: pager.recall(name) for name in lived.stubs} == lived.stubs
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE blob SET data = x'00' WHERE hash IN (SELECT hash FROM object)",
+        "DELETE FROM blob WHERE hash IN (SELECT hash FROM object)",
+        "UPDATE blob SET codec = 9 WHERE hash IN (SELECT hash FROM object)",
+        "DELETE FROM object WHERE rowid % 2",
+    ],
+)
+def test_what_was_paged_out_is_found_again_in_the_journal(store: SqliteUpkeep, lived: LivedIn, harm: str) -> None:
+    """Law 1 has two legs: the journal says what every result was."""
+    sql(lived.store, harm)
+    report = repaired(store, lived)
+    assert report.findings
+    assert all(one.repaired for one in report.findings)
+    assert recalls_all(store, lived)
+
+
+def test_a_session_that_stands_nowhere_stands_at_its_last_whole_entry(store: SqliteUpkeep, lived: LivedIn) -> None:
+    last = [entry.id for entry in store.entries("main") if isinstance(entry, Entry)][-1]
+    sql(lived.store, "UPDATE session SET leaf = 'nowhere' WHERE name = 'main'")
+    assert repaired(store, lived).is_clean
+    assert store.leaf("main") == last
+
+
+def test_what_is_taken_out_of_a_journal_is_kept_elsewhere(store: SqliteUpkeep, lived: LivedIn) -> None:
+    sql(lived.store, "UPDATE entry SET line = x'7b746f726e', codec = 0 WHERE number = (SELECT max(number) FROM entry)")
+    assert repaired(store, lived).is_clean
+    salvaged = lived.store.with_suffix(".salvaged")
+    (record,) = map(json.loads, salvaged.read_text().splitlines())
+    assert set(record) == {"session", "place", "line"}
+    assert salvaged.stat().st_mode & 0o777 == 0o600
+    assert recalls_all(store, lived)
+
+
+def test_a_journal_that_is_lost_whole_leaves_a_session_that_is_new(store: SqliteUpkeep, lived: LivedIn) -> None:
+    sql(lived.store, "UPDATE entry SET line = x'7b746f726e', codec = 0 WHERE session = 'main'")
+    assert repaired(store, lived).is_clean
+    assert store.leaf("main") is None
+
+
+def test_what_cannot_be_repaired_stays_wrong_and_is_told_apart(store: SqliteUpkeep, lived: LivedIn) -> None:
+    sql(
+        lived.store,
+        "UPDATE blob SET data = x'00' WHERE hash = (SELECT content_hash FROM version WHERE content_hash IS NOT NULL LIMIT 1)",
+    )
+    sql(lived.store, "UPDATE session SET leaf = 'nowhere' WHERE name = 'main'")
+    report = repaired(store, lived)
+    assert not report.is_clean
+    assert {(one.kind, one.repaired) for one in report.findings} >= {("session", True), ("blob", False)}
+    before = exported(store)
+    assert not repaired(store, lived).is_clean
+    assert exported(store) == before
+
+
+def test_a_repair_of_a_clean_store_changes_nothing(store: SqliteUpkeep, lived: LivedIn) -> None:
+    before = exported(store)
+    assert repaired(store, lived).findings == []
+    assert exported(store) == before
+    assert not lived.store.with_suffix(".salvaged").exists()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_after_any_damage_to_journals_a_second_repair_has_nothing_to_do(
+    store: SqliteUpkeep, lived: LivedIn, seed: int
+) -> None:
+    dice = random.Random(seed)  # noqa: S311 - a test's dice
+    numbers = [number for (number,) in sql(lived.store, "SELECT number FROM entry")]
+    for number in dice.sample(numbers, 12):
+        harm = dice.choice(["DELETE FROM entry WHERE number = ?", "UPDATE entry SET line = x'01' WHERE number = ?"])
+        sql(lived.store, harm, number)
+    repaired(store, lived)
+    before = exported(store)
+    second = repaired(store, lived)
+    # an answer may have lost the ground that an entry before it was; that is told, and cannot be mended
+    assert kinds(second) <= {"answer", "stub"}
+    assert exported(store) == before
+
+
+# --- references --------------------------------------------------------------------------------------------------
+
+
+def note(number: int, **more: object) -> Draft:
+    return Draft(id=uuid7(number, bytes(10)), type="note", content="text", metadata=more)
+
+
+def test_a_reference_to_what_is_not_there_yet_is_no_fault(store: SqliteUpkeep) -> None:
+    store.write(Write("r", note(90, to=Reference(uuid7(91, bytes(10)))), 1.0))
+    report = check_store(store)
+    assert (report.is_clean, report.unresolved) == (True, 1)
+
+
+def test_a_reference_whose_pin_lies_is_a_fault(store: SqliteUpkeep) -> None:
+    store.write(Write("r1", note(92), 1.0))
+    made = store.current(uuid7(92, bytes(10)))
+    assert made is not None
+    pin = made.pin()
+    lying = Reference(made.id, type(pin)(pin.at, pin.object, pin.object, pin.content))
+    store.write(Write("r2", note(93, to=lying), 2.0))
+    report = check_store(store)
+    assert kinds(report) == {"reference"}
+
+
+# --- what a stub claims ------------------------------------------------------------------------------------------
+
+
+def test_a_stub_that_does_not_name_its_object_is_found(store: SqliteUpkeep) -> None:
+    (paged, *_) = (
+        one
+        for name in ("main",)
+        for entry in store.entries(name)
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened)
+        for one in entry.body.paged
+    )
+    forged = type(paged)(**{**{name: getattr(paged, name) for name in paged.__slots__}, "stub": "[something else]"})
+    store.append("forged", [Entry("a", None, EpochOpened(1, 0, (forged,)))])
+    report = check_store(store)
+    assert [(one.kind, one.why) for one in report.findings] == [("stub", "its text does not name it")]
+
+
+def test_notes_of_other_folds_are_nobodys_fault(store: SqliteUpkeep) -> None:
+    store.append("other", [Entry("a", None, Noted("somebody else's", "not json")), noted("b", "a")])
+    assert check_store(store).is_clean
+
+
+@pytest.mark.parametrize("name", ["four\ud800\0", "a\\b", "ü"])
+def test_names_that_databases_spell_out_are_no_fault(store: SqliteUpkeep, name: str) -> None:
+    store.append(name, [Entry(name, None, Noted("n", "{}"))])
+    assert check_store(store).is_clean
