@@ -90,7 +90,9 @@ def _anthropic() -> Iterable[Abilities]:
     for one in _claude("sonnet-5", _4_8 | {"system messages"}, unasked=True):
         yield one
         # The documentation of August says no, client libraries have said yes since this day: not known to be refused any more.
-        yield replace(one, refuses=_4_8, valid_from=date(2026, 10, 20), source=f"{_DOCS}; S: client libraries, 2026-10-20")
+        yield replace(
+            one, refuses=_4_8, valid_from=date(2026, 10, 20), source=f"{_DOCS}; S: client libraries, 2026-10-20"
+        )
     yield from _claude("opus-5", _4_8 | {"no thinking at high effort"}, unasked=True)
     yield from _claude("fable-5 mythos-5", _ALWAYS, unasked=True)
     # What Haiku 5.5 says to disabled thinking was not found.

@@ -26,12 +26,13 @@ from pagein.providers.validity.turns import (
     Turn,
     Turns,
     Wire,
-    neutral_turns,
+    neutral_turns_of,
     objects_at,
 )
 
 _SIZE: Final = 16
-_TEXT_FIELDS: Final = frozenset({"type", "text", "cache_control"})
+_MARKS: Final = ("cache_control", "prompt_cache_breakpoint")
+_TEXT_FIELDS: Final = frozenset({"type", "text", *_MARKS})
 
 
 def with_request(received: Received, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> Received:
@@ -44,8 +45,7 @@ def with_request(received: Received, body: Wire, api: Api, answer: Sequence[Wire
 
 def with_messages(received: Received, messages: Sequence[Message]) -> Received:
     """The same for host-neutral messages, of which the answer is the last. System messages before all others are left out."""
-    head = next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
-    return _learned(received, Turns(list(neutral_turns(messages[head:], head))))
+    return _learned(received, Turns(neutral_turns_of(messages)))
 
 
 def trail_before(turns: Turns, index: int) -> Trail:
@@ -66,12 +66,12 @@ def after(trail: Trail, turn: Turn, part: Part) -> Trail:
     """The prompt with one part more."""
     if part.kind == "thinking":
         return Trail(trail.name, part.id or trail.thinking)
-    return Trail(_hashed(trail.name, turn.side.encode(), _canonical(part)), trail.thinking)
+    return Trail(hashed(trail.name, turn.side.encode(), canonical(part)), trail.thinking)
 
 
 def words_of(part: Part) -> bytes:
     """A digest of all that a block says."""
-    return _hashed(_canonical(part))
+    return hashed(canonical(part))
 
 
 def _answered(body: Wire, api: Api, answer: Sequence[Wire]) -> Wire:
@@ -123,12 +123,13 @@ def _with_items(received: Received, items: Sequence[Wire]) -> Received:
 
 def _head(turns: Turns) -> bytes:
     tools = sorted(
-        _canonical(part) for part in turns.head if part.kind == "tool" and part.wire.get("defer_loading") is not True
+        canonical(part) for part in turns.head if part.kind == "tool" and part.wire.get("defer_loading") is not True
     )
-    return _hashed(*tools, *(_canonical(part) for part in turns.head if part.kind != "tool"))
+    return hashed(*tools, *(canonical(part) for part in turns.head if part.kind != "tool"))
 
 
-def _hashed(*parts: bytes) -> bytes:
+def hashed(*parts: bytes) -> bytes:
+    """A name for these parts in this order."""
     name = blake2b(digest_size=_SIZE)
     for part in parts:
         name.update(len(part).to_bytes(8, "big"))
@@ -136,7 +137,8 @@ def _hashed(*parts: bytes) -> bytes:
     return name.digest()
 
 
-def _canonical(part: Part) -> bytes:
+def canonical(part: Part) -> bytes:
+    """All that a block says, marks aside. A text that is a string and one that is a block say the same."""
     source = part.source
     if source is None or (isinstance(source, Mapping) and part.kind == "text" and _TEXT_FIELDS.issuperset(source)):
         return b"text" + part.text.encode("utf-8", "surrogatepass")
@@ -145,11 +147,11 @@ def _canonical(part: Part) -> bytes:
 
 def _unmarked(block: Wire) -> Wire:
     """The block without its cache marks, those inside of a result included."""
-    bare = {name: value for name, value in block.items() if name != "cache_control"}
+    bare = {name: value for name, value in block.items() if name not in _MARKS}
     content = bare.get("content")
     if isinstance(content, list):
         bare["content"] = [
-            {name: value for name, value in one.items() if name != "cache_control"} if isinstance(one, Mapping) else one
+            {name: value for name, value in one.items() if name not in _MARKS} if isinstance(one, Mapping) else one
             for one in content
         ]
     return bare

@@ -28,17 +28,10 @@ BOTH: Final = "prompt_cache_options cannot be combined with prompt_cache_retenti
 NOT_AN_INPUT: Final = "prompt_cache_breakpoint is taken on text, images and files of the input only"
 
 _BREAKPOINT: Final = "prompt_cache_breakpoint"
-_INPUTS: Final = ("text", "image_url", "file", "input_text", "input_image", "input_file")
+INPUTS: Final = ("text", "image_url", "file", "input_text", "input_image", "input_file")
 
 
-def may_carry(part: Part) -> bool:
-    """Whether Anthropic takes a cache mark on this block (A9, M17)."""
-    if part.kind == "text":
-        return bool(part.text) and not part.text.isspace()
-    return part.kind != "thinking" and part.wire.get("defer_loading") is not True
-
-
-def _marks(turns: Turns) -> Iterator[tuple[Part, str]]:
+def marks_of(turns: Turns) -> Iterator[tuple[Part, str]]:
     """The marked blocks of a request with their lifetimes, those inside of results included, in the order of the prompt."""
     if not turns.from_wire:
         return
@@ -60,7 +53,7 @@ def _place(part: Part) -> str:
 
 def too_many(turns: Turns, _since: int) -> Found:
     """M14."""
-    marks = list(_marks(turns))
+    marks = list(marks_of(turns))
     if len(marks) > MAX_MARKS:
         yield marks[MAX_MARKS][0], TOO_MANY.format(count=len(marks))
 
@@ -68,7 +61,7 @@ def too_many(turns: Turns, _since: int) -> Found:
 def long_late(turns: Turns, _since: int) -> Found:
     """M15."""
     short = False
-    for part, lifetime in _marks(turns):
+    for part, lifetime in marks_of(turns):
         if lifetime != "1h":
             short = True
         elif short:
@@ -84,7 +77,7 @@ def automatic(turns: Turns, _since: int) -> Found:
     if turns.target.platform == "legacy":
         yield part, NO_AUTOMATIC
         return
-    marks = list(_marks(turns))
+    marks = list(marks_of(turns))
     wanted = str(mark.get("ttl") or "5m")
     last = turns.turns[-1].parts[-1] if turns.turns and turns.turns[-1].parts else None
     if last is not None and last.mark is not None:
@@ -96,7 +89,7 @@ def automatic(turns: Turns, _since: int) -> Found:
 
 def misplaced(turns: Turns, _since: int) -> Found:
     """M17."""
-    for part, _ in _marks(turns):
+    for part, _ in marks_of(turns):
         if part.mark is None:
             continue
         if part.kind == "thinking":
@@ -130,5 +123,5 @@ def breakpoint_misplaced(turns: Turns, _since: int) -> Found:
         yield Part("other", -1, 0), NOT_AN_INPUT
     for turn in turns.turns:
         for part in turn.parts:
-            if part.mark is not None and (turn.side == "assistant" or part.wire.get("type") not in _INPUTS):
+            if part.mark is not None and (turn.side == "assistant" or part.wire.get("type") not in INPUTS):
                 yield part, NOT_AN_INPUT

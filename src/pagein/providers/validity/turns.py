@@ -142,6 +142,14 @@ def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[Turn]:
         yield Turn(side, place, [_part(block, place, index) for index, block in enumerate(message.blocks)])
 
 
+def neutral_turns_of(messages: Sequence[Message]) -> list[Turn]:
+    """All the turns of a conversation, as they are rendered."""
+    head = next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
+    turns: list[Turn] = []
+    extended(turns, neutral_turns(messages[head:], head))
+    return turns
+
+
 def extended(turns: list[Turn], more: Iterable[Turn]) -> None:
     """Add turns, those of the user's side to the one before where that is of the same side."""
     for turn in more:

@@ -1,13 +1,15 @@
 """Anthropic Messages: one neutral message per wire message, one neutral block per content block."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from pagein.model.codec import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.wire import spans
 from pagein.providers.wire.format import Format
 from pagein.providers.wire.values import (
+    THINKING_LEFT_OUT,
     Json,
     arguments_of,
     image_of,
@@ -89,6 +91,16 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
     return with_field(item, "content", in_blocks)
 
 
+def without_blocks(item: bytes, gone: Collection[int]) -> bytes:
+    """The wire message without these blocks of thinking. Everything else keeps its bytes."""
+
+    def in_blocks(content: bytes | None) -> bytes:
+        kept = [block for index, block in enumerate(spans.items(content or b"[]", "content")) if index not in gone]
+        return spans.array_of(kept or [encode_json({"type": "text", "text": THINKING_LEFT_OUT})])
+
+    return with_field(item, "content", in_blocks)
+
+
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
     """Neutral messages as a request body. Thinking without its signature is left out: no provider takes it.
 
@@ -159,4 +171,4 @@ def _wire_other(block: Other) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"type": "text", "text": shown_other(block)}
 
 
-FORMAT: Final = Format("messages", system, message, with_results, render)
+FORMAT: Final = Format("messages", system, message, with_results, render, without_blocks)

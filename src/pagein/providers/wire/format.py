@@ -1,6 +1,6 @@
 """What a wire format is to us."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,7 +19,8 @@ class Format:
     """One wire format.
 
     items: the field that holds the messages. system: the prompts outside of them, given the decoded top-level fields. message: one
-    wire message, decoded. with_results: a wire message with the content of results replaced, given by block.
+    wire message, decoded. with_results: a wire message with the content of results replaced, given by block. without_blocks: a
+    wire message without some of its blocks, None where messages are not made of blocks.
     """
 
     items: str
@@ -27,3 +28,4 @@ class Format:
     message: Callable[[Json], Message]
     with_results: Callable[[bytes, Mapping[int, str]], bytes]
     render: Render
+    without_blocks: Callable[[bytes, Collection[int]], bytes] | None = None

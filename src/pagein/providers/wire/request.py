@@ -8,13 +8,13 @@ Rules of this file
 3. A body that no provider would read either is a BadInput. Strange but readable is not: it is passed on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.errors import BadInput, HostError
 from pagein.model.codec import decode_json
-from pagein.model.messages import Message, Text, ToolResult
+from pagein.model.messages import Message, Text, Thinking, ToolResult
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire import anthropic, openai_chat, openai_responses, spans
 from pagein.providers.wire.format import Format
@@ -54,13 +54,33 @@ class WireRequest:
                     f"block {block} of message {message} is not a tool result; its content cannot be replaced"
                 )
             by_message.setdefault(message, {})[block] = text
-        if not by_message:
+        wire = _FORMATS[self.api]
+        return self._with({place: wire.with_results(self.items[place], change) for place, change in by_message.items()})
+
+    def without_thinking(self, places: Collection[tuple[int, int]]) -> "WireRequest":
+        """The request without some blocks of thinking, given by message and block.
+
+        Raises HostError where there is none at such a place, and for formats that have no such blocks.
+        """
+        wire = _FORMATS[self.api]
+        by_message: dict[int, set[int]] = {}
+        for message, block in places:
+            if wire.without_blocks is None or not isinstance(_block_at(self.messages, message, block), Thinking):
+                raise HostError(f"block {block} of message {message} is not thinking that can be left out")
+            by_message.setdefault(message, set()).add(block)
+        if wire.without_blocks is None:
+            return self
+        shorter = wire.without_blocks
+        return self._with({place: shorter(self.items[place], gone) for place, gone in by_message.items()})
+
+    def _with(self, changes: Mapping[int, bytes]) -> "WireRequest":
+        """The request with some of its messages replaced."""
+        if not changes:
             return self
         items, messages = list(self.items), list(self.messages)
-        wire = _FORMATS[self.api]
-        for place, changes in by_message.items():
-            items[place] = wire.with_results(items[place], changes)
-            messages[place] = _message(wire, items[place], place)
+        for place, item in changes.items():
+            items[place] = item
+            messages[place] = _message(_FORMATS[self.api], item, place)
         return replace(self, items=tuple(items), messages=tuple(messages), changed=True)
 
     def body(self) -> bytes:

@@ -9,6 +9,9 @@ from pagein.providers.wire import spans
 
 Json: TypeAlias = Mapping[str, Any]
 
+THINKING_LEFT_OUT: Final = "[thinking left out]"
+"""What stands in a message of the model's that held nothing but thinking, where that had to go."""
+
 _TEXT_KINDS: Final = ("text", "input_text", "output_text")
 
 
