@@ -16,7 +16,7 @@ from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Query
 from pagein.store.packing import DIFFERENCE, packed, packed_against, unpacked
-from pagein.store.sql_blobs import DEEPEST
+from pagein.store.sql_blobs import DEEPEST, put_blob
 from pagein.store.sqlite import SqliteStore
 from pagein.store.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
@@ -88,6 +88,37 @@ def test_few_steps_lead_to_any_version(store: SqliteUpkeep, path: Path) -> None:
     assert 16 <= deepest <= DEEPEST
     history = store.history(object_number(1))
     assert all((store.content(version) or "").endswith(f"version {version.number - 1}") for version in history)
+
+
+def test_no_blob_rests_on_others_without_end(store: SqliteUpkeep, path: Path) -> None:
+    text = "\n".join(source("chain", 40))
+    contents = [f"{text}\nlink {number}".encode() for number in range(100)]
+    before: ContentHash | None = None
+    for content in contents:
+        with store._database.writing() as connection:
+            before = put_blob(connection, content, before)
+    assert rows(path, "SELECT max(depth) FROM blob") == [(DEEPEST,)]
+    assert [store.get(ContentHash.of(content)) for content in contents] == contents
+
+
+def test_blobs_that_rest_on_each_other_are_damage_and_not_an_endless_task(store: SqliteUpkeep, path: Path) -> None:
+    _, second = two_versions(store)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE blob SET base = 2, codec = 2 WHERE number = 1")
+    connection.close()
+    with pytest.raises(DamagedBlob):
+        store.get(ContentHash.of(second.encode()))
+
+
+def test_a_record_that_was_changed_is_noticed(store: SqliteUpkeep, path: Path) -> None:
+    put(store, a_file(1))
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE version SET record = replace(record, 'folder', 'fodder')")
+    connection.close()
+    with pytest.raises(DamagedBlob):
+        store.current(object_number(1))
 
 
 def test_a_chat_that_grows_costs_what_it_grows_by(store: SqliteUpkeep) -> None:

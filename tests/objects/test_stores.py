@@ -1,11 +1,15 @@
+import inspect
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from pagein.ports import ObjectStore
 from pagein.store.memory import MemoryStore
 from pagein.store.postgres import PostgresStore
 from pagein.store.sqlite import SqliteStore
+from pagein.testing import object_store
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
 from pagein.testing.object_store import ObjectStoreContract
 
@@ -42,3 +46,9 @@ class TestPostgresBlobs(OnPostgres, BlobStoreContract):
 
 class TestPostgresJournals(OnPostgres, JournalStoreContract):
     pass
+
+
+def test_the_contract_asks_for_everything_that_the_port_promises() -> None:
+    promised = {name for name in vars(ObjectStore) if not name.startswith("_")} - {"close"}
+    asked = set(re.findall(r"\bstore\.(\w+)\(", inspect.getsource(object_store)))
+    assert promised - asked == set()

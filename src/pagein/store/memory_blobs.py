@@ -59,10 +59,12 @@ class MemoryBlobs:
         return name in self._blobs
 
     def names(self) -> Iterator[ContentHash]:
-        return iter(sorted(self._blobs))
+        with self._writer:
+            return iter(sorted(self._blobs))
 
     def figures(self) -> tuple[int, int]:
-        return len(self._blobs), sum(map(len, self._blobs.values()))
+        with self._writer:
+            return len(self._blobs), sum(map(len, self._blobs.values()))
 
     def find(self, object_id: ObjectId) -> StoredObject | None:
         return self._objects.get(object_id)

@@ -60,7 +60,8 @@ class MemoryObjects(MemoryBlobs):
         return tuple(islice((one for one in newest if matches(query, one)), query.limit))
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
-        return tuple(islice(self._log, max(after, 0), None if limit is None else max(after, 0) + limit))
+        first = max(after, 0)
+        return tuple(self._log[first : None if limit is None else first + max(limit, 0)])
 
     def content(self, version: Version) -> str | None:
         return None if version.content_hash is None else decoded(self.get(version.content_hash))
@@ -93,7 +94,8 @@ class MemoryObjects(MemoryBlobs):
         return history[-1] if history else None
 
     def _heads(self) -> list[Version]:
-        return [history[-1] for history in self._history.values() if history]
+        with self._writer:
+            return [history[-1] for history in self._history.values() if history]
 
     def _holder(self, nickname: str | None) -> str | None:
         return None if nickname is None else next((one.id for one in self._heads() if one.nickname == nickname), None)

@@ -14,6 +14,8 @@ AS_IT_IS: Final = 0
 ZSTD: Final = 1
 DIFFERENCE: Final = 2
 _LEVEL: Final = 3
+# with a base that holds nearly all of the content, more thorough is hardly slower
+_LEVEL_OF_DIFFERENCES: Final = 9
 _WORTH_TRYING: Final = 128
 # A damaged frame header may claim any size; nothing we store comes near this.
 _LARGEST: Final = 1 << 32
@@ -74,7 +76,7 @@ def _comparing(content: bytes, base: bytes) -> zstandard.ZstdCompressor | None:
         if len(content) + len(base) > size:
             continue
         if tables is None:
-            return zstandard.ZstdCompressor(level=_LEVEL, dict_data=dictionary, write_checksum=True)
+            return zstandard.ZstdCompressor(level=_LEVEL_OF_DIFFERENCES, dict_data=dictionary, write_checksum=True)
         window, hashes, chain = tables
         parameters = zstandard.ZstdCompressionParameters.from_level(
             _LEVEL, window_log=window, hash_log=hashes, chain_log=chain, write_checksum=True

@@ -73,7 +73,7 @@ class SqlObjects(OnDatabase):
         return self._versions(f"sequence = document.head AND {wanted}", *values)
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
-        most = 2**62 if limit is None else limit
+        most = 2**62 if limit is None else max(limit, 0)
         return self._versions("sequence > ? ORDER BY sequence LIMIT ?", after, most)
 
     def content(self, version: Version) -> str | None:

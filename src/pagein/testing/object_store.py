@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from pagein.errors import BadInput
 from pagein.model.identifiers import uuid7
 from pagein.model.links import Missing, Resolved, Unresolved
 from pagein.model.names import ContentHash
@@ -118,6 +119,7 @@ class VersionContract:
         assert store.log() == made
         assert store.log(2, 3) == made[2:5]
         assert store.log(7) == ()
+        assert store.log(0, 0) == store.log(0, -1) == ()
 
     def test_as_of_is_the_last_version_that_was_not_later(self, store: ObjectStore) -> None:
         made = [put(store, a_file(1, str(at)), at=at) for at in (10.0, 20.0, 20.0, 30.5)]
@@ -274,8 +276,9 @@ class WriteContract:
         assert store.objects(Query(where={"path": "/moved"})) == ()
         with store.exclusive():
             put(store, a_file(1, "kept"))
-            second = put(store, a_file(2, "kept"))
-        assert second.sequence == 3
+            second = store.write(Write("lost too", a_file(2, "another"), 1.0))
+        assert isinstance(second, Written)
+        assert (second.version.sequence, second.repeated) == (3, False)
 
 
 def _write_and_raise(store: ObjectStore, problem: BaseException) -> None:
@@ -348,6 +351,11 @@ class ReferenceContract:
             object_number(1), Pin(0.5, made[1].object_hash, made[1].metadata_view_hash, made[1].content_hash)
         )
         assert store.resolve(early) == Resolved(early, made[1], "hash")
+
+    def test_of_versions_with_the_same_hashes_a_wrong_time_leads_to_the_newest(self, store: ObjectStore) -> None:
+        made = [put(store, a_file(1, text), at=5.0) for text in ("a", "b", "a", "c")]
+        assert made[0].pin() == made[2].pin()
+        assert store.resolve(made[0].static()) == Resolved(made[0].static(), made[2], "hash")
 
     def test_a_static_reference_never_means_another_version(self, store: ObjectStore) -> None:
         version = put(store, a_file(1))
@@ -465,14 +473,18 @@ class QueryContract:
         assert store.objects(Query(where={"session": None})) == ()
 
     def test_long_and_awkward_values_are_found(self, store: ObjectStore) -> None:
-        texts = ["/" + "d" * 5_000 + "/a", "/" + "d" * 5_000 + "/b", "zero \0 \ud800 \\", 'quote "', "ü/%_"]
+        texts = ["/" + "d" * 5_000 + "/a", "/" + "d" * 5_000 + "/b", "zero \0 \ud800 \\", 'quote "', "ü/%_", "ü~\x7f"]
         made = [put(store, a_file(number, path=text)) for number, text in enumerate(texts)]
         for text, version in zip(texts, made, strict=True):
             assert store.objects(Query(where={"path": text})) == (version,)
         assert store.objects(Query(under=("path", "/" + "d" * 600))) == (made[1], made[0])
-        assert store.objects(Query(under=("path", "ü"))) == (made[4],)
+        assert store.objects(Query(under=("path", "ü"))) == (made[5], made[4])
         assert store.objects(Query(under=("path", "zero \0 \ud800"))) == (made[2],)
         assert len(store.objects(EVERYTHING)) == len(texts)
+
+    def test_a_negative_limit_is_refused(self, store: ObjectStore) -> None:
+        with pytest.raises(BadInput):
+            store.objects(Query(limit=-1))
 
     def test_fields_that_were_dropped_are_not_found(self, store: ObjectStore) -> None:
         put(store, a_file(1, tag="x"))
