@@ -8,11 +8,13 @@ from pathlib import Path
 from pagein import wiring
 from pagein.model.search import Results, Search
 from pagein.ports import ObjectStore, WholeStore
+from pagein.store.database import Database
 from pagein.store.search import Searcher
 from pagein.store.search_building import Builder
-from pagein.store.search_index import SUFFIX, SqliteIndex, usable
+from pagein.store.search_index import TrigramIndex
 from pagein.store.search_shelves import Shelf, VersionShelf
-from pagein.store.search_sql import SqlShelf, file_of
+from pagein.store.search_sql import SqlShelf, database_of
+from pagein.store.search_sqlite import SUFFIX, SqliteIndex, usable
 from pagein.store.sql_objects import SqlObjects
 
 
@@ -41,13 +43,26 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
 def archive_of(kept: WholeStore) -> Iterator[Archive]:
     """The archive of an open store. At its end the builder is stopped and the index is closed; the store stays open."""
     shelf: Shelf = SqlShelf(kept) if isinstance(kept, SqlObjects) else VersionShelf(kept)
-    file = file_of(kept) if isinstance(kept, SqlObjects) else None
-    if file is None or not usable():
+    index = _index(kept)
+    if index is None:
         yield Archive(kept, Searcher([shelf]))
         return
-    with contextlib.closing(SqliteIndex(file.with_name(file.name + SUFFIX))) as index:
-        builder = Builder(index, [shelf])
+    builder = Builder(index, [shelf])
+    with contextlib.closing(index):
         try:
             yield Archive(kept, Searcher([shelf], index), builder)
         finally:
             builder.stop()
+
+
+def _index(kept: WholeStore) -> TrigramIndex | None:
+    if not isinstance(kept, SqlObjects):
+        return None
+    database = database_of(kept)
+    if isinstance(database, Database):
+        path = database.path
+        return SqliteIndex(path.with_name(path.name + SUFFIX)) if usable() else None
+    from pagein.store.postgres_database import PostgresDatabase
+    from pagein.store.search_postgres import PostgresIndex
+
+    return PostgresIndex(database) if isinstance(database, PostgresDatabase) else None

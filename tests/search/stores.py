@@ -10,9 +10,9 @@ from pagein.model.writes import Write, Written
 from pagein.store.memory import MemoryStore
 from pagein.store.search import Searcher
 from pagein.store.search_building import grow
-from pagein.store.search_index import SqliteIndex
 from pagein.store.search_matching import Matcher
 from pagein.store.search_shelves import SearchedStore, Shelf, VersionShelf, readable
+from pagein.store.search_sqlite import SqliteIndex
 
 
 class Desk:
@@ -85,7 +85,7 @@ def scanned(desk: Desk, search: Search) -> list[tuple[int, str, int]]:
 
 
 def places(hits: Sequence[Hit]) -> list[tuple[int, str, int]]:
-    return [(hit.sequence, hit.field, hit.match.line) for hit in hits]
+    return [(hit.where.sequence, hit.field, hit.match.line) for hit in hits]
 
 
 def indexed(folder: Path, store: SearchedStore | None = None) -> Desk:

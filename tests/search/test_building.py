@@ -15,9 +15,9 @@ from pagein.archive import archive_of
 from pagein.errors import StoreError
 from pagein.model.search import Search
 from pagein.store.search_building import Builder, grow
-from pagein.store.search_index import SqliteIndex
 from pagein.store.search_shelves import Shelf, VersionShelf
 from pagein.store.search_sql import SqlShelf
+from pagein.store.search_sqlite import SqliteIndex
 from pagein.store.sqlite import SqliteStore
 from pagein.store.sqlite_upkeep import SqliteUpkeep
 
@@ -84,7 +84,7 @@ _BUILD = """
 import sys
 from pathlib import Path
 from pagein.store.search_building import grow
-from pagein.store.search_index import SqliteIndex
+from pagein.store.search_sqlite import SqliteIndex
 from pagein.store.search_sql import SqlShelf
 from pagein.store.sqlite import SqliteStore
 place = Path(sys.argv[1])
@@ -169,7 +169,7 @@ def test_a_sql_shelf_says_what_the_port_says(
     for name in ("call-1", "name 2", "nobody"):
         assert fast.of(name) == plain.of(name)
     for thing in things:
-        assert fast.current(thing) == plain.current(thing)
+        assert fast.newest({thing.id}) == plain.newest({thing.id})
         assert fast.mark(thing.place) == plain.mark(thing.place)
         names = [part for _, part in thing.parts if not isinstance(part, bytes)]
         assert fast.load(names) == plain.load(names)
@@ -196,6 +196,6 @@ def test_what_is_damaged_in_a_sql_store_is_named_and_the_rest_is_found(tmp_path:
     from pagein.store.search import Searcher
 
     results = Searcher([shelf]).search(Search(pattern="needle"))
-    assert [hit.id for hit in results.hits] == ["call-6", "call-4", "call-1"]
+    assert [hit.where.id for hit in results.hits] == ["call-6", "call-4", "call-1"]
     assert sorted(one.id for one in results.unsearched) == ["call-3", "call-5", "version 2"]
     store.close()

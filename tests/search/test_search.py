@@ -13,7 +13,7 @@ from pagein.model.names import ContentHash
 from pagein.model.search import Search, Which
 from pagein.policy.patterns import needed
 from pagein.store.memory import MemoryStore
-from pagein.store.search_index import SqliteIndex, matching
+from pagein.store.search_sqlite import SqliteIndex, matching
 from pagein.store.sqlite import SqliteStore
 
 
@@ -225,7 +225,7 @@ def test_two_builders_of_one_index_add_nothing_twice(tmp_path: Path) -> None:
 def test_hits_tell_object_version_line_column_and_context(desk: Desk) -> None:
     made = desk.put("first\nsecond needle here\r\nthird\n", path="src/a.py", session="s1", at=12.5)
     [hit] = desk.find("needle", context=1).hits
-    assert (hit.id, hit.version, hit.type, hit.path, hit.session, hit.at) == (
+    assert (hit.where.id, hit.where.version, hit.where.type, hit.where.path, hit.where.session, hit.where.at) == (
         made.id,
         1,
         "toolcall",
@@ -233,7 +233,7 @@ def test_hits_tell_object_version_line_column_and_context(desk: Desk) -> None:
         "s1",
         12.5,
     )
-    assert (hit.field, hit.current, hit.sequence) == ("content", True, made.sequence)
+    assert (hit.field, hit.where.current, hit.where.sequence) == ("content", True, made.sequence)
     match = hit.match
     assert (match.line, match.column, match.offset, match.matched) == (2, 8, 13, "needle")
     assert (match.before, match.text, match.after) == (("first",), "second needle here\r", ("third",))
@@ -305,9 +305,16 @@ def test_by_default_each_object_answers_with_its_newest_match(desk: Desk) -> Non
     desk.put("needle 2", key="a")
     desk.put("gone", key="a")
     desk.put("needle", key="b")
-    assert [(hit.id, hit.version, hit.current) for hit in desk.find("needle").hits] == [("b", 1, True), ("a", 2, False)]
-    assert [(hit.id, hit.version) for hit in desk.find("needle", versions="all").hits] == [("b", 1), ("a", 2), ("a", 1)]
-    assert [(hit.id, hit.version) for hit in desk.find("needle", versions="current").hits] == [("b", 1)]
+    assert [(hit.where.id, hit.where.version, hit.where.current) for hit in desk.find("needle").hits] == [
+        ("b", 1, True),
+        ("a", 2, False),
+    ]
+    assert [(hit.where.id, hit.where.version) for hit in desk.find("needle", versions="all").hits] == [
+        ("b", 1),
+        ("a", 2),
+        ("a", 1),
+    ]
+    assert [(hit.where.id, hit.where.version) for hit in desk.find("needle", versions="current").hits] == [("b", 1)]
 
 
 def test_what_was_told_on_an_earlier_page_is_not_told_again(desk: Desk) -> None:
@@ -315,7 +322,7 @@ def test_what_was_told_on_an_earlier_page_is_not_told_again(desk: Desk) -> None:
         desk.put(f"needle {number}", key="a")
         desk.put("needle", key=f"b{number}")
     hits = desk.pages(Search(pattern="needle", limit=1))
-    assert [(hit.id, hit.version) for hit in hits] == [("b3", 1), ("a", 4), ("b2", 1), ("b1", 1), ("b0", 1)]
+    assert [(hit.where.id, hit.where.version) for hit in hits] == [("b3", 1), ("a", 4), ("b2", 1), ("b1", 1), ("b0", 1)]
 
 
 def test_objects_that_are_gone_answer_unless_told_not_to(desk: Desk) -> None:
@@ -353,7 +360,7 @@ def test_filters_leave_out_without_reading(desk: Desk) -> None:
 def test_a_nickname_names_an_object_to_search_in(desk: Desk) -> None:
     desk.put("needle", nickname="notes")
     desk.put("needle")
-    assert [hit.nickname for hit in desk.find("needle", ids=frozenset({"notes"})).hits] == ["notes"]
+    assert [hit.where.nickname for hit in desk.find("needle", ids=frozenset({"notes"})).hits] == ["notes"]
 
 
 # --- pages, limits, time ---
@@ -461,9 +468,9 @@ def test_a_real_store_is_searched_with_all_its_versions(kept: Desk) -> None:
         lines[number] = f"edited {number}"
         kept.put("\n".join(lines), key="file", path="src/a.txt")
     kept.build()
-    assert [(hit.version, hit.match.line) for hit in kept.find("line 17").hits] == [
+    assert [(hit.where.version, hit.match.line) for hit in kept.find("line 17").hits] == [
         (30, line) for line in range(171, 181)
     ]
     [hit] = kept.find("^line 17$", regex=True).hits
-    assert (hit.version, hit.current) == (17, False)
+    assert (hit.where.version, hit.where.current) == (17, False)
     assert len(kept.pages(Search(pattern="edited 5", versions="all", limit=7))) == 25

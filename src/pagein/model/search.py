@@ -60,10 +60,10 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A match, and the version in whose field it stands.
+class Where:
+    """A version in which something was found.
 
-    version: the number of the version. current: whether it is the object's newest. at: its transaction time.
+    version: its number. current: whether it is the object's newest. session: that wrote it. at: its transaction time.
     """
 
     id: str
@@ -75,6 +75,13 @@ class Hit:
     path: str | None
     session: str | None
     at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A match, and the version in whose field it stands."""
+
+    where: Where
     field: str
     match: Match
 

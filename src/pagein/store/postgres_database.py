@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import psycopg
 from psycopg import sql
@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
 from pagein.errors import BadSetting, StoreError
-from pagein.store.postgres_schema import STEPS
+from pagein.store.postgres_schema import STEPS, Steps
 from pagein.store.rows import Answers, Rows
 
 SCHEMA: Final = "pagein"
@@ -52,9 +52,9 @@ def _translated(query: str) -> bytes:
 
 
 class PostgresDatabase:
-    """A pool of connections that threads share. `address` is a URL or keywords as libpq takes them."""
+    """A pool of connections that threads share. `address` is a URL or keywords as libpq takes them. steps: make its tables."""
 
-    def __init__(self, address: str, schema: str = SCHEMA) -> None:
+    def __init__(self, address: str, schema: str = SCHEMA, steps: Steps = STEPS) -> None:
         if not _NAME.fullmatch(schema):
             raise BadSetting(
                 f"not the name of a schema: {schema[:40]!r}; expected lower-case letters, digits and underscores"
@@ -65,12 +65,17 @@ class PostgresDatabase:
             raise BadSetting("not the address of a PostgreSQL database; expected postgresql://user@host/name") from None
         self._address = address
         self._schema = schema
+        self._steps = steps
         self._lock = threading.Lock()
         self._mine = threading.local()
         self._pool: ConnectionPool[Connection] | None = None
         self._closed = False
         digest = hashlib.sha256(f"pagein store {schema}".encode()).digest()
         self._key = int.from_bytes(digest[:8], "big", signed=True)
+
+    def beside(self, name: str, steps: Steps) -> Self:
+        """Another schema of the same database, for what is derived from this one. It has a lock and connections of its own."""
+        return type(self)(self._address, f"{self._schema}_{name}", steps)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -143,7 +148,7 @@ class PostgresDatabase:
         options: dict[str, Any] = {"autocommit": True, "connect_timeout": _WAIT, "application_name": "pagein"}
         # Asked once without the pool: it reports at once, and in its own words, what is wrong with the address.
         with psycopg.connect(self._address, **options) as connection:
-            _bring_up(connection, self._schema, self._key)
+            _bring_up(connection, self._schema, self._key, self._steps)
         pool: ConnectionPool[Connection] = ConnectionPool(
             self._address,
             kwargs=options,
@@ -168,7 +173,7 @@ class PostgresDatabase:
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
 
-def _bring_up(connection: Connection, schema: str, key: int) -> None:
+def _bring_up(connection: Connection, schema: str, key: int, steps: Steps) -> None:
     """Make the schema and the tables that are missing. One client at a time, or not at all."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (key,))
@@ -178,11 +183,11 @@ def _bring_up(connection: Connection, schema: str, key: int) -> None:
         connection.execute("CREATE TABLE IF NOT EXISTS migration(number BIGINT PRIMARY KEY, name TEXT NOT NULL)")
         found = connection.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()
         done = 0 if found is None else int(found[0])
-        if done > len(STEPS):
+        if done > len(steps):
             raise StoreError(
-                f"schema {schema} was written by a newer pagein (step {done}, this one knows {len(STEPS)})"
+                f"schema {schema} was written by a newer pagein (step {done}, this one knows {len(steps)})"
             )
-        for number, (name, statements) in enumerate(STEPS[done:], start=done + 1):
+        for number, (name, statements) in enumerate(steps[done:], start=done + 1):
             for statement in statements:
                 connection.execute(statement.encode())
             connection.execute("INSERT INTO migration(number, name) VALUES(%s, %s)", (number, name))

@@ -4,7 +4,7 @@ A step is never edited once it has been released. The table `migration` says whi
 """
 
 import re
-from typing import Final
+from typing import Final, TypeAlias
 
 from pagein.store.schema import BLOB_TABLES, OBJECT_TABLES
 
@@ -25,7 +25,8 @@ def dialect(statement: str) -> str:
     return statement
 
 
-STEPS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+Steps: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+STEPS: Final[Steps] = (
     (
         "blobs, objects, journal, objects with versions",
         (

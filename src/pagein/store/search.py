@@ -10,14 +10,14 @@ Rules of this file
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Protocol, TypeAlias
 
 from pagein.errors import BadInput, StoreError
-from pagein.model.search import Hit, Match, Results, Search, Unsearched
+from pagein.model.search import Hit, Match, Results, Search, Unsearched, Where
 from pagein.policy.paths_matching import path_matches
 from pagein.policy.patterns import NO_NEED, Need
 from pagein.store.search_batches import at, batches, downwards
@@ -43,7 +43,12 @@ class Index(Protocol):
 
 
 Found: TypeAlias = dict[str, "list[Match] | StoreError"]
-"""What the parts of a thing hold."""
+"""What the parts of a thing hold, those that hold something."""
+_NONE: Final[Found] = {}
+Newest: TypeAlias = tuple[int, bool]
+"""Of a thing: the place of its newest version, and whether that says that it is gone."""
+_NOWHERE: Final[Newest] = (0, False)
+Worked: TypeAlias = tuple[Shelved, Newest, Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +122,11 @@ class _Pass:
         below = self._shelf.last() + 1 if self._start is None else self._start.place + 1
         wanted = (thing for thing in self._things(below) if self._passes(thing))
         with ThreadPoolExecutor(_AHEAD) as workers:
-            for thing, found in _in_order(workers, self._matched, batches(wanted)):
+            for thing, newest, found in _in_order(workers, self._matched, batches(wanted)):
                 if self._page.late():
                     return _Position(self._shelf.name, thing.place, self._skip(thing))
                 before = len(self._page.hits)
-                self._keep(thing, found)
+                self._keep(thing, newest, found)
                 self._page.passed += 1
                 if self._page.full():
                     kept = self._search.limit - before
@@ -142,56 +147,59 @@ class _Pass:
             yield from at(self._shelf, self._index.candidates(self._shelf, need, min(below, covered + 1)))
 
     def _passes(self, thing: Shelved) -> bool:
-        search = self._search
-        if thing.problem is not None:
-            return True
-        if not _wanted(search, thing):
-            return False
-        if search.versions != "current" and search.deleted:
-            return True
-        current, gone = self._shelf.current(thing)
-        return (current or search.versions != "current") and (search.deleted or not gone)
+        return thing.problem is not None or _wanted(self._search, thing)
 
     def _skip(self, thing: Shelved) -> int:
         return self._start.skip if self._start is not None and self._start.place == thing.place else 0
 
-    def _matched(self, batch: Sequence[Shelved]) -> list[tuple[Shelved, Found]]:
+    def _matched(self, batch: Sequence[Shelved]) -> list[Worked]:
         """Read and match a batch; in a worker thread."""
+        newest: Mapping[str, Newest] = {}
+        if self._search.versions == "current" or not self._search.deleted:
+            newest = self._shelf.newest({thing.id for thing in batch})
+            batch = [thing for thing in batch if self._answers(thing, newest.get(thing.id, _NOWHERE))]
         parts = [(thing, name, part) for thing in batch for name, part in thing.parts if self._asked(thing, name)]
-        loaded = self._shelf.load(list(dict.fromkeys(part for _, _, part in parts if not isinstance(part, bytes))))
-        found: dict[int, Found] = {thing.place: {} for thing in batch}
+        loaded = self._shelf.load([part for _, _, part in parts if not isinstance(part, bytes)])
+        found: dict[int, Found] = {}
         for thing, name, part in parts:
             data = part if isinstance(part, bytes) else loaded[part]
             # no page takes more than this of one thing
             most = self._search.limit + 1 + self._skip(thing)
-            found[thing.place][name] = (
-                data
-                if isinstance(data, StoreError)
-                else list(islice(self._matcher.matches(readable(name, data)), most))
-            )
-        return [(thing, found[thing.place]) for thing in batch]
+            held = data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
+            if held:
+                found.setdefault(thing.place, {})[name] = held
+        newest = newest or self._shelf.newest({thing.id for thing in batch if thing.place in found})
+        return [(thing, newest.get(thing.id, _NOWHERE), found.get(thing.place, _NONE)) for thing in batch]
+
+    def _answers(self, thing: Shelved, newest: Newest) -> bool:
+        """Whether this version of the thing is asked for."""
+        place, gone = newest
+        if thing.problem is not None:
+            return True
+        return (self._search.versions != "current" or place == thing.place) and (self._search.deleted or not gone)
 
     def _asked(self, thing: Shelved, name: str) -> bool:
         if self._search.fields and name not in self._search.fields:
             return False
         return self._search.versions != "newest" or (thing.id, name) not in self._page.told
 
-    def _keep(self, thing: Shelved, found: Found) -> None:
+    def _keep(self, thing: Shelved, newest: Newest, found: Found) -> None:
         page, skip = self._page, self._skip(thing)
         if thing.problem is not None:
             page.unsearched.append(Unsearched(thing.id, thing.version, str(thing.problem)))
             return
         page.looked_into += 1
-        current: bool | None = None
+        if not found:
+            return
+        where = _where(thing, current=newest[0] == thing.place)
         for name, matches in found.items():
             if isinstance(matches, StoreError):
                 page.unsearched.append(Unsearched(thing.id, thing.version, str(matches)))
                 continue
-            if not matches or (self._search.versions == "newest" and self._told(thing, name)):
+            if self._search.versions == "newest" and not where.current and self._told(thing, name):
                 continue
             page.told.add((thing.id, name))
-            current = self._shelf.current(thing)[0] if current is None else current
-            page.hits += [_hit(thing, name, match, current=current) for match in matches[skip:]]
+            page.hits += [Hit(where, name, match) for match in matches[skip:]]
             skip = max(skip - len(matches), 0)
 
     def _told(self, thing: Shelved, name: str) -> bool:
@@ -217,10 +225,8 @@ class _Pass:
 
 
 def _in_order(
-    workers: ThreadPoolExecutor,
-    work: Callable[[Sequence[Shelved]], list[tuple[Shelved, Found]]],
-    groups: Iterator[Sequence[Shelved]],
-) -> Iterator[tuple[Shelved, Found]]:
+    workers: ThreadPoolExecutor, work: Callable[[Sequence[Shelved]], list[Worked]], groups: Iterator[Sequence[Shelved]]
+) -> Iterator[Worked]:
     """The results for all groups in their order, while the next ones are being worked on."""
     running = [workers.submit(work, group) for group in islice(groups, 1)]
     done = 0
@@ -249,8 +255,8 @@ def _wanted(search: Search, thing: Shelved) -> bool:
     )
 
 
-def _hit(thing: Shelved, name: str, match: Match, *, current: bool) -> Hit:
-    return Hit(
+def _where(thing: Shelved, *, current: bool) -> Where:
+    return Where(
         id=thing.id,
         version=thing.version,
         sequence=thing.place,
@@ -260,8 +266,6 @@ def _hit(thing: Shelved, name: str, match: Match, *, current: bool) -> Hit:
         path=thing.path,
         session=thing.session,
         at=thing.at,
-        field=name,
-        match=match,
     )
 
 

@@ -7,7 +7,8 @@ Rules of this file
 3. A match is told once per line in which one begins.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pagein.errors import BadInput
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _AROUND: Final = 160
 _ENOUGH: Final = 4 * 2 * _AROUND + 4
 """Bytes that hold more characters than are shown: of a line of megabytes no more than this is decoded."""
+_PASSED: Final = 16
 _ELLIPSIS: Final = "\u2026"
 
 
@@ -49,86 +51,110 @@ class Matcher:
         take = needed if search.regex else needed_by_literal
         self.need: Need = take(search.pattern, ignore_case=search.ignore_case)
 
-    def matches(self, content: bytes) -> Iterator[Match]:
-        """The matches in a text, in the order of their lines."""
+    def matches(self, content: bytes, most: int | None = None) -> list[Match]:
+        """The matches in a text, in the order of their lines; the first so many of them."""
         data = _searchable(content)
-        found = self._lines(data)
-        first = next(found, None)
-        if first is None:
-            return
-        place = _Place(data)
-        yield place.match(*first, self._context)
-        for count, (start, end) in enumerate(found, start=2):
-            if self._most is not None and count > self._most:
-                return
-            yield place.match(start, end, self._context)
+        if self._compiled.search(data) is None:
+            return []
+        wanted = min((one for one in (most, self._most) if one is not None), default=None)
+        place = _Place(data, self._context)
+        return [place.match(start, end) for start, end in islice(self._lines(data), wanted)]
 
     def found_in(self, content: bytes) -> bool:
         """Whether there is a match at all."""
-        return next(self._lines(_searchable(content)), None) is not None
+        return bool(self.matches(content, 1))
 
     def _lines(self, data: bytes) -> Iterator[tuple[int, int]]:
-        position = 0
-        while position < len(data):
-            found = self._compiled.search(data, position)
-            if found is None:
-                return
+        """The first match of every line in which one begins."""
+        position: int | None = 0
+        while position is not None and position < len(data):
+            position = yield from self._lines_from(data, position)
+
+    def _lines_from(self, data: bytes, position: int) -> Generator[tuple[int, int], None, int | None]:
+        """Those from a line on. Where one line holds very many matches, it ends early and gives the line to go on from."""
+        passed = 0
+        for found in self._compiled.finditer(data, position):
             start, end = found.span()
+            if start < position:
+                passed += 1
+                if passed > _PASSED:
+                    return position
+                continue
             if start == len(data) and data.endswith(b"\n"):
-                return  # nothing stands behind the last line feed
+                return None  # nothing stands behind the last line feed
             yield start, end
-            line_end = data.find(b"\n", start)
-            if line_end < 0:
-                return
-            position = line_end + 1
+            position = _line_end(data, start) + 1
+            if position >= len(data):
+                return None
+            passed = 0
+        return None
 
 
 class _Place:
     """Counts lines and characters on from the last match, so that many matches cost one pass."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._ascii = data.isascii()
+    def __init__(self, data: bytes, context: int) -> None:
+        self._data, self._context = data, context
+        # most text is ASCII: there a byte is a character, and one decoding serves all that is shown
+        self._text = data.decode() if data.isascii() else None
         self._at = 0
         self._line = 1
         self._chars = 0
 
-    def match(self, start: int, end: int, context: int) -> Match:
-        self._line += self._data.count(b"\n", self._at, start)
-        self._chars += self._length(self._at, start)
+    def match(self, start: int, end: int) -> Match:
+        data = self._data
+        self._line += data.count(b"\n", self._at, start)
+        first = data.rfind(b"\n", 0, start) + 1
+        last = _line_end(data, start)
+        if self._text is None:
+            self._chars += len(_decoded(data[self._at : start]))
+            column = len(_decoded(data[first:start])) + 1
+        else:
+            self._chars, column = start, start - first + 1
         self._at = start
-        first = self._data.rfind(b"\n", 0, start) + 1
-        last = _line_end(self._data, start)
         return Match(
-            line=self._line,
-            column=self._length(first, start) + 1,
-            offset=self._chars,
-            matched=_head(self._data, start, end),
-            text=_near(
-                _shown(self._data[max(first, start - _ENOUGH) : start]), _shown(self._data[start:last][:_ENOUGH])
-            ),
-            before=tuple(self._before(first, context)),
-            after=tuple(self._after(last, context)),
+            self._line,
+            column,
+            self._chars,
+            self._head(start, end),
+            self._near(first, start, last),
+            self._before(first) if self._context else (),
+            self._after(last) if self._context else (),
         )
 
-    def _length(self, start: int, end: int) -> int:
-        return end - start if self._ascii else len(_shown(self._data[start:end]))
+    def _shown(self, start: int, end: int) -> str:
+        return _decoded(self._data[start:end]) if self._text is None else self._text[start:end]
 
-    def _before(self, first: int, lines: int) -> list[str]:
+    def _head(self, start: int, end: int) -> str:
+        text = self._shown(start, min(end, start + _ENOUGH))
+        return text if len(text) <= 2 * _AROUND else text[: 2 * _AROUND] + _ELLIPSIS
+
+    def _near(self, first: int, start: int, last: int) -> str:
+        """A line, or what of it is near the place where a match begins."""
+        if last - first <= 2 * _AROUND:
+            return self._shown(first, last)
+        left, right = self._shown(max(first, start - _ENOUGH), start), self._shown(start, min(last, start + _ENOUGH))
+        if len(left) + len(right) <= 2 * _AROUND:
+            return left + right
+        return (_ELLIPSIS + left[-_AROUND:] if len(left) > _AROUND else left) + (
+            right[:_AROUND] + _ELLIPSIS if len(right) > _AROUND else right
+        )
+
+    def _before(self, first: int) -> tuple[str, ...]:
         found: list[str] = []
-        while first > 0 and len(found) < lines:
+        while first > 0 and len(found) < self._context:
             start = self._data.rfind(b"\n", 0, first - 1) + 1
-            found.append(_head(self._data, start, first - 1))
+            found.append(self._head(start, first - 1))
             first = start
-        return found[::-1]
+        return tuple(found[::-1])
 
-    def _after(self, last: int, lines: int) -> list[str]:
+    def _after(self, last: int) -> tuple[str, ...]:
         found: list[str] = []
-        while last + 1 < len(self._data) and len(found) < lines:
+        while last + 1 < len(self._data) and len(found) < self._context:
             end = _line_end(self._data, last + 1)
-            found.append(_head(self._data, last + 1, end))
+            found.append(self._head(last + 1, end))
             last = end
-        return found
+        return tuple(found)
 
 
 def _line_end(data: bytes, start: int) -> int:
@@ -136,22 +162,8 @@ def _line_end(data: bytes, start: int) -> int:
     return len(data) if end < 0 else end
 
 
-def _shown(data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def _head(data: bytes, start: int, end: int) -> str:
-    text = _shown(data[start : min(end, start + _ENOUGH)])
-    return text if len(text) <= 2 * _AROUND else text[: 2 * _AROUND] + _ELLIPSIS
-
-
-def _near(left: str, right: str) -> str:
-    """A line, given in two parts, or what of it is near the cut."""
-    if len(left) + len(right) <= 2 * _AROUND:
-        return left + right
-    return (_ELLIPSIS + left[-_AROUND:] if len(left) > _AROUND else left) + (
-        right[:_AROUND] + _ELLIPSIS if len(right) > _AROUND else right
-    )
 
 
 def _check(search: Search) -> None:

@@ -5,9 +5,11 @@ sequence. A thing has parts, named texts: the content, texts beside it, and what
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
+
+import msgspec
 
 from pagein.errors import StoreError
 from pagein.model.names import ContentHash
@@ -22,7 +24,7 @@ Part: TypeAlias = ContentHash | bytes
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """One thing on a shelf. chars: length of its content. parts: by name, in the order in which they are searched.
+    """One thing on a shelf. chars: length of its content. parts: by name, in the order in which they are searched (see `readable`).
 
     problem: why nothing but its place is known; no filter leaves such a thing out.
     """
@@ -63,8 +65,8 @@ class Shelf(Protocol):
         """All versions of the thing with this id or nickname, lowest place first; empty where there is none."""
         ...
 
-    def current(self, thing: Shelved) -> tuple[bool, bool]:
-        """Whether this is the newest version of its thing, and whether the newest says that it is gone."""
+    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+        """Of each of these things the place of its newest version, and whether that says that it is gone."""
         ...
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
@@ -105,9 +107,9 @@ class VersionShelf:
         meant = self._store.current(name)
         return () if meant is None else tuple(map(_shelved, self._store.history(meant.id)))
 
-    def current(self, thing: Shelved) -> tuple[bool, bool]:
-        newest = self._store.current(thing.id)
-        return (False, False) if newest is None else (newest.number == thing.version, newest.deleted)
+    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+        found = (self._store.current(name) for name in dict.fromkeys(ids))
+        return {one.id: (one.sequence, one.deleted) for one in found if one is not None}
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
         return {name: self._one(name) for name in names}
@@ -137,13 +139,13 @@ def shelved(row: Row) -> Shelved:
     """A version as a thing on a shelf, from its record (`model/sealing.py`)."""
     place, number, at, chars, record, session = row
     try:
-        fields = json.loads(record)
-        path = fields["metadata"].get("path")
-        parts = tuple(_parts(fields))
-        about = fields["id"], number, fields["type"], fields["nickname"], path if isinstance(path, str) else None
-        return Shelved(place, *about, session, at, chars, parts)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        fields = _RECORDS.decode(record)
+        path = _PATHS.decode(fields.metadata).path if b'"path":' in bytes(fields.metadata) else None
+        parts = tuple(_parts(fields, record))
+    except (msgspec.MsgspecError, ValueError) as problem:
         return unreadable(place, number, StoreError(f"the record of version {place} cannot be read: {problem}"))
+    about = fields.id, number, fields.type, fields.nickname, path if isinstance(path, str) else None
+    return Shelved(place, *about, session, at, chars, parts)
 
 
 def unreadable(place: int, number: int, problem: StoreError) -> Shelved:
@@ -151,23 +153,45 @@ def unreadable(place: int, number: int, problem: StoreError) -> Shelved:
     return Shelved(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem)
 
 
-def _parts(fields: Mapping[str, Any]) -> Iterator[tuple[str, Part]]:
-    if fields["content"] is not None:
-        yield CONTENT, ContentHash(fields["content"])
-    for name in sorted(fields["additional"]):
-        yield name, ContentHash(fields["additional"][name])
-    said = "\n".join(_said(fields))
-    if said:
-        yield METADATA, said.encode("utf-8", "replace")
+class _Record(msgspec.Struct):
+    """What a search needs of a record. What it says in its metadata is read when it is searched, and not before."""
+
+    id: str
+    type: str
+    nickname: str | None
+    content: str | None
+    additional: dict[str, str]
+    metadata: msgspec.Raw
+
+
+class _Path(msgspec.Struct):
+    path: Any = None
+
+
+_RECORDS: Final = msgspec.json.Decoder(_Record)
+_PATHS: Final = msgspec.json.Decoder(_Path)
+
+
+def _parts(fields: _Record, record: str) -> Iterator[tuple[str, Part]]:
+    if fields.content is not None:
+        yield CONTENT, ContentHash(fields.content)
+    for name in sorted(fields.additional):
+        yield name, ContentHash(fields.additional[name])
+    yield METADATA, record.encode()
 
 
 def readable(name: str, data: bytes) -> bytes:
-    """The text of a part as it is searched: content as it is; an additional field, which is kept as JSON, as its texts."""
-    if name in {CONTENT, METADATA}:
+    """The text of a part as it is searched.
+
+    Content is searched as it is. An additional field, which is kept as JSON, and the metadata in a record are searched as what they
+    say: a line for each thing, with the names that lead to it.
+    """
+    if name == CONTENT:
         return data
     try:
-        return "\n".join(_lines("", json.loads(data))).encode("utf-8", "replace")
-    except ValueError:
+        value = json.loads(data)
+        return "\n".join(_said(value) if name == METADATA else _lines("", value)).encode("utf-8", "replace")
+    except (ValueError, TypeError, KeyError):
         return data
 
 

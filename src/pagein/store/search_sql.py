@@ -3,14 +3,16 @@
 It says what `VersionShelf` says of the same store, without making a `Version` of each row and asking for each content by itself.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
+
+import zstandard
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.sealing import object_hash_of
-from pagein.store.packing import unpacked
+from pagein.store.packing import AS_IT_IS, ZSTD, unpacked
 from pagein.store.rows import Database, Row, Rows, given, kept
 from pagein.store.search_shelves import Loaded, Shelved, shelved, unreadable
 from pagein.store.sql_blobs import named, raw
@@ -27,7 +29,7 @@ class SqlShelf:
     name: Final = "v"
 
     def __init__(self, store: SqlObjects) -> None:
-        self._database: Database = store._database  # noqa: SLF001 - the same tables, looked at from another side
+        self._database = database_of(store)
 
     def last(self) -> int:
         with self._database.reading() as rows:
@@ -52,10 +54,15 @@ class SqlShelf:
             found = rows.execute(query, meant).fetchall()
         return tuple(map(_proven, found))
 
-    def current(self, thing: Shelved) -> tuple[bool, bool]:
+    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+        names = [kept(name) for name in dict.fromkeys(ids)]
+        found: dict[str, tuple[int, bool]] = {}
         with self._database.reading() as rows:
-            found = rows.execute("SELECT head, deleted FROM document WHERE id = ?", (kept(thing.id),)).fetchone()
-        return (False, False) if found is None else (found[0] == thing.place, bool(found[1]))
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
+                query = f"SELECT id, head, deleted FROM document WHERE id IN ({_marks(some)})"  # noqa: S608 -- constants
+                found |= {given(name): (head, bool(gone)) for name, head, gone in rows.execute(query, some).fetchall()}
+        return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
         wanted = dict.fromkeys(names)
@@ -72,10 +79,10 @@ class SqlShelf:
         return "" if found is None else named(found[0]).hex
 
 
-def file_of(store: SqlObjects) -> Path | None:
-    """The file that a store is kept in, None for one that is kept by a server."""
-    path = getattr(store._database, "path", None)  # noqa: SLF001 - as above
-    return path if isinstance(path, Path) else None
+def database_of(store: SqlObjects) -> Database:
+    """What a store is kept in."""
+    database: Database = store._database  # noqa: SLF001 - the same tables, looked at from another side
+    return database
 
 
 def _proven(row: Row) -> Shelved:
@@ -90,8 +97,12 @@ def _proven(row: Row) -> Shelved:
 def _fetched(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
     for start in range(0, len(values), _AT_ONCE):
         some = values[start : start + _AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        yield from rows.execute(f"SELECT {_BLOB} FROM blob WHERE {column} IN ({marks})", some).fetchall()  # noqa: S608 -- constants
+        query = f"SELECT {_BLOB} FROM blob WHERE {column} IN ({_marks(some)})"  # noqa: S608 -- constants
+        yield from rows.execute(query, some).fetchall()
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _with_bases(rows: Rows, blobs: dict[int, Row]) -> None:
@@ -108,6 +119,8 @@ def _content(
 ) -> bytes | StoreError:
     if number is None:
         return MissingBlob(f"the store has nothing under {name}")
+    if blobs[number][4] is None:
+        contents[number] = _unpacked(blobs[number][2], blobs[number][3], None)
     chain: list[int] = []
     at: int | None = number
     while at is not None and at not in contents and at in blobs and len(chain) <= len(blobs):
@@ -115,19 +128,34 @@ def _content(
         at = blobs[at][4]
     for below in reversed(chain):
         _, _, codec, data, base = blobs[below]
-        contents[below] = _unpacked(codec, bytes(data), None if base is None else contents.get(base))
+        contents[below] = _unpacked(codec, data, None if base is None else contents.get(base))
     content = contents[number]
     if isinstance(content, DamagedBlob):
         return DamagedBlob(f"the bytes under {name} cannot be unpacked: {content}")
-    if ContentHash.of(content) != name:
+    # what was compressed has proven itself by its checksum; searching everything leaves no time for a second proof
+    if blobs[number][2] == AS_IT_IS and ContentHash.of(content) != name:
         return DamagedBlob(f"the bytes under {name} are not the ones that were stored")
     return content
+
+
+_mine: Final = threading.local()
 
 
 def _unpacked(codec: int, data: bytes, base: bytes | DamagedBlob | None) -> bytes | DamagedBlob:
     if isinstance(base, DamagedBlob):
         return base
     try:
-        return unpacked(codec, data, base)
+        return _unpacked_alone(bytes(data)) if codec == ZSTD else unpacked(codec, bytes(data), base)
     except DamagedBlob as problem:
         return problem
+
+
+def _unpacked_alone(data: bytes) -> bytes:
+    """As `unpacked` of what was compressed alone, by a decompressor that each thread keeps: making one costs half the work."""
+    if not hasattr(_mine, "decompressor"):
+        _mine.decompressor = zstandard.ZstdDecompressor()
+    try:
+        content: bytes = _mine.decompressor.decompress(data, max_output_size=0)
+    except (zstandard.ZstdError, MemoryError):
+        return unpacked(ZSTD, data)  # says what is wrong with it
+    return content

@@ -151,9 +151,14 @@ def described(version: Version) -> Answer:
 
 
 def _hit(hit: Hit) -> Answer:
-    fields = asdict(hit)
-    match = fields.pop("match")
-    return {**fields, **match, "before": list(match["before"]), "after": list(match["after"])}
+    match = asdict(hit.match)
+    return {
+        **asdict(hit.where),
+        "field": hit.field,
+        **match,
+        "before": list(match["before"]),
+        "after": list(match["after"]),
+    }
 
 
 def _link(link: Link) -> Answer:

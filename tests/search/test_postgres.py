@@ -1,0 +1,134 @@
+"""Search in PostgreSQL, on a real server: the answers of the other stores, and an index that is used."""
+
+import itertools
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.search.generated import patterns, texts
+from tests.search.stores import Desk, places, scanned
+
+from pagein.archive import archive_of
+from pagein.errors import BadInput
+from pagein.model.search import Search
+from pagein.policy.patterns import needed
+from pagein.store.memory import MemoryStore
+from pagein.store.search import Searcher
+from pagein.store.search_building import grow
+from pagein.store.search_index import TrigramIndex
+from pagein.store.search_shelves import VersionShelf
+from pagein.store.search_sql import SqlShelf, database_of
+from pagein.testing.postgres import programs, running_server
+
+ROOT = Path(__file__).resolve().parents[2]
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    if programs() is None:
+        script = ROOT / "scripts" / "install_postgres.sh"
+        subprocess.run([str(script)], check=False, capture_output=True)  # noqa: S603 - our own
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(running_server())
+        except BadInput as problem:
+            pytest.skip(str(problem))
+        yield found
+
+
+def desk_at(address: str, stack: ExitStack) -> tuple[Desk, TrigramIndex]:
+    from pagein.store.postgres_database import PostgresDatabase
+    from pagein.store.postgres_upkeep import PostgresUpkeep
+    from pagein.store.search_postgres import PostgresIndex
+
+    store = PostgresUpkeep(address, f"search_{next(_NUMBERS)}")
+    stack.callback(store.close)
+    database = database_of(store)
+    assert isinstance(database, PostgresDatabase)
+    index = PostgresIndex(database)
+    stack.callback(index.close)
+    desk = Desk(store)
+    desk.shelf = SqlShelf(store)
+    desk.searcher = Searcher([desk.shelf], index)
+    return desk, index
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    contents=st.lists(st.tuples(st.integers(0, 3), texts), min_size=1, max_size=6),
+    asked=st.lists(patterns, min_size=1, max_size=4),
+    upto=st.integers(0, 6),
+)
+def test_postgres_finds_what_a_scan_of_everything_finds(
+    address: str, contents: list[tuple[int, str]], asked: list[str], upto: int
+) -> None:
+    with ExitStack() as stack:
+        desk, index = desk_at(address, stack)
+        twin = Desk(MemoryStore())
+        for number, (key, content) in enumerate(contents):
+            if number == upto:
+                while grow(index, desk.shelf):
+                    pass
+            for one in (desk, twin):
+                one.put(content, key=f"call-{key}", metadata={"note": content[::2]})
+        for pattern in asked:
+            search = Search(pattern=pattern, regex=True, limit=2)
+            for question in (search, replace(search, ignore_case=True, versions="all")):
+                assert places(desk.pages(question)) == scanned(twin, question)
+
+
+def test_the_index_leaves_out_what_cannot_match_and_is_asked_by_its_own_index(address: str) -> None:
+    with ExitStack() as stack:
+        desk, index = desk_at(address, stack)
+        for number in range(300):
+            desk.put(f"text of number {number:03} " + "filling words " * 30)
+        while grow(index, desk.shelf):
+            pass
+        index.tidy(desk.shelf)
+        assert desk.find("number 017").looked_into == 1
+        assert desk.find(r"number 0(17|23)", regex=True).looked_into == 2
+        assert desk.find("no such text").looked_into == 0
+        assert len(desk.pages(Search(pattern="filling", limit=100))) == 300
+        database = index._database
+        with database.reading() as rows:
+            rows.execute("BEGIN")
+            rows.execute("SET LOCAL enable_seqscan = off")
+            plan = rows.execute("EXPLAIN SELECT place FROM grams_v WHERE grams @> ?::integer[]", ([1, 2],)).fetchall()
+            rows.execute("ROLLBACK")
+        assert "grams_v_by_gram" in str(plan)
+
+
+def test_an_index_of_another_store_is_not_believed(address: str) -> None:
+    with ExitStack() as stack:
+        desk, index = desk_at(address, stack)
+        desk.put("one")
+        while grow(index, desk.shelf):
+            pass
+        other = Desk(MemoryStore())
+        other.put("needle")
+        assert index.covered(desk.shelf) == 1
+        assert index.covered(VersionShelf(other.store)) == 0
+        index.forget(desk.shelf)
+        assert list(index.candidates(desk.shelf, needed("one"), 2)) == [1]
+
+
+def test_an_archive_on_postgres_has_an_index(address: str) -> None:
+    from pagein.store.postgres_upkeep import PostgresUpkeep
+
+    with ExitStack() as stack:
+        store = PostgresUpkeep(address, f"search_{next(_NUMBERS)}")
+        stack.callback(store.close)
+        desk = Desk(store)
+        desk.put("needle")
+        archive = stack.enter_context(archive_of(store))
+        assert archive.builder is not None
+        archive.builder.start()
+        assert archive.builder.wait(20)
+        assert archive.search(Search(pattern="no such thing")).looked_into == 0
+        assert len(archive.search(Search(pattern="needle")).hits) == 1
