@@ -58,6 +58,8 @@ def step(state: State, body: Body, settings: Residency) -> State:
         case Previewed():
             return _entered(state, body, settings)
         case EpochOpened():
+            if any(one.message >= length(state.draft.tip) for one in body.paged):  # said since the last request
+                state = _with_draft(state, state.draft.ready(), settings)
             return _paged_out(state, body)
         case Compacted():
             return _compacted(state, body.kept, settings)

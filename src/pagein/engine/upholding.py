@@ -60,10 +60,10 @@ def _resting(state: State, ground: Evidence, leaving: Sequence[Leaving]) -> list
 
 
 def _found(state: State, calls: frozenset[str]) -> list[Leaving]:
-    """The results of these calls, where they are settled in the window."""
+    """The results of these calls, where they will stand in the request."""
     found: list[Leaving] = []
     tools: dict[str, str] = {}
-    for place, piece in enumerate(pieces_since(state.draft.tip, 0) if calls else ()):
+    for place, piece in enumerate(pieces_since(state.draft.ready().tip, 0) if calls else ()):
         counts = iter(piece.tokens)
         for index, block in enumerate(piece.message.blocks):
             if isinstance(block, ToolCall):
