@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, EpochOpened, PagedOut, Recalled
+from pagein.model.entries import Body, EpochOpened, PagedOut, Previewed, Recalled
 from pagein.model.recalls import Ingested, ingested_of, recall_of
 from pagein.model.sharing import SharedMap
 
@@ -36,7 +36,8 @@ class _Link:
 class Held:
     """The objects of a branch, and figures about them. Made by steps; each is O(log) in their number and shares what it keeps.
 
-    files: the newest object of each file that was ingested, by the file's key. tokens, chars: of all objects. stubs: results that were replaced in the window, of `stub_tokens` tokens. epochs: how
+    files: the newest object of each file that was ingested, by the file's key. tokens, chars: of all objects. stubs: results that were replaced in the window, of `stub_tokens` tokens; previews: results that
+    entered as one. epochs: how
     often we rewrote the window. recalls: how often something was brought back; searches: how often of that by a search.
     """
 
@@ -46,6 +47,7 @@ class Held:
     epochs: int = 0
     stubs: int = 0
     stub_tokens: int = 0
+    previews: int = 0
     recalls: int = 0
     searches: int = 0
 
@@ -83,12 +85,13 @@ def step(held: Held, body: Body) -> Held:
     """What is held after one more entry."""
     match body:
         case EpochOpened(paged=paged):
-            for one in paged:
-                held = held.with_object(_paged(one))
+            left = _left(held, paged)
             tokens = sum(one.tokens for one in paged)
             return replace(
-                held, epochs=held.epochs + 1, stubs=held.stubs + len(paged), stub_tokens=held.stub_tokens + tokens
+                left, epochs=held.epochs + 1, stubs=held.stubs + len(paged), stub_tokens=held.stub_tokens + tokens
             )
+        case Previewed(paged=paged):
+            return replace(_left(held, paged), previews=held.previews + len(paged))
         case Recalled():
             return replace(held, recalls=held.recalls + 1)
     recall = recall_of(body)
@@ -99,8 +102,14 @@ def step(held: Held, body: Body) -> Held:
     return held if ingested is None else held.with_object(_file(ingested))
 
 
+def _left(held: Held, paged: tuple[PagedOut, ...]) -> Held:
+    for one in paged:
+        held = held.with_object(_paged(one))
+    return held
+
+
 def _paged(one: PagedOut) -> HeldObject:
-    told = _STUB.match(one.stub)
+    told = _STUB.match(one.short or one.stub)
     about = f"{told[1]}: {told[2]}" if told is not None else ""
     return HeldObject(one.object_id, TOOLCALL, one.tokens, one.chars, about)
 

@@ -21,10 +21,9 @@ from pagein.engine.ingesting import Ingesting, Keeper, Tree
 from pagein.engine.paging import Pager
 from pagein.engine.trajectory import Operation, Trajectory
 from pagein.errors import Aborted, NotRecallable, PageinError, StoreError
-from pagein.model.entries import EntryId, EpochOpened
+from pagein.model.entries import EntryId, EpochOpened, PagedOut
 from pagein.model.messages import ToolCall
-from pagein.model.recalls import RECALL, Recall, recall_note, recall_of
-from pagein.model.search import CONTENT, Results, Search
+from pagein.model.recalls import RECALL, ObjectMatch, Recall, recall_note, recall_of
 from pagein.policy import echo, finding, slices
 from pagein.policy.baseline import DEFAULT_CAPS, Caps
 from pagein.ports import Signal
@@ -67,8 +66,13 @@ class Branch(Protocol):
 class Archive(Protocol):
     """Everything stored beside what sessions paged out: versions of files, notes, chats. Called from any thread."""
 
-    def search(self, asked: Search, /) -> Results:
-        """One page of hits. Raises BadInput for a pattern that cannot be used, StoreError."""
+    def matches(
+        self, pattern: str, limit: int, /, *, regex: bool, per_object: int, within: float
+    ) -> Sequence[ObjectMatch]:
+        """Matches in the newest contents, newest first: `limit` in all at most, as far as they are found `within` seconds.
+
+        pattern: a literal text, or an expression of RE2 by lines. Raises BadInput for one that cannot be used, StoreError.
+        """
         ...
 
     def text(self, name: str, /) -> str | None:
@@ -112,16 +116,6 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A match in an object."""
-
-    object_id: str
-    offset: int
-    matched: str
-    context: str
-
-
-@dataclass(frozen=True, slots=True)
 class Hits:
     """What a search found, in objects from the newest to the oldest.
 
@@ -129,7 +123,7 @@ class Hits:
     looked_into, of: how many objects were searched, of how many. notice: how the pattern was taken, where that needs saying.
     """
 
-    hits: tuple[Hit, ...]
+    hits: tuple[ObjectMatch, ...]
     unsearched: tuple[tuple[str, str], ...] = ()
     more: bool = False
     looked_into: int = 0
@@ -152,14 +146,14 @@ class _Page:
     """A search's answer as it comes about. room: matches that still fit, one more than are shown, so that more is known of."""
 
     skip: int
-    hits: list[Hit] = field(default_factory=list)
+    hits: list[ObjectMatch] = field(default_factory=list)
     unsearched: list[tuple[str, str]] = field(default_factory=list)
     looked_into: int = 0
 
     def full(self) -> bool:
         return len(self.hits) > IN_ALL
 
-    def take(self, hit: Hit) -> None:
+    def take(self, hit: ObjectMatch) -> None:
         if self.skip > 0:
             self.skip -= 1
         else:
@@ -224,14 +218,12 @@ class Recalling:
         self._log("search", found, {"pattern": lookup.pattern, "matchCount": len(shown)}, began)
         return Hits(shown, tuple(page.unsearched), page.full(), page.looked_into, len(names), pattern.notice, failure)
 
-    def epoch_opened(self, opened: EpochOpened) -> None:
-        """Log that we rewrote the window."""
-        details: dict[str, object] = {
-            "epoch": opened.number,
-            "frontier": opened.frontier,
-            "tokens": sum(one.tokens for one in opened.paged),
-        }
-        self.log("externalize", [one.object_id for one in opened.paged], details, 0.0)
+    def paged_out(self, opened: EpochOpened | None, previewed: Sequence[PagedOut]) -> None:
+        """Log what left the window with a request: in an epoch that was opened for it, and as previews at their birth."""
+        if previewed:
+            self._log_externalized(previewed, {"previews": True})
+        if opened is not None:
+            self._log_externalized(opened.paged, {"epoch": opened.number, "frontier": opened.frontier})
 
     def ingesting(self, folder: str) -> Ingesting | None:
         """Ingest of files below this folder; None where this session ingests none."""
@@ -306,7 +298,7 @@ class Recalling:
             page.unsearched.append((name, str(problem)))
             return
         for count, found in enumerate(pattern.found(text), start=1):
-            page.take(Hit(name, found.offset, found.matched, found.context))
+            page.take(ObjectMatch(name, found.offset, found.matched, found.context))
             if count >= PER_OBJECT or page.full():
                 return
 
@@ -315,25 +307,22 @@ class Recalling:
         if archive is None:
             page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))
             return
-        asked = Search(
-            pattern=pattern.expression or pattern.literal,
-            regex=pattern.expression is not None,
-            fields=frozenset({CONTENT}),
-            versions="current",
-            deleted=False,
-            limit=IN_ALL + 1 + page.skip - len(page.hits),
-            per_version=PER_OBJECT,
-            within=WITHIN,
-        )
+        # of what is held by the session too the matches are passed over, so there must be room for these
+        limit = 2 * IN_ALL + page.skip
         try:
-            results = archive.search(asked)
+            found = archive.matches(
+                pattern.expression or pattern.literal,
+                limit,
+                regex=pattern.expression is not None,
+                per_object=PER_OBJECT,
+                within=WITHIN,
+            )
         except PageinError as problem:
             page.unsearched.append(("everything else", str(problem)))
             return
-        for hit in results.hits:
-            if hit.id not in known and not page.full():
-                page.take(Hit(hit.id, hit.match.offset, hit.match.matched, hit.match.text))
-        page.unsearched += [(one.id, one.why) for one in results.unsearched]
+        for match in found:
+            if match.object_id not in known and not page.full():
+                page.take(match)
 
     def _journal(self, recall: Recall) -> str | None:
         try:
@@ -343,6 +332,10 @@ class Recalling:
             self._branch.note(RECALL, recall_note(recall))  # it holds here at once, and is kept with what is kept next
             return f"{type(problem).__name__}: {problem}"
         return None
+
+    def _log_externalized(self, paged: Sequence[PagedOut], details: dict[str, object]) -> None:
+        tokens = sum(one.tokens for one in paged)
+        self.log("externalize", [one.object_id for one in paged], {**details, "tokens": tokens}, 0.0)
 
     def _log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], began: float) -> None:
         self.log(operation, objects, details, self._clock() - began)

@@ -190,8 +190,8 @@ class Session:
         keep = shared(self._sent, tip)
         self._sent = tip
         tail = tuple(piece.message for piece in pieces_since(tip, keep))
-        if opened is not None and self._parts.recalling is not None:
-            self.recalling.epoch_opened(opened)
+        if self._parts.recalling is not None:
+            self.recalling.paged_out(opened, previewed)
         return Prepared(keep, tail, state.epoch, opened, failure, previewed)
 
     def rendering(self) -> list[Message]:
@@ -381,7 +381,9 @@ class Session:
         except StoreError as problem:
             return None, f"nothing was paged out: {type(problem).__name__}: {problem}", planned.alone
         frontier = min(one.message for one in paged)
-        reason, account = (UNPROVEN, planned.alone) if planned.epoch is None else (planned.epoch.reason, planned.account)
+        reason, account = (
+            (UNPROVEN, planned.alone) if planned.epoch is None else (planned.epoch.reason, planned.account)
+        )
         return EpochOpened(state.epoch + 1, frontier, paged, reason), objection, account
 
     @property

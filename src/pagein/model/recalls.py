@@ -41,6 +41,16 @@ class Ingested:
     description: str
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectMatch:
+    """A match in the text of an object. offset: its place there, in characters. context: the match with what stands around it."""
+
+    object_id: str
+    offset: int
+    matched: str
+    context: str
+
+
 def recall_note(recall: Recall) -> str:
     """The data of a `recall` entry."""
     fields: dict[str, object] = {"tool": recall.tool, "objects": list(recall.objects)}

@@ -1,8 +1,10 @@
 """What recall asks of everything stored: a search over it, and the newest text of one object."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
-from pagein.model.search import Results, Search
+from pagein.model.recalls import ObjectMatch
+from pagein.model.search import CONTENT, Search
 from pagein.store.search import Searcher
 from pagein.store.search_shelves import SearchedStore, Shelf, VersionShelf
 from pagein.store.search_sql import SqlShelf
@@ -20,9 +22,24 @@ class StoredTexts:
         shelf: Shelf = SqlShelf(self._store) if isinstance(self._store, SqlObjects) else VersionShelf(self._store)
         return Searcher([shelf])
 
-    def search(self, asked: Search) -> Results:
-        """One page of hits."""
-        return self._searcher.search(asked)
+    def matches(
+        self, pattern: str, limit: int, *, regex: bool, per_object: int, within: float
+    ) -> Sequence[ObjectMatch]:
+        """Matches in the newest contents, newest first. Raises BadInput for a pattern that cannot be used."""
+        asked = Search(
+            pattern=pattern,
+            regex=regex,
+            fields=frozenset({CONTENT}),
+            versions="current",
+            deleted=False,
+            limit=limit,
+            per_version=per_object,
+            within=within,
+        )
+        return [
+            ObjectMatch(hit.where.id, hit.match.offset, hit.match.matched, hit.match.text)
+            for hit in self._searcher.search(asked).hits
+        ]
 
     def text(self, name: str) -> str | None:
         """The content of the newest version of the object with this id or nickname; None where there is none, or no more."""

@@ -3,9 +3,10 @@
 from typing import Final
 
 from pagein.engine.reading import ReadResult
-from pagein.engine.recalling import WITHIN, Hit, Hits, Lookup
+from pagein.engine.recalling import WITHIN, Hits, Lookup
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
+from pagein.model.recalls import ObjectMatch
 from pagein.policy.baseline import DEFAULT_CAPS, byte_length
 from pagein.tools.calls import Call, Given, Offer, refused, schema
 
@@ -49,7 +50,7 @@ def _text(found: Hits, shown: int, following: int | None) -> str:
     return "\n".join(lines)
 
 
-def _line(hit: Hit) -> str:
+def _line(hit: ObjectMatch) -> str:
     return f"**{hit.object_id}** [offset {hit.offset}]:\n  ...{hit.context}..."
 
 
@@ -71,7 +72,7 @@ def _beside(found: Hits) -> list[str]:
     return lines
 
 
-def _fitting(hits: tuple[Hit, ...]) -> int:
+def _fitting(hits: tuple[ObjectMatch, ...]) -> int:
     """How many matches are shown: whole ones, as many as fit, one at least."""
     size = lines = 0
     for count, hit in enumerate(hits):

@@ -40,6 +40,7 @@ def stats_text(figures: Figures, activity: Activity = IDLE) -> str:
         f"Recursion depth: {activity.depth}",
         f"Epochs: {held.epochs}",
         f"Stubs: {held.stubs:,} for {held.stub_tokens:,} tokens",
+        f"Previews: {held.previews:,}",
         f"Ingested files: {len(held.files):,}",
         f"Recalls: {held.recalls:,} ({held.searches:,} by search)",
     ]
@@ -63,6 +64,7 @@ def _stats(session: Session, _call: Call) -> ReadResult:
         "epochs": held.epochs,
         "stubs": held.stubs,
         "stub_tokens": held.stub_tokens,
+        "previews": held.previews,
         "ingested": len(held.files),
         "recalls": held.recalls,
         "searches": held.searches,

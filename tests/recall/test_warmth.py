@@ -1,0 +1,58 @@
+"""What stays warm, for how long (the cases of the known build, notes/prior-art 3.4)."""
+
+from pagein.model.entries import Compacted, Noted, Recalled, RequestSent
+from pagein.model.recalls import RECALL, Recall, recall_note, recall_of
+from pagein.policy.warmth import COLD, Warmth, step
+
+
+def ticked(warmth: Warmth, times: int) -> Warmth:
+    for _ in range(times):
+        warmth = warmth.ticked()
+    return warmth
+
+
+def test_warm_lasts_as_many_calls_as_it_is_marked_for() -> None:
+    for lasts in (1, 3, 5):
+        warmth = COLD.marked(["a"], "call", lasts=lasts)
+        for _ in range(lasts - 1):
+            warmth = warmth.ticked()
+            assert warmth.is_warm("a")
+            assert warmth.is_call_warm("call")
+        warmth = warmth.ticked()
+        assert not warmth.is_warm("a")
+        assert not warmth.is_call_warm("call")
+        assert (warmth.objects, warmth.tool_calls) == ({}, {})
+
+
+def test_marking_again_begins_anew() -> None:
+    warmth = ticked(COLD.marked(["a"], lasts=3), 2).marked(["a"], lasts=3)
+    assert ticked(warmth, 2).is_warm("a")
+    assert not ticked(warmth, 3).is_warm("a")
+
+
+def test_nothing_is_warm_of_its_own() -> None:
+    assert not ticked(COLD, 4).is_warm("a")
+    assert not COLD.marked(["a"]).is_call_warm("")
+
+
+def test_a_recall_of_the_journal_warms_objects_and_its_own_result() -> None:
+    note = Noted(RECALL, recall_note(Recall("search", ("a", "b"), "call")))
+    warmth = step(COLD, note)
+    assert warmth.is_warm("a")
+    assert warmth.is_warm("b")
+    assert warmth.is_call_warm("call")
+    assert step(COLD, Recalled("c")).is_warm("c")
+    for _ in range(3):
+        warmth = step(warmth, RequestSent(0, 1))
+    assert not warmth.is_warm("a")
+
+
+def test_other_entries_warm_nothing() -> None:
+    for body in (Compacted(), Noted("reading", "{}"), Noted(RECALL, "no json"), Noted(RECALL, '{"tool":1}')):
+        assert step(COLD, body) == COLD
+        assert recall_of(body) is None
+
+
+def test_a_recall_survives_its_note() -> None:
+    for recall in (Recall("peek", ("a",)), Recall("search", (), "c\ud800"), Recall("peek", ("a",), "c", ("[hint]",))):
+        assert recall_of(Noted(RECALL, recall_note(recall))) == recall
