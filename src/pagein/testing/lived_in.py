@@ -33,6 +33,7 @@ class LivedIn:
     names: list[str] = field(default_factory=lambda: ["main"])
     calls: int = 0
     writes: int = 0
+    forks: int = 0
 
     def live(self, steps: int) -> None:
         """So many things happen, each in the process of today: the engine is opened anew now and then."""
@@ -63,7 +64,8 @@ class LivedIn:
         elif kind < 0.94:
             session.compact()
         elif kind < 0.97 and len(self.names) < 5:
-            self.names.append(f"fork {len(self.names)}")
+            self.forks += 1
+            self.names.append(f"fork {self.forks}")
             session.fork(self.names[-1])
         else:
             branch = session.journal.branch(session.leaf)
