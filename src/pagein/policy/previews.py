@@ -19,6 +19,7 @@ _TELLING: Final = re.compile(
 )
 _TELLING_LINES: Final = 12
 _TELLING_CHARS: Final = 160
+_LONGEST_FOUND: Final = 40  # characters of the first line of a search's answer, and a bit more
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,17 @@ def is_previewed(call: ToolCall, result: ToolResult, settings: Previews) -> bool
     """Whether this result enters as a preview."""
     if not settings.chars or len(result.text) < settings.chars or result.is_error or result.images:
         return False
+    if _brings_back(call, result):  # what was asked for in full would be asked for for ever
+        return False
     return not any(access.op == "read" for access in call.accesses)
+
+
+def _brings_back(call: ToolCall, result: ToolResult) -> bool:
+    """Whether this result was recalled by a tool of ours, under whatever name its host gives that."""
+    name = call.name.lower()
+    if name == "peek" or name.startswith("rlm_") or "pagein" in name:
+        return True
+    return result.text.startswith("Found ") and "match(es):\n\n**pg-" in result.text[:_LONGEST_FOUND]
 
 
 def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews) -> Preview:
