@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES ?=
 
-.PHONY: help demo test check lint types imports docs bench lock clean
+.PHONY: help demo test check lint types imports docs bench bench-peers lock lock-peers clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,9 +40,16 @@ docs: $(STAMP)  ## Generated parts of the docs are up to date
 bench: $(STAMP)  ## Benchmarks, as ratios and counts
 	$(BIN)/python benchmarks/run.py
 
+bench-peers: $(STAMP)  ## Others and pagein on the same sessions: docs/benchmarks.md (SESSIONS="FILE ...")
+	$(BIN)/python -m benchmarks.peers $(if $(SESSIONS),--sessions $(SESSIONS))
+
 lock:  ## Write requirements.lock anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --no-header --extra tokens --group dev --output-file requirements.lock pyproject.toml
+
+lock-peers:  ## Write benchmarks/peers/locks anew, at the versions of locks/*.in (needs uv)
+	for peer in benchmarks/peers/locks/*.in; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --no-header --no-emit-index-url --no-emit-find-links --output-file $${peer%.in}.lock $$peer; done
 
 clean:  ## Remove what the targets above made
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,119 @@
+"""Which peers take part, how each is used, and what bringing something back costs with it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pagein.providers.validity.rules import Api
+from pagein.replay.ledger import Recall
+
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = HERE.parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A product under comparison. worker: the module that drives it. What is installed stands in `locks/NAME.lock`.
+
+    caveat: what a reader of its figures must know. surroundings: variables of its environment, beside a home folder of its own.
+    """
+
+    name: str
+    worker: str
+    caveat: str
+    surroundings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def lock(self) -> Path:
+        """Every package with version and hashes."""
+        return HERE / "locks" / f"{self.name}.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way of using one peer: a row of the tables.
+
+    api: the shape of messages that it gets. recall: what comes back when something is needed again: a slice where the peer can
+    give part of what it stored, else all (the whole original, or the tool run once more). does: in words, for the page.
+    """
+
+    peer: Peer
+    variant: str
+    api: Api
+    recall: Recall
+    does: str
+
+    @property
+    def name(self) -> str:
+        """As the tables show it."""
+        return f"{self.peer.name}, {self.variant}" if self.variant else self.peer.name
+
+
+HEADROOM: Final = Peer(
+    "headroom",
+    "benchmarks.peers.workers.drive_headroom",
+    "Installed with its extras `proxy`, `mcp` and `code`, without the weights of its text model, which are not part of the "
+    "package: what it would do with long prose is not seen here. Its proxy, which never rewrites what it has sent, is not measured.",
+    (
+        ("HF_HUB_OFFLINE", "1"),
+        ("TRANSFORMERS_OFFLINE", "1"),
+        ("HEADROOM_TELEMETRY", "off"),
+        ("HEADROOM_UPDATE_CHECK", "off"),
+    ),
+)
+DISTIL: Final = Peer(
+    "distil",
+    "benchmarks.peers.workers.drive_distil",
+    "Gets Chat Completions: results inside of Anthropic Messages pass through it untouched. Its digests can be expanded, so a "
+    "quote that is not seen costs a further call and is not gone. Its proxy, which also sees what the agent asked, is not measured.",
+)
+TRIMTOK: Final = Peer(
+    "trimtok",
+    "benchmarks.peers.workers.drive_trimtok",
+    "Called once for each result, under the names of tools that it knows; its masking of old turns is part of its plug-in for "
+    "another host and is not measured.",
+)
+CTX_SLIM: Final = Peer(
+    "ctx-slim",
+    "benchmarks.peers.workers.drive_ctx_slim",
+    "Told that the model is `anthropic/claude-opus-5`, whatever the prices of a table. Given Anthropic Messages, it puts a string "
+    "in the place of a message with results, which leaves its calls unanswered: providers refuse that (rule M1), so that row falls back.",
+)
+LANGCHAIN: Final = Peer(
+    "langchain",
+    "benchmarks.peers.workers.drive_langchain",
+    "The edit of its context-editing middleware, applied to each request as the middleware does. Nothing of it can be recalled: "
+    "what is needed again is charged as the tool run once more, whole.",
+)
+
+ARMS: Final = (
+    Arm(HEADROOM, "default", "anthropic", "slice", "`compress(messages)` on the whole history at every call"),
+    Arm(
+        HEADROOM,
+        "frozen",
+        "anthropic",
+        "slice",
+        "`compress` on what it sent before plus what is new, with `frozen_message_count`",
+    ),
+    Arm(HEADROOM, "agent", "anthropic", "slice", '`compress(mode="agent")`: lossless rewriting only'),
+    Arm(DISTIL, "default", "openai_chat", "full", "`compress_messages`: results become digests with a handle"),
+    Arm(DISTIL, "verbatim", "openai_chat", "full", "`compress_messages(verbatim=True)`: lossless only"),
+    Arm(TRIMTOK, "", "openai_chat", "slice", "`compress_terminal` and `compress_tool_result`, each result once"),
+    Arm(CTX_SLIM, "default", "openai_chat", "full", "`plan` and `apply` before every call, balanced preset"),
+    Arm(CTX_SLIM, "horizon", "openai_chat", "full", "the same, told that 100 calls are to come"),
+    Arm(
+        CTX_SLIM,
+        "messages",
+        "anthropic",
+        "full",
+        "the same as `horizon`, given Anthropic Messages instead of Chat Completions",
+    ),
+    Arm(
+        LANGCHAIN,
+        "default",
+        "openai_chat",
+        "full",
+        "`ClearToolUsesEdit(trigger=100_000, keep=3)`, counting characters of the messages",
+    ),
+    Arm(LANGCHAIN, "counted", "openai_chat", "full", "the same, told the true size of every prompt"),
+)

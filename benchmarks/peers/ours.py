@@ -1,0 +1,104 @@
+"""The rows that `pagein replay` has as well, by the replay itself: nothing, a rolling mask, the vendor's clearing, pagein."""
+
+import time
+from dataclasses import replace
+
+from benchmarks.peers.pricing import Bill, beginning
+
+from pagein import wiring
+from pagein.providers.prices import Prices
+from pagein.replay.growth import Sized
+from pagein.replay.ledger import Hide, Ledger, Policy, Recall, Removable
+from pagein.replay.paging import Paging
+from pagein.replay.policies import APPEND, Clear, Rolling
+from pagein.replay.recording import Recording
+
+OURS = ("append", "rolling", "clear", "pagein")
+_FLOOR = (1, 2)
+
+
+class Watched:
+    """A policy, with its decisions timed, its requests compared with the ones before, and the messages alone priced.
+
+    moves: a mark goes where a request was changed.
+    """
+
+    def __init__(self, policy: Policy, prices: Prices, *, moves: bool = False) -> None:
+        self._policy, self._prices, self._moves = policy, prices, moves
+        self._before: list[int] = []
+        self._apart: set[int] = (
+            set()
+        )  # positions of what is no message of the session: floor, hidden growth, recalled texts
+        self._is_new = False
+        self.busts = 0
+        self.alone = 0.0
+        self.seconds: list[float] = []
+
+    @property
+    def name(self) -> str:
+        """As the policy's."""
+        return self._policy.name
+
+    @property
+    def recall(self) -> Recall:
+        """As the policy's."""
+        return self._policy.recall
+
+    @property
+    def ttl(self) -> int | None:
+        """As the policy's."""
+        return self._policy.ttl
+
+    @property
+    def caches(self) -> bool:
+        """As the policy's."""
+        return self._policy.caches
+
+    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        """As the policy does, timed."""
+        if sized.opens_segment:
+            self._before, self._apart = [], set(_FLOOR)
+        if sized.hidden:
+            self._apart.add(len(ledger.window))
+        self._is_new = True
+        start = time.perf_counter()
+        hide = self._policy.decide(sized, ledger)
+        self.seconds.append(time.perf_counter() - start)
+        return hide
+
+    def frontier(self, ledger: Ledger) -> int:
+        """As the policy does. Asked right before each request goes out, so the request is looked at here."""
+        chain = list(ledger.window.chain)
+        common = beginning(self._before, chain)
+        is_bust = common != len(self._before)
+        self.busts += is_bust
+        if self._is_new:  # a call with a recall makes two requests; the messages are those of the first
+            for position in set(range(1, len(chain) + 1)) - self._apart:
+                price = self._prices.read if position <= common else self._prices.write_5m
+                self.alone += price * ledger.window.tokens_at(position)
+        self._before, self._is_new = chain, False
+        return common + 1 if self._moves and is_bust else self._policy.frontier(ledger)
+
+    def recalled(self, copy: Removable, ledger: Ledger) -> None:
+        """As the policy does."""
+        self._apart.add(copy.position)
+        self._policy.recalled(copy, ledger)
+
+
+def replayed(name: str, recording: Recording, prices: Prices) -> Bill:
+    """One of OURS on one recording. No stress recalls: texts alone say what was needed, for the peers as for us."""
+    if name != "pagein":
+        plain: dict[str, Policy] = {"append": APPEND, "rolling": Rolling(), "clear": Clear()}
+        bill, moved = (_billed(Watched(plain[name], prices, moves=moves), recording, prices) for moves in (False, True))
+        return replace(bill, moved=moved.tally.cost)
+    with Paging(recording, wiring.open_for_replay, prices) as paging:
+        watched = Watched(paging, prices)
+        bill = _billed(watched, recording, prices)
+        paging.prove(bill.tally)
+    return replace(bill, seconds=watched.seconds)
+
+
+def _billed(watched: Watched, recording: Recording, prices: Prices) -> Bill:
+    ledger = Ledger(recording, watched, prices, stress=False, trace=False)
+    ledger.run()
+    return Bill(ledger.tally, watched.busts, alone=watched.alone)
