@@ -1,0 +1,91 @@
+"""What docs/tools.md shows is what happens."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from pagein.engine import ingesting, recalling, trajectory
+from pagein.engine.holding import Held
+from pagein.engine.recalling import Figures
+from pagein.policy import finding, manifest, slices
+from pagein.policy.baseline import DEFAULT_CAPS
+from pagein.tools.catalogue import DISABLED, RECALL
+from pagein.tools.stats import stats_text
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+APP = """import os
+
+DEBUG = bool(os.environ.get("DEBUG"))
+
+def main():
+    print("hello")
+    if DEBUG: print("and more")
+"""
+
+
+def section(name: str) -> str:
+    found = re.search(rf"^## {re.escape(name)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None, name
+    return found[1]
+
+
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "app.py").write_text(APP)
+    examples = doctest.DocTestParser().get_doctest(PAGE, {}, "tools", "docs/tools.md", 0)
+    told: list[str] = []
+    done = doctest.DocTestRunner(verbose=False).run(examples, out=told.append)
+    assert not done.failed, "".join(told)
+    assert done.attempted > 8
+
+
+def test_every_tool_has_a_section_with_every_argument_and_its_default() -> None:
+    for tool in RECALL:
+        told = section(f"`{tool.name}`")
+        for argument, described in tool.schema["properties"].items():
+            row = re.search(rf"^\| `{argument}` \|.*\|(.*)\|$", told, re.MULTILINE)
+            assert row is not None, (tool.name, argument)
+            if argument in tool.schema["required"]:
+                assert "required" in row[1]
+            if "default" in described:
+                assert row[1].strip() == str(described["default"])
+        assert tool.legacy in PAGE
+
+
+def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
+    peek, search, ingest = (section(f"`{name}`") for name in ("peek", "search", "ingest"))
+    assert f"| {slices.LINES} |" in peek
+    assert f"{DEFAULT_CAPS.lines} lines and {DEFAULT_CAPS.bytes // 1024} KB" in peek
+    assert f"At most {recalling.PER_OBJECT}\nmatches of one object and {recalling.IN_ALL} in all" in search
+    assert f"first {finding.LONGEST_MATCH} characters, with {finding.AROUND} characters on each side" in search
+    assert f"after {recalling.WITHIN * 1000:.0f}ms" in search
+    assert f"{ingesting.MAX_FILES} files and {ingesting.MAX_BYTES:,} bytes" in ingest
+    assert f"above {ingesting.CONFIRM_ABOVE} files" in ingest
+    assert f"({manifest.BUDGET} tokens)" in section("Manifest")
+    assert f"beyond {trajectory.LARGEST // 1_000_000} MB" in section("Trajectory log")
+    assert trajectory.SUFFIX in section("Trajectory log")
+    assert trajectory.KEPT == 3
+    assert DISABLED in PAGE
+
+
+def test_every_line_of_stats_is_named() -> None:
+    told = section("`stats`")
+    names = [line.split(":")[0] for line in stats_text(Figures(Held(), None)).split("\n")]
+    assert [name for name in names if f"`{name}`" not in told] == []
+
+
+def test_every_hint_of_peek_is_on_the_page() -> None:
+    told = section("`peek`")
+    text = "x\n" * 3000
+    hints = {
+        *slices.by_characters("ID", text, 0, 9).hints,
+        *slices.by_lines("ID", text, 1, 2500).hints,
+        *slices.by_characters("ID", "[Showing it]").hints,
+    }
+    shown = [re.escape(one) for one in re.findall(r"`(\[[^`]*\])`", told)]
+    patterns = [re.compile(re.sub(r"\b[A-CN]\b", r"\\d+", one)) for one in shown]
+    assert [hint for hint in hints if not any(pattern.fullmatch(hint) for pattern in patterns)] == []
+    assert len(hints) == 4
