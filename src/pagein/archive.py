@@ -1,14 +1,18 @@
-"""A store's objects with the search over them: the store that was named, its index beside it, and who builds that."""
+"""A store's objects with what goes with them: the search and its index, the files that are followed and who watches them."""
 
 import contextlib
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pagein import wiring
 from pagein.model.search import Results, Search
+from pagein.policy.exclusions import EXCLUDED
 from pagein.ports import ObjectStore, WholeStore
 from pagein.store.database import Database
+from pagein.store.ids import RandomIds
 from pagein.store.search import Searcher
 from pagein.store.search_building import Builder
 from pagein.store.search_index import TrigramIndex
@@ -16,6 +20,10 @@ from pagein.store.search_shelves import Shelf, VersionShelf
 from pagein.store.search_sql import SqlShelf, database_of
 from pagein.store.search_sqlite import SUFFIX, SqliteIndex, usable
 from pagein.store.sql_objects import SqlObjects
+from pagein.workspace.folder import Folder
+from pagein.workspace.following import FileObjects, Rim
+from pagein.workspace.machine import home_of
+from pagein.workspace.watching import Tell, Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,25 @@ class Archive:
     def search(self, asked: Search) -> Results:
         """One page of hits."""
         return self.searcher.search(asked)
+
+
+def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> FileObjects:
+    """The files of a working folder as objects of a store. To have them followed while they are worked on, give them to `watch`."""
+    place = os.path.realpath(folder)
+    # a path may hold bytes that are no text; the store keeps names as text, so such bytes are spelled out
+    home = home_of(place).encode("utf-8", "backslashreplace").decode()
+    return FileObjects(Folder(place, excluded), Rim(store, time.time, RandomIds(), home))  # noqa: TID251 - the rim reads the clock
+
+
+@contextlib.contextmanager
+def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None) -> Iterator[Watcher]:
+    """Follow the files of a folder for as long as the context lasts. When it begins, what happened before is known."""
+    watcher = Watcher(str(folder), files, tell)
+    watcher.start()
+    try:
+        yield watcher
+    finally:
+        watcher.stop()
 
 
 @contextlib.contextmanager

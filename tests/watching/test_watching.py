@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from tests.watching.test_following import Desk
 
+from pagein.archive import files_of, watch
 from pagein.errors import StoreError
 from pagein.model.writes import Outcome, Write
 from pagein.store.memory import MemoryStore
+from pagein.store.sqlite import SqliteStore
 from pagein.workspace.following import FileObjects, Followed, News
 from pagein.workspace.watching import Watcher
 
@@ -225,3 +227,30 @@ def test_version_control_makes_no_work(desk: Watched) -> None:
     desk.put("last.txt", "x")
     until(lambda: str(desk.path / "last.txt") in seen)
     assert not [path for path in seen if f"{os.sep}.git" in path]
+
+
+def test_the_files_of_a_folder_are_followed_into_a_real_store(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    store = SqliteStore(tmp_path / "store.pagein")
+    files = files_of(store, folder)
+    (folder / "Plan.md").write_text("one [[Later]]")
+    version = files.touched("Plan.md")
+    assert version is not None
+    told: list[Followed] = []
+    (folder / "Plan.md").write_text("two [[Later]]")
+    with watch(files, folder, told.append):
+        assert [one.deed for one in told] == ["changed"]
+        (folder / "Plan.md").rename(folder / "Moved.md")
+        until(lambda: len(told) == 2)
+    current = store.current(version.id)
+    assert current is not None
+    assert (current.nickname, current.metadata["path"]) == ("Moved", str(folder / "Moved.md"))
+    assert [store.content(one) for one in store.history(version.id)] == [
+        "one [[Later]]",
+        "two [[Later]]",
+        "two [[Later]]",
+    ]
+    again = files_of(store, folder)
+    assert again.look_again() == []
+    store.close()
