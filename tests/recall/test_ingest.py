@@ -8,8 +8,12 @@ from tests.recall.rooms import Room, ask
 
 from pagein.engine.ingesting import Limits, Report
 from pagein.engine.session import Session
+from pagein.model.entries import Entry, Noted
 from pagein.model.objects import ObjectId
+from pagein.store.collecting import Retention, plan
 from pagein.store.sqlite import SqliteStore
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.withholding import Withholding
 from pagein.tools.calls import Call
 from pagein.tools.ingest import INGEST
 
@@ -273,6 +277,47 @@ def test_an_ingest_that_is_called_off_keeps_whole_files_and_names_the_rest(room:
     assert "Skipped 136 files: 064.txt (aborted), " in answer.text
     assert "(+126 more)" in answer.text
     assert room.session().recalling.held.count == 64
+
+
+def test_a_store_that_fails_ingests_nothing_and_says_so(room: Room) -> None:
+    room.put("a.txt", "one")
+    room.store.parent.mkdir()
+    room.store.write_bytes(b"no database" * 100)
+    session = room.session()
+    answer = ask(session, "ingest", paths=["a.txt"])
+    assert answer.failure is not None
+    assert answer.text == "Ingested 0 files. Object IDs:\n\nSkipped 1 files: a.txt (the store failed)"
+    assert session.recalling.held.count == 0
+    assert ask(session, "peek", id="pg-00000000-00000000").text.startswith(
+        "Object pg-00000000-00000000 cannot be had now:"
+    )
+    assert ask(session, "search", pattern="x").text == "No matches found."
+    assert "Store size (bytes): unknown" in ask(session, "stats").text
+
+
+def test_what_was_ingested_is_needed_by_its_session(room: Room) -> None:
+    room.put("a.txt", "one")
+    session = room.session()
+    run(session, "a.txt")
+    store = SqliteUpkeep(room.store)
+    planned = plan(store, Retention(keep=0.0), now=2e9)
+    store.close()
+    assert (planned.objects, planned.blobs) != (frozenset(), frozenset())  # the session is long over: all of it may go
+    store = SqliteUpkeep(room.store)
+    alive = plan(store, Retention(), now=0.0)
+    store.close()
+    assert alive.is_empty
+
+
+def test_an_export_leaves_out_what_came_to_be_excluded_later(room: Room) -> None:
+    """Notes of ingested files name path and content as records of reads do."""
+    room.put("a.txt", "one")
+    session = room.session()
+    run(session, "a.txt")
+    [note] = [entry.body for entry in session.journal if isinstance(entry.body, Noted)]
+    secret = Noted(note.kind, note.data.replace("a.txt", "id_rsa"))
+    assert Withholding().entry(Entry("x", None, secret)).body == Noted("withheld", "{}")
+    assert Withholding().entry(Entry("x", None, note)).body == note
 
 
 def test_without_a_workspace_nothing_is_ingested() -> None:

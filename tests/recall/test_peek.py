@@ -1,5 +1,7 @@
 """`peek` through a session on a real store."""
 
+import contextlib
+import sqlite3
 from contextlib import AbstractContextManager
 
 import pytest
@@ -35,6 +37,26 @@ def test_a_part_says_how_to_go_on_also_in_its_details(room: Room) -> None:
     answer = ask(session, "peek", id=name, offset=10, length=5)
     assert answer.text == "01234\n[Showing 10\u201315 of 1000 chars. Use offset=15 to continue.]"
     assert answer.details["next"] == {"offset": 15}
+
+
+def test_an_id_in_quotes_is_that_id(room: Room) -> None:
+    session = room.session()
+    [name] = room.paged(session, long_text("first"))
+    assert ask(session, "peek", id=f' "`{name}`" \n').details["id"] == name
+
+
+def test_bytes_that_are_not_those_that_were_stored_are_never_shown(room: Room) -> None:
+    session = room.session()
+    [name] = room.paged(session, long_text("first"))
+    with contextlib.closing(sqlite3.connect(room.store)) as database, database:
+        changed = database.execute("UPDATE blob SET codec = 0, data = ?", (b"something else",)).rowcount
+    assert changed > 0
+    answer = ask(room.session(), "peek", id=name)
+    assert answer.is_error
+    assert answer.text.startswith(f"Object {name} cannot be had now: ")
+    assert "something else" not in answer.text
+    found = ask(room.session(), "search", pattern="first")
+    assert found.text.startswith(f"No matches found.\n**{name}**: ")
 
 
 def test_lines_can_be_asked_for_instead(room: Room) -> None:

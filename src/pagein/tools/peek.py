@@ -12,7 +12,7 @@ from pagein.tools.calls import Call, Given, Offer, refused, schema
 
 def _peek(session: Session, call: Call) -> ReadResult:
     given = Given("peek", call.arguments)
-    name = given.text("id").strip()
+    name = given.text("id").strip(" \t\r\n\"'`")  # as models quote it
     offset, length = given.whole("offset", 0), given.whole("length", LENGTH)
     line, lines = given.whole("line", 1), given.whole("lines", LINES)
     problem = given.problem()
