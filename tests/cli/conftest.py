@@ -44,7 +44,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    """A session of forty calls that read forty files."""
+    """A session of forty calls that read forty files, with a pause of ten minutes after thirty of them."""
     return write_session(tmp_path / "sessions" / "one.jsonl")
 
 
@@ -82,9 +82,12 @@ def write_session(path: Path, calls: int = 40, size: int = 9_000, title: str = "
             "text": text,
             "is_error": False,
         }
-        rows.append(_message(2 * call + 1, "assistant", [asked], second=20 * call + 10))
-        rows.append(_message(2 * call + 2, "tool", [answered], second=20 * call + 12))
-    rows.append(_message(2 * calls + 1, "assistant", [{"type": "text", "text": "Done."}], second=20 * calls + 20))
+        # a pause in which the cache goes cold, so that what is old by then leaves
+        pause = 600 if call >= 30 else 0
+        rows.append(_message(2 * call + 1, "assistant", [asked], second=20 * call + 10 + pause))
+        rows.append(_message(2 * call + 2, "tool", [answered], second=20 * call + 12 + pause))
+    end = 20 * calls + 620
+    rows.append(_message(2 * calls + 1, "assistant", [{"type": "text", "text": "Done."}], second=end))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
