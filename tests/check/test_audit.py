@@ -154,6 +154,30 @@ def test_an_objection_names_the_event_and_the_line() -> None:
     assert (one.place, one.path, one.line) == (1, "/a", 5)
 
 
+def test_branches_do_not_bear_each_other_out(tmp_path: Path) -> None:
+    """Two branches from one root; what the one saw is nothing to the other, and what both share is heard once."""
+    (tmp_path / "work").mkdir()
+    desk = Desk(tmp_path / "work", tmp_path / "one.pagein")
+    desk.put("a.txt", numbered(60))
+    desk.put("b.txt", numbered(60))
+    session = desk.session()
+    session.read("b.txt")
+    root = session.leaf
+    session.read("a.txt")
+    session.read("a.txt")
+    session.move(root)
+    session.read("b.txt")
+    store, entries = kept(desk)
+    assert objections(entries, store.get) == []
+    marker, other = entries[-2:]
+    forged = [*entries, replace(marker, id="forged", parent=other.id)]
+    (objection,) = objections(forged, store.get)
+    assert objection.startswith("entry forged: ")
+    (objection,) = objections([entries[0], replace(marker, parent=root)], store.get)
+    assert "never shown" in objection
+    store.close()
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     (tmp_path / "work").mkdir()

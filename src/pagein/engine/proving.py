@@ -5,36 +5,36 @@ from collections.abc import Callable, Iterable, Iterator
 from pagein.engine.readlog import event_of
 from pagein.model.entries import Entry, EntryId
 from pagein.model.names import ContentHash
-from pagein.model.reading import Malformed, ReadEvent
-from pagein.policy.auditing import audit
+from pagein.model.reading import Malformed
+from pagein.policy.auditing import Audit
 
 
 def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
-    """What a kept session told its model and should not have, each once, in words. Entries come parents first, branches whole.
+    """What a kept session told its model and should not have, in words. Entries come parents first, each branch whole.
 
-    stored: the bytes of a version, None where they are lost.
+    stored: the bytes of a version, None where they are lost. Each entry is heard once, however many branches go through it.
     """
-    found: dict[tuple[EntryId, str], None] = {}
-    for branch in _branches(entries):
-        told = [(entry.id, event) for entry in branch if (event := event_of(entry.body)) is not None]
-        events: list[ReadEvent] = []
-        for name, event in told:
-            events.append(event)
-            if isinstance(event, Malformed):
-                found[name, f"entry {name}: a record of reading that cannot be understood: {event.why}"] = None
-        for one in audit(events, stored):
-            line = "" if one.line is None else f", line {one.line}"
-            name = told[one.place][0]
-            found[name, f"entry {name}: {one.path}{line}: {one.why}"] = None
-    return [words for _, words in found]
+    children: dict[EntryId | None, list[Entry]] = {}
+    for entry in entries:
+        children.setdefault(entry.parent, []).append(entry)
+    found: list[str] = []
+    waiting = [(one, Audit(stored)) for one in reversed(children.get(None, []))]
+    while waiting:
+        here, audit = waiting.pop()
+        found += _heard(here, audit)
+        behind = children.get(here.id, [])
+        waiting += [(one, audit.copy()) for one in reversed(behind[1:])]
+        waiting += [(one, audit) for one in behind[:1]]
+    return found
 
 
-def _branches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """From the root to each entry that nothing stands behind."""
-    known = {entry.id: entry for entry in entries}
-    inner = {entry.parent for entry in known.values()}
-    for tip in (entry for entry in known.values() if entry.id not in inner):
-        branch = [tip]
-        while (parent := branch[-1].parent) is not None:
-            branch.append(known[parent])
-        yield branch[::-1]
+def _heard(entry: Entry, audit: Audit) -> Iterator[str]:
+    event = event_of(entry.body)
+    if event is None:
+        return
+    if isinstance(event, Malformed):
+        yield f"entry {entry.id}: a record of reading that cannot be understood: {event.why}"
+    objection = audit.heard(event)
+    if objection is not None:
+        line = "" if objection.line is None else f", line {objection.line}"
+        yield f"entry {entry.id}: {objection.path}{line}: {objection.why}"

@@ -5,8 +5,8 @@ file the lines that stood as text in an answer or in the model's own writes, and
 stored bytes of its version, line by line. It shares no code with the policy: not its fold, its matching or its trust table.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pagein.model.names import ContentHash
 from pagein.model.reading import Compacted, Copy, FileAuthored, ReadEvent, ReadServed
@@ -42,27 +42,42 @@ def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | N
 
     stored: the bytes of a version, None where they are lost; then nothing can be told of what rests on them, and that is objected to.
     """
-    return tuple(_Audit(stored).objections(events))
+    going = Audit(stored)
+    told = ((place, going.heard(event)) for place, event in enumerate(events))
+    return tuple(replace(one, place=place) for place, one in told if one is not None)
 
 
-class _Audit:
+class Audit:
+    """An audit under way: what has been seen where a branch stands. Where branches part, go on with a `copy` for each."""
+
     def __init__(self, stored: Callable[[ContentHash], bytes | None]) -> None:
         self._stored = stored
         self._sheets: dict[str, _Sheet] = {}
         self._truth: dict[ContentHash, list[str] | None] = {}
 
-    def objections(self, events: Iterable[ReadEvent]) -> Iterator[Unfounded]:
-        for place, event in enumerate(events):
-            match event:
-                case Compacted():
-                    self._sheets = {}
-                case ReadServed() | FileAuthored():
-                    try:
-                        self._take(event)
-                    except _Objection as objection:
-                        yield Unfounded(place, event.path, objection.why, objection.line)
-                case _:
-                    pass  # asking for a fresh read takes nothing away that was seen
+    def copy(self) -> "Audit":
+        """The same, to go on from here another way."""
+        other = Audit(self._stored)
+        other._truth = self._truth  # what is true does not depend on the way
+        other._sheets = {
+            path: _Sheet(dict(sheet.under), {name: dict(page) for name, page in sheet.of.items()})
+            for path, sheet in self._sheets.items()
+        }
+        return other
+
+    def heard(self, event: ReadEvent) -> Unfounded | None:
+        """One event more. Returns the objection against it, if there is one; its place is 0."""
+        match event:
+            case Compacted():
+                self._sheets = {}
+            case ReadServed() | FileAuthored():
+                try:
+                    self._take(event)
+                except _Objection as objection:
+                    return Unfounded(0, event.path, objection.why, objection.line)
+            case _:
+                pass  # asking for a fresh read takes nothing away that was seen
+        return None
 
     def _take(self, event: ReadServed | FileAuthored) -> None:
         sheet = self._sheets.setdefault(event.path, _Sheet())
