@@ -16,6 +16,7 @@ from pagein.store.ids import RandomIds
 from pagein.store.search import Searcher
 from pagein.store.search_building import Builder
 from pagein.store.search_index import TrigramIndex
+from pagein.store.search_paged import PagedShelf
 from pagein.store.search_shelves import Shelf, VersionShelf
 from pagein.store.search_sql import SqlShelf, database_of
 from pagein.store.search_sqlite import SUFFIX, SqliteIndex, usable
@@ -30,7 +31,7 @@ from pagein.workspace.watching import Tell, Watcher
 class Archive:
     """What is stored. builder: keeps the index up in the background once it is started; None where there is no index."""
 
-    objects: ObjectStore
+    objects: WholeStore
     searcher: Searcher
     builder: Builder | None = None
 
@@ -69,15 +70,15 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
 @contextlib.contextmanager
 def archive_of(kept: WholeStore) -> Iterator[Archive]:
     """The archive of an open store. At its end the builder is stopped and the index is closed; the store stays open."""
-    shelf: Shelf = SqlShelf(kept) if isinstance(kept, SqlObjects) else VersionShelf(kept)
+    shelves: list[Shelf] = [SqlShelf(kept), PagedShelf(kept)] if isinstance(kept, SqlObjects) else [VersionShelf(kept)]
     index = _index(kept)
     if index is None:
-        yield Archive(kept, Searcher([shelf]))
+        yield Archive(kept, Searcher(shelves))
         return
-    builder = Builder(index, [shelf])
+    builder = Builder(index, shelves)
     with contextlib.closing(index):
         try:
-            yield Archive(kept, Searcher([shelf], index), builder)
+            yield Archive(kept, Searcher(shelves, index), builder)
         finally:
             builder.stop()
 

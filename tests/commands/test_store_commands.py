@@ -11,6 +11,8 @@ from typer.testing import CliRunner, Result
 
 from pagein import commands_store
 from pagein.errors import PageinError
+from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.references import Reference
 from pagein.model.versions import Draft, Provenance, Writer
 from pagein.model.writes import Write
@@ -44,8 +46,21 @@ def place(tmp_path: Path) -> Path:
     store.write(Write("t", call, 1_700_000_200.0, writer=Writer(session="fix")))
     store.write(Write("g1", Draft(id="toolu_2", type="toolcall", content="x"), 1.0))
     store.write(Write("g2", Draft(id="toolu_2", type="toolcall", deleted=True), 2.0))
+    output = b"paged out needle\nsecond line"
+    name = ContentHash.of(output)
+    origin = Origin("fix", "toolu_9")
+    paged = ObjectId.of(name, origin, store.secret())
+    stored = StoredObject(paged, name, "toolcall", "/w", origin, "bash: make", tokens=7, chars=len(output))
+    assert store.put_objects([(stored, output)]) == frozenset()
     store.close()
+    (tmp_path / "paged").write_text(str(paged))
     return path
+
+
+@pytest.fixture
+def paged(place: Path) -> str:
+    """The id of what was paged out."""
+    return place.with_name("paged").read_text()
 
 
 @pytest.fixture
@@ -197,7 +212,7 @@ def test_search_goes_on_from_page_to_page(run: Run) -> None:
     first = answer(run("search", "needle", "-n", "1", "--json"))
     second = answer(run("search", "needle", "-n", "9", "--next", first["next"], "--json"))
     fields = [hit["field"] for page in (first, second) for hit in page["hits"]]
-    assert fields == ["content", "summary", "content"]
+    assert fields == ["content", "summary", "content", "content"]
 
 
 def test_search_finds_within_objects_and_fields(run: Run) -> None:
@@ -211,10 +226,25 @@ def test_no_match_is_said(run: Run) -> None:
 
 
 def test_a_search_leaves_an_index_for_the_next_one(run: Run, place: Path) -> None:
-    assert answer(run("search", "no such text", "--json"))["looked_into"] == 7
+    assert answer(run("search", "no such text", "--json"))["looked_into"] == 8
     assert place.with_name("store.pagein-search").exists()
     assert answer(run("search", "no such text", "--json"))["looked_into"] == 0
-    assert len(answer(run("search", "needle", "--json"))["hits"]) == 3
+    assert len(answer(run("search", "needle", "--json"))["hits"]) == 4
+
+
+def test_what_was_paged_out_is_found_and_shown(run: Run, paged: str) -> None:
+    said = answer(run("search", "paged out needle", "--json"))
+    [hit] = said["hits"]
+    assert (hit["id"], hit["type"], hit["session"], hit["current"]) == (paged, "toolcall", "fix", True)
+    assert (
+        answer(run("search", "make", "--field", "metadata", "--json"))["hits"][0]["text"] == "description: bash: make"
+    )
+    assert [one["id"] for one in answer(run("search", "needle", "--session", "fix", "--json"))["hits"]] == [paged]
+    assert [one["id"] for one in answer(run("search", "needle", "--in", paged, "--json"))["hits"]] == [paged]
+    assert run("show", paged).output == "paged out needle\nsecond line"
+    assert run("show", paged, "--lines", "2").output == "second line"
+    assert "bash: make" in run("show", paged, "--metadata").output
+    assert answer(run("show", paged, "--json"))["chars"] == 28
 
 
 # --- backlinks ---

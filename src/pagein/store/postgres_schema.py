@@ -67,4 +67,19 @@ STEPS: Final[Steps] = (
             ),
         ),
     ),
+    # In which order paged-out objects came, for who remembers how far they have seen.
+    (
+        "places of paged-out objects",
+        (
+            """CREATE TABLE paged(place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                 id TEXT COLLATE "C" NOT NULL UNIQUE, at BIGINT NOT NULL)""",
+            """INSERT INTO paged(id, at) SELECT object.id, coalesce(life.touched, extract(epoch FROM now())::bigint)
+                 FROM object LEFT JOIN life ON life.session = object.session ORDER BY object.id""",
+            """CREATE FUNCTION paged_after() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 DELETE FROM paged WHERE id = NEW.id;
+                 INSERT INTO paged(id, at) VALUES(NEW.id, extract(epoch FROM clock_timestamp())::bigint);
+                 RETURN NEW; END $$""",
+            "CREATE TRIGGER paged_after AFTER INSERT ON object FOR EACH ROW EXECUTE FUNCTION paged_after()",
+        ),
+    ),
 )

@@ -92,6 +92,19 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             *OBJECT_TABLES,
         ),
     ),
+    # In which order paged-out objects came, for who remembers how far they have seen. An object that was dropped and comes again
+    # stands at a new place, and no place is given twice, hence AUTOINCREMENT.
+    (
+        "places of paged-out objects",
+        (
+            "CREATE TABLE paged(place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, at INTEGER NOT NULL)",
+            """INSERT INTO paged(id, at) SELECT object.id, coalesce(life.touched, strftime('%s'))
+                 FROM object LEFT JOIN life ON life.session = object.session ORDER BY object.rowid""",
+            """CREATE TRIGGER paged_after AFTER INSERT ON object BEGIN
+                 DELETE FROM paged WHERE id = new.id;
+                 INSERT INTO paged(id, at) VALUES(new.id, CAST(strftime('%s') AS INTEGER)); END""",
+        ),
+    ),
 )
 
 

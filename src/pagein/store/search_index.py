@@ -18,7 +18,7 @@ from pagein.policy.patterns import Need
 from pagein.store.rows import Database, Rows
 from pagein.store.search_shelves import Shelf
 
-SHELVES: Final = ("v",)
+SHELVES: Final = ("v", "p")
 """The names of all shelves that there are."""
 STATE: Final = (
     # begun: how often the index of this shelf was begun anew

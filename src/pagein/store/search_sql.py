@@ -60,18 +60,12 @@ class SqlShelf:
         with self._database.reading() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
-                query = f"SELECT id, head, deleted FROM document WHERE id IN ({_marks(some)})"  # noqa: S608 -- constants
+                query = f"SELECT id, head, deleted FROM document WHERE id IN ({marks(some)})"  # noqa: S608 -- constants
                 found |= {given(name): (head, bool(gone)) for name, head, gone in rows.execute(query, some).fetchall()}
         return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
-        wanted = dict.fromkeys(names)
-        with self._database.reading() as rows:
-            blobs = {row[0]: row for row in _fetched(rows, "hash", [raw(name) for name in wanted])}
-            _with_bases(rows, blobs)
-        by_name = {named(row[1]): row[0] for row in blobs.values()}
-        contents: dict[int, bytes | DamagedBlob] = {}
-        return {name: _content(name, by_name.get(name), blobs, contents) for name in wanted}
+        return blobs_in(self._database, names)
 
     def mark(self, place: int) -> str:
         with self._database.reading() as rows:
@@ -83,6 +77,17 @@ def database_of(store: SqlObjects) -> Database:
     """What a store is kept in."""
     database: Database = store._database  # noqa: SLF001 - the same tables, looked at from another side
     return database
+
+
+def blobs_in(database: Database, names: Sequence[ContentHash]) -> Loaded:
+    """Blobs by name, read and unpacked at once, with what they rest on; or what kept the store from giving them."""
+    wanted = dict.fromkeys(names)
+    with database.reading() as rows:
+        blobs = {row[0]: row for row in _fetched(rows, "hash", [raw(name) for name in wanted])}
+        _with_bases(rows, blobs)
+    by_name = {named(row[1]): row[0] for row in blobs.values()}
+    contents: dict[int, bytes | DamagedBlob] = {}
+    return {name: _content(name, by_name.get(name), blobs, contents) for name in wanted}
 
 
 def _proven(row: Row) -> Shelved:
@@ -97,11 +102,12 @@ def _proven(row: Row) -> Shelved:
 def _fetched(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
     for start in range(0, len(values), _AT_ONCE):
         some = values[start : start + _AT_ONCE]
-        query = f"SELECT {_BLOB} FROM blob WHERE {column} IN ({_marks(some)})"  # noqa: S608 -- constants
+        query = f"SELECT {_BLOB} FROM blob WHERE {column} IN ({marks(some)})"  # noqa: S608 -- constants
         yield from rows.execute(query, some).fetchall()
 
 
-def _marks(values: Sequence[object]) -> str:
+def marks(values: Sequence[object]) -> str:
+    """A question mark for each value."""
     return ", ".join("?" * len(values))
 
 

@@ -6,11 +6,12 @@ The shapes are stable: each is one JSON object under `--json`, described in docs
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
-from pagein.errors import BadInput, NotRecallable
+from pagein.errors import BadInput, BadName, NotRecallable
 from pagein.model.links import Backlink, Link
 from pagein.model.names import ContentHash
+from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import Reference, reference_to_fields
 from pagein.model.sealing import metadata_view
 from pagein.model.search import Hit, Results, Search
@@ -18,7 +19,7 @@ from pagein.model.values import Fields, Value
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.paths_matching import path_matches
-from pagein.ports import ObjectStore
+from pagein.ports import BlobStore, ObjectStore
 
 Answer: TypeAlias = dict[str, Any]
 _PAGE: Final = 200
@@ -57,8 +58,12 @@ def history(store: ObjectStore, name: str) -> Answer:
     return {"id": meant.id, "versions": [described(version) for version in reversed(store.history(meant.id))]}
 
 
+class ShownStore(ObjectStore, BlobStore, Protocol):
+    """A store that keeps objects with versions and paged-out ones."""
+
+
 def show(
-    store: ObjectStore,
+    store: ShownStore,
     name: str,
     *,
     number: int | None = None,
@@ -71,17 +76,18 @@ def show(
     Shape: that of an object, and `{"field", "content": text or null, "lines": [first, last] or null, "metadata", "provenance",
     "additional": [names], "references": [...]}`. Raises NotRecallable where there is no such object, version or field.
     """
+    paged = _paged(store, name) if store.current(name) is None else None
+    if paged is not None:
+        text, lines_shown = _cut(store.get(paged.content).decode("utf-8", "replace"), lines)
+        return {**_paged_out(paged), "content": text, "lines": lines_shown}
     meant = _meant(store, name)
     version = _version(store, meant, number, at)
-    text = _text(store, version, field)
-    first_last = None if lines is None else _range(lines)
-    if first_last is not None and text is not None:
-        text = "\n".join(text.split("\n")[first_last[0] - 1 : first_last[1]])
+    text, lines_shown = _cut(_text(store, version, field), lines)
     return {
         **described(version),
         "field": field or "content",
         "content": text,
-        "lines": None if first_last is None else list(first_last),
+        "lines": lines_shown,
         "metadata": plain(version.metadata),
         "provenance": {
             "origin": version.provenance.origin,
@@ -90,6 +96,50 @@ def show(
         },
         "additional": sorted(version.additional),
         "references": [_link(link) for link in store.references(version)],
+    }
+
+
+def _cut(text: str | None, lines: str | None) -> tuple[str | None, list[int] | None]:
+    """Some lines of a text, and which; all of it where none are named."""
+    if lines is None:
+        return text, None
+    first, last = _range(lines)
+    return None if text is None else "\n".join(text.split("\n")[first - 1 : last]), [first, last]
+
+
+def _paged(store: ShownStore, name: str) -> StoredObject | None:
+    try:
+        found = store.find(ObjectId.parse(name))
+    except BadName:
+        return None
+    return None if found is None or found.kind == EXPIRED else found
+
+
+def _paged_out(stored: StoredObject) -> Answer:
+    """A paged-out object in the shape of a version: it has one, and neither hashes of a record nor a time."""
+    about = {"description": stored.description, "call_id": stored.origin.call_id, "tokens": stored.tokens}
+    return {
+        "id": str(stored.id),
+        "type": stored.kind,
+        "nickname": None,
+        "path": None,
+        "version": 1,
+        "sequence": None,
+        "at": None,
+        "chars": stored.chars,
+        "deleted": False,
+        "locked": False,
+        "session": stored.origin.session,
+        "writer": "system",
+        "content_hash": stored.content.hex,
+        "metadata_view_hash": None,
+        "object_hash": None,
+        "view": {"id": str(stored.id), "type": stored.kind, **about},
+        "field": "content",
+        "metadata": {**about, "workspace": stored.workspace},
+        "provenance": {"origin": stored.origin.call_id, "generator": "tool", "parents": []},
+        "additional": [],
+        "references": [],
     }
 
 

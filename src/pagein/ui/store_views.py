@@ -140,8 +140,9 @@ def show_metadata(console: Console, answer: Answer) -> None:
         + (" (deleted)" if answer["deleted"] else "")
         + (" (locked)" if answer["locked"] else ""),
         "nickname": answer["nickname"],
-        "version": f"{answer['version']} (sequence {answer['sequence']})",
-        "when": when(answer["at"]) + " UTC",
+        "version": f"{answer['version']}"
+        + (f" (sequence {answer['sequence']})" if answer["sequence"] is not None else ""),
+        "when": None if answer["at"] is None else when(answer["at"]) + " UTC",
         "session": answer["session"],
         "chars": f"{answer['chars']:,}",
         "content hash": answer["content_hash"],
