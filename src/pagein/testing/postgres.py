@@ -17,6 +17,8 @@ from pagein.errors import BadInput
 
 _PROGRAMS: Final = ("initdb", "pg_ctl")
 _USERS: Final = ("postgres", "nobody")
+_MEMORY: Final = "/dev/shm"  # noqa: S108 -- a private folder is made in it
+_ROOM: Final = 1 << 30
 # What a test loses with its server it does not need, so nothing is waited for on its way to the disk.
 _SETTINGS: Final = "-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=60"
 
@@ -38,7 +40,7 @@ def running_server() -> Iterator[str]:
     if folder is None:
         raise BadInput("there is no PostgreSQL server here; install Debian's `postgresql` or its like")
     # Not in pytest's folder: another user must be able to get there. And short, for sockets have short names.
-    home = Path(tempfile.mkdtemp(prefix="pagein-pg-"))
+    home = Path(tempfile.mkdtemp(prefix="pagein-pg-", dir=_in_memory()))
     user = _user()
     try:
         if user is not None:
@@ -66,6 +68,15 @@ def running_server() -> Iterator[str]:
             _run(control, "stop", "-m", "immediate", "-D", str(home / "data"), user=user)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _in_memory() -> str | None:
+    """A folder that is kept in memory and has room: a database is thousands of files, to be gone in a minute. None for the usual one."""
+    try:
+        free = shutil.disk_usage(_MEMORY).free
+    except OSError:
+        return None
+    return _MEMORY if free > _ROOM and os.access(_MEMORY, os.W_OK) else None
 
 
 def _user() -> pwd.struct_passwd | None:
