@@ -1,8 +1,10 @@
 import contextlib
 import json
 import random
+import shutil
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,16 @@ from pagein.testing.upkeep import exported, noted
 from pagein.upkeep import check_store, repair_store
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> LivedIn:
+    folder = tmp_path_factory.mktemp("lived")
+    return lived_in(folder / "one.pagein", folder / "work", 11, 120)
+
+
 @pytest.fixture
-def lived(tmp_path: Path) -> LivedIn:
-    return lived_in(tmp_path / "one.pagein", tmp_path / "work", 11, 120)
+def lived(once: LivedIn, tmp_path: Path) -> LivedIn:
+    """The same life for every test, each with a store of its own."""
+    return replace(once, store=Path(shutil.copy(once.store, tmp_path / "one.pagein")))
 
 
 @pytest.fixture

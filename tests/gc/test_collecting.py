@@ -1,4 +1,5 @@
 import json
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -38,9 +39,16 @@ def store(tmp_path: Path) -> Iterator[SqliteUpkeep]:
     store.close()
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> LivedIn:
+    folder = tmp_path_factory.mktemp("lived")
+    return lived_in(folder / "one.pagein", folder / "work", 4, 120)
+
+
 @pytest.fixture
-def lived(tmp_path: Path) -> LivedIn:
-    return lived_in(tmp_path / "one.pagein", tmp_path / "work", 4, 120)
+def lived(once: LivedIn, tmp_path: Path) -> LivedIn:
+    """The same life for every test, each with a store of its own."""
+    return replace(once, store=Path(shutil.copy(once.store, tmp_path / "one.pagein")))
 
 
 def names(store: SqliteUpkeep) -> set[ContentHash]:
@@ -110,18 +118,15 @@ def test_garbage_goes(store: SqliteUpkeep) -> None:
     assert garbage(store, Retention(), NOW, apply=True).is_empty
 
 
-def test_what_a_live_fork_shows_outlives_the_session_that_it_came_from(tmp_path: Path) -> None:
+def test_what_a_live_fork_shows_outlives_the_session_that_it_came_from(store: SqliteUpkeep, lived: LivedIn) -> None:
     """A stub goes with the branch into the fork; the object was paged out of the first session."""
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 4, 120)
     assert len(lived.names) > 1
-    store = SqliteUpkeep(lived.store)
     store.end_session("main")
     done = garbage(store, ALL, NOW + 1, apply=True)
     assert [one.name for one in done.sessions] == ["main"]
     report = check_store(store)
     assert report.counts["stub"] > 0
     assert report.findings == []
-    store.close()
 
 
 def test_the_text_that_a_marker_rests_on_stays(tmp_path: Path) -> None:
