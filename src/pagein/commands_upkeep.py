@@ -201,6 +201,7 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
     import time
 
     from pagein import upkeep
+    from pagein.ui.figures import plural
 
     keep = None if older_than is None else _time(older_than)
     retention = upkeep.Retention(_time(idle), keep, None if quota is None else _size(quota))
@@ -214,7 +215,8 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
         sys.stdout.write(_plain(f"session  {session.name}") + "\n")
     if len(planned.sessions) > _SHOWN:
         sys.stdout.write(f"and {len(planned.sessions) - _SHOWN} more sessions\n")
-    what = f"{len(planned.sessions)} sessions, {len(planned.objects)} objects and {len(planned.blobs)} blobs"
+    sessions, objects, blobs = (len(one) for one in (planned.sessions, planned.objects, planned.blobs))
+    what = f"{plural(sessions, 'session')}, {plural(objects, 'object')} and {plural(blobs, 'blob')}"
     amount = f"about {planned.freed:,} of {planned.size:,} bytes"
     if apply:
         sys.stdout.write(f"gave up {what}, {amount}\n")

@@ -1,0 +1,66 @@
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pagein.cli import main
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.upkeep import noted
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs `pagein` on a store with a session that has ended, one that has not, and garbage."""
+    store = SqliteUpkeep(tmp_path / "one.pagein")
+    store.append("old\x1b[31m", [noted("a")])
+    store.append("live", [noted("a")])
+    store.put_many([b"of no use", b"of no use either"])
+    store.close()
+    monkeypatch.setenv("PAGEIN_STORE", str(tmp_path / "one.pagein"))
+
+    def running(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["pagein", *arguments])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(left.value.code or 0), *capfd.readouterr()
+
+    return running
+
+
+def test_what_would_go_is_shown_and_stays(run: Run) -> None:
+    for _ in range(2):
+        status, out, err = run("gc", "--end", "old\x1b[31m", "--older-than", "0d")
+        assert (status, err) == (0, "")
+        assert "session  old?[31m\n" in out
+        assert "would give up 1 session, 0 objects and 2 blobs, about " in out
+        assert out.endswith("--apply does it\n")
+
+
+def test_what_goes_goes_when_told_so(run: Run) -> None:
+    run("gc", "--end", "old\x1b[31m")
+    status, out, _ = run("gc", "--older-than", "0d", "--apply", "--json")
+    answer = json.loads(out)
+    assert status == 0
+    assert (answer["applied"], answer["sessions"], answer["blobs"]) == (True, ["old\x1b[31m"], 2)
+    assert answer["bytes"] > 0
+    status, out, _ = run("gc", "--json")
+    assert (json.loads(out)["sessions"], json.loads(out)["blobs"]) == ([], 0)
+    assert run("check", "-q")[0] == 0
+
+
+@pytest.mark.parametrize(("idle", "count"), [("0h", 2), ("30d", 0), ("1w", 0)])
+def test_a_session_untouched_for_so_long_has_ended(run: Run, idle: str, count: int) -> None:
+    _, out, _ = run("gc", "--idle", idle, "--older-than", "0h", "--json")
+    assert len(json.loads(out)["sessions"]) == count
+
+
+@pytest.mark.parametrize(("quota", "count"), [("0", 1), ("1k", 0), ("1.5G", 0), ("10MB", 0)])
+def test_a_quota_is_a_size(run: Run, quota: str, count: int) -> None:
+    run("gc", "--end", "live")
+    _, out, _ = run("gc", "--quota", quota, "--json")
+    assert len(json.loads(out)["sessions"]) == count
