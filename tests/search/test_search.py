@@ -25,7 +25,7 @@ def desk() -> Desk:
 # --- the law: whatever the index knows, the answer is that of a full scan ---
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     contents=st.lists(st.tuples(st.integers(0, 3), texts), min_size=1, max_size=8),
     asked=st.lists(st.tuples(patterns, st.booleans()), min_size=1, max_size=6),

@@ -138,6 +138,14 @@ def test_a_listed_file_is_known_by_name_and_never_replaces_what_is_known(desk: D
 # --- what happens to them ---
 
 
+def test_versions_tell_whether_somebody_wrote_them_or_they_were_found(desk: Desk) -> None:
+    version = desk.touch("a.txt", "one")
+    assert version.writer.kind == "client"
+    desk.put("a.txt", "two")
+    desk.files.look_again()
+    assert desk.now(version).writer.kind == "watcher"
+
+
 def test_changes_while_nobody_watched_are_found_by_hash_and_not_by_clock(desk: Desk) -> None:
     changed, same = desk.touch("a.txt", "one"), desk.touch("b.txt", "two")
     about = (desk.path / "a.txt").stat()

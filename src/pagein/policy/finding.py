@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pagein.errors import BadInput
-from pagein.policy.patterns import MAX_LITERAL, MAX_PATTERN, refusal
+from pagein.policy.patterns import MAX_LITERAL, MAX_PATTERN
+from pagein.policy.refusals import refusal
 
 AROUND: Final = 100
 """Characters shown before and behind a match."""

@@ -1,4 +1,4 @@
-"""What a search pattern asks of a text: the pieces that every text with a match must hold, and why a pattern is refused.
+"""What a search pattern asks of a text: the pieces that every text with a match must hold.
 
 The dialect is that of RE2: Perl's without what cannot be matched in linear time. `needed` reads a pattern that RE2 took.
 
@@ -359,62 +359,3 @@ def _numbered(found: re.Match[str]) -> str:
     if found.re is _HEX:
         return chr(int(found[1] or found[2], 16))
     return chr(int(found[0][1:], 8))
-
-
-# --- why a pattern is refused ---
-
-_GROUPS: Final = (
-    ("(?<=", "lookbehind (?<=...)"),
-    ("(?<!", "negative lookbehind (?<!...)"),
-    ("(?=", "lookahead (?=...)"),
-    ("(?!", "negative lookahead (?!...)"),
-    ("(?>", "atomic group (?>...)"),
-    ("(?P=", "backreference (?P=name)"),
-    ("(?P>", "recursion (?P>name)"),
-    ("(?#", "comment (?#...)"),
-    ("(?(", "condition (?(...)...)"),
-    ("(?|", "branch reset (?|...)"),
-    ("(?R", "recursion (?R)"),
-    ("(?&", "recursion (?&name)"),
-)
-_ESCAPES: Final = {
-    "Z": r"\Z (write \z for the end of the text)",
-    "G": r"\G",
-    "K": r"\K",
-    "R": r"\R (write \r?\n for a line break)",
-    "X": r"\X",
-    "h": r"\h (write [ \t])",
-    "H": r"\H (write [^ \t])",
-    "u": r"\u (write \x{...})",
-    "U": r"\U (write \x{...})",
-    "k": r"backreference \k",
-    "g": r"backreference \g",
-    "N": r"\N",
-}
-
-
-def refusal(pattern: str, said: str) -> str:
-    """Name, for whoever wrote the pattern, the construct that the engine refused. `said`: the engine's own words."""
-    kind, _, what = said.partition(": ")
-    if what == "(?P":  # the engine stops reading one character too early
-        what = next((start for start, _ in _GROUPS if start.startswith(what) and start in pattern), what)
-    construct = next((name for start, name in _GROUPS if what.startswith(start)), None)
-    if construct is None:
-        construct = _construct(kind, what)
-    if construct is None:
-        return f"the pattern is no regular expression: {said}"
-    return f"the pattern uses {construct}, which matching in linear time does not support"
-
-
-def _construct(kind: str, what: str) -> str | None:
-    if kind == "invalid perl operator" and what.startswith("(?"):
-        return f"the flags {what}...) of which only i, m, s and U are known"
-    if kind == "invalid escape sequence" and what[1:2].isdigit():
-        return f"backreference {what}"
-    if kind == "invalid escape sequence":
-        return _ESCAPES.get(what[1:2])
-    if kind == "bad repetition operator":
-        return f"repetition {what} (possessive or nested)"
-    if kind == "invalid repetition size":
-        return f"repetition {what}, beyond a thousand or upside down"
-    return None

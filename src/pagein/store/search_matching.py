@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pagein.errors import BadInput
 from pagein.model.search import Match, Search
-from pagein.policy.patterns import MAX_LITERAL, MAX_PATTERN, Need, needed, needed_by_literal, refusal
+from pagein.policy.patterns import MAX_LITERAL, MAX_PATTERN, Need, needed, needed_by_literal
+from pagein.policy.refusals import refusal
 
 if TYPE_CHECKING:
     import re2

@@ -11,9 +11,9 @@ Rules of this file
 6. What is merely heard of never replaces what is known (`notes/prior-art.md` 4.4, M6).
 """
 
-import hashlib
+import contextlib
 import os
-import stat
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,15 +22,16 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadInput, StoreError
 from pagein.model.values import Fields, Value
-from pagein.model.versions import Draft, Provenance, Version, Writer, deletion
+from pagein.model.versions import SOMEBODY, Draft, Provenance, Version, Writer, deletion
 from pagein.model.writes import NEW, Query, Refused, Write, Written
 from pagein.policy.moves import Lying, moves
 from pagein.ports import Clock, IdSource, ObjectStore
 from pagein.workspace.describing import Seen, facts, file_type, name_of, object_type
 from pagein.workspace.folder import Folder
 from pagein.workspace.linking import link_target
-from pagein.workspace.walking import walk
+from pagein.workspace.walking import digest_of, files_at, size_of, walk
 
+_WATCHER: Final = Writer("watcher", "watcher_sync")
 _TYPES: Final = frozenset({"file", "note"})
 _PAGE: Final = 500
 _TRIES: Final = 5
@@ -69,13 +70,17 @@ class Rim:
 
 
 class FileObjects:
-    """The files of one working folder as objects. Called from one thread at a time; raises StoreError."""
+    """The files of one working folder as objects. Called from several threads, which wait for one another; raises StoreError.
 
-    def __init__(self, folder: Folder, rim: Rim, writer: Writer | None = None) -> None:
+    writer: who touches files. What is found out by looking is written by the watcher.
+    """
+
+    def __init__(self, folder: Folder, rim: Rim, writer: Writer = SOMEBODY) -> None:
         real = os.path.realpath(folder.path)
         self._folder = replace(folder, path=real, max_bytes=min(folder.max_bytes, _LARGEST))
         self._rim = rim
-        self._writer = writer if writer is not None else Writer("watcher", "watcher_sync")
+        self._toucher = self._writer = writer
+        self._one_at_a_time = threading.RLock()
         self._heard: OrderedDict[str, None] = OrderedDict()
 
     # --- what an agent touches ---
@@ -88,11 +93,12 @@ class FileObjects:
         located = self._folder.locate(path)
         if located.excluded:
             return None
-        found = self._look(located.key)
-        if found is None:
-            self._folder.read(located)  # says why not
-            return None
-        return self._kept(found, generator).version
+        with self._as(self._toucher):
+            found = self._look(located.key)
+            if found is None:
+                self._folder.read(located)  # says why not
+                return None
+            return self._kept(found, generator).version
 
     def discovered(self, paths: Iterable[str]) -> list[Version]:
         """The objects of files that were listed: those that are known as they are, the others by name alone, without content."""
@@ -101,8 +107,9 @@ class FileObjects:
             located = self._folder.locate(path)
             if located.excluded or not Path(located.key).is_file():
                 continue
-            known = self._at(located.key)
-            found.append(known if known is not None else self._named(located.key))
+            with self._as(self._toucher):
+                known = self._at(located.key)
+                found.append(known if known is not None else self._named(located.key))
         return found
 
     # --- what happens to them ---
@@ -116,7 +123,8 @@ class FileObjects:
 
     def look_again(self) -> list[Followed]:
         """Compare every known file with the disk by its hash: what happened while nobody watched. Linear in the known files' size."""
-        return self._compared(list(self.known()), (), thorough=True).done
+        with self._as(_WATCHER):
+            return self._compared(list(self.known()), (), thorough=True).done
 
     def news(self, paths: Iterable[str], *, patient: bool = False) -> News:
         """Something happened at these paths: files or folders, known or not. Gives what became of known files.
@@ -125,14 +133,21 @@ class FileObjects:
         """
         known: dict[str, Version] = {}
         come: dict[str, None] = {}
-        for path in dict.fromkeys(paths):
-            known.update((one.id, one) for one in self._under(path))
-            come.update(dict.fromkeys(_files_at(path)))
-        taken = {_path(one) for one in known.values()}
-        fresh = [path for path in come if path not in taken]
-        news = self._compared(list(known.values()), fresh, patient=patient)
-        self._hear(fresh)
-        return news
+        with self._as(_WATCHER):
+            for path in dict.fromkeys(paths):
+                known.update((one.id, one) for one in self._under(path))
+                come.update(dict.fromkeys(files_at(path)))
+            taken = {_path(one) for one in known.values()}
+            fresh = [path for path in come if path not in taken]
+            news = self._compared(list(known.values()), fresh, patient=patient)
+            self._hear(fresh)
+            return news
+
+    @contextlib.contextmanager
+    def _as(self, writer: Writer) -> Iterator[None]:
+        with self._one_at_a_time:
+            self._writer = writer
+            yield
 
     # --- comparing ---
 
@@ -164,7 +179,7 @@ class FileObjects:
         candidates = dict.fromkeys([*come, *self._heard, *(walk(self._folder.path) if thorough else ())])
         seen: dict[str, Seen] = {}
         for path in candidates:
-            if (named and object_type(path) == "note") or _size(path) in sizes:
+            if (named and object_type(path) == "note") or size_of(path) in sizes:
                 found = self._look(path)
                 if found is not None and self._at(path) is None:
                     seen[path] = found
@@ -206,9 +221,9 @@ class FileObjects:
         if located.excluded or located.key != path:
             return None
         try:
-            size = _size(path)
+            size = size_of(path)
             if size is not None and size > self._folder.max_bytes:
-                return Seen(path, _digest(path), size, None)
+                return Seen(path, digest_of(path), size, None)
             return Seen.of(self._folder.read(located))
         except (BadInput, OSError):
             return None
@@ -239,7 +254,7 @@ class FileObjects:
         return self._first(self._query(where={"file_hash": seen.digest}, deleted=True))
 
     def _size_was_known(self, path: str) -> bool:
-        size = _size(path)
+        size = size_of(path)
         return bool(size) and self._first(self._query(where={"size": size}, deleted=True)) is not None
 
     # --- writing versions ---
@@ -364,23 +379,3 @@ def _lying(known: Mapping[str, Value]) -> Lying:
         size if isinstance(size, int) else -1,
         note_id if isinstance(note_id, str) else None,
     )
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123  paths stay text here
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _size(path: str) -> int | None:
-    try:
-        about = os.stat(path)  # noqa: PTH116  paths stay text here
-    except (OSError, ValueError):
-        return None
-    return about.st_size if stat.S_ISREG(about.st_mode) else None
-
-
-def _files_at(path: str) -> Iterator[str]:
-    if _size(path) is not None:
-        yield path
-    elif Path(path).is_dir():
-        yield from walk(path)

@@ -1,7 +1,10 @@
 """The files of a folder, without what nobody means: version control, packages, caches. Links are not followed."""
 
+import hashlib
 import os
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 IGNORED: Final = frozenset(
@@ -52,3 +55,26 @@ def walk(folder: str) -> Iterator[str]:
                         yield entry.path
         except OSError:
             continue
+
+
+def digest_of(path: str) -> str:
+    """The hash of a file's bytes, read piece by piece. Raises OSError."""
+    with open(path, "rb") as file:  # noqa: PTH123  paths stay text here
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def size_of(path: str) -> int | None:
+    """How many bytes a regular file has; None for what is none, or cannot be asked."""
+    try:
+        about = os.stat(path)  # noqa: PTH116  paths stay text here
+    except (OSError, ValueError):
+        return None
+    return about.st_size if stat.S_ISREG(about.st_mode) else None
+
+
+def files_at(path: str) -> Iterator[str]:
+    """The file at this path, or the files below the folder at it."""
+    if size_of(path) is not None:
+        yield path
+    elif Path(path).is_dir():
+        yield from walk(path)
