@@ -17,6 +17,7 @@ from benchmarks.peers.shapes import Shapes
 
 from pagein.errors import HostError
 from pagein.providers.prices import Prices
+from pagein.replay.recording import Recording
 
 
 @dataclass(slots=True)
@@ -27,9 +28,17 @@ class Compared:
     prices: list[Prices]
     rows: list[str]
     bills: dict[tuple[str, str, str], Bill] = field(default_factory=dict)
+    recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
+
+    def recording(self, session: Session, prices: Prices) -> Recording:
+        """A session as it is under a price table, worked out once."""
+        key = prices.name, session.head.id
+        if key not in self.recordings:
+            self.recordings[key] = session.under(prices)
+        return self.recordings[key]
 
     def of(self, prices: Prices, row: str) -> list[Bill] | None:
         """A row's bills over all sessions, None where it has not finished them."""
@@ -50,7 +59,9 @@ def compare(
         tell(name)
         for table in prices:
             for session in sessions:
-                compared.bills[table.name, name, session.head.id] = replayed(name, session.under(table), table)
+                compared.bills[table.name, name, session.head.id] = replayed(
+                    name, compared.recording(session, table), table
+                )
     installed: dict[Peer, Installed | NotInstalled] = {}
     for arm in arms:
         if arm.peer not in installed:
@@ -73,9 +84,10 @@ def _run(arm: Arm, installed: Installed, compared: Compared, tell: Callable[[str
         compared.versions[arm.peer.name] = worker.version
         for number, session in enumerate(compared.sessions):
             tell(f"{arm.name}: {session.name}")
-            played = play(session, compared.prices[0], arm, _numbered(worker.ask, number))
+            played = play(compared.recording(session, compared.prices[0]), arm, _numbered(worker.ask, number))
             for table in compared.prices:
-                compared.bills[table.name, arm.name, session.head.id] = played.billed(session, table)
+                bill = played.billed(compared.recording(session, table), table)
+                compared.bills[table.name, arm.name, session.head.id] = bill
 
 
 def _numbered(ask: Asking, session: int) -> Asking:
@@ -91,13 +103,13 @@ class Played:
     rendered: list[Rendered]
     looks: list[Look]
 
-    def billed(self, session: Session, prices: Prices) -> Bill:
-        """The bill under a price table."""
-        return price(self.script, self.rendered, self.looks, prices, session.under(prices))
+    def billed(self, recording: Recording, prices: Prices) -> Bill:
+        """The bill under a price table, of the recording as it is under that."""
+        return price(self.script, self.rendered, self.looks, prices, recording)
 
 
-def play(session: Session, prices: Prices, arm: Arm, ask: Asking) -> Played:
+def play(recording: Recording, arm: Arm, ask: Asking) -> Played:
     """Put one session to an arm. Raises HostError where its process does not answer."""
-    script = write_script(session.under(prices), Shapes(arm.api))
+    script = write_script(recording, Shapes(arm.api))
     rendered = render_all(script, ask)
     return Played(script, rendered, look_at(script, rendered, arm.recall))

@@ -19,16 +19,18 @@ PATIENCE = 300.0  # seconds for one answer, the start of the process included
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The messages a peer would send, each as JSON, and how long it took in seconds; or why there are none."""
+    """The messages a peer would send, each as JSON, and what it took in seconds, by the clock and of processors; or why there are none."""
 
     messages: tuple[bytes, ...] = ()
     seconds: float = 0.0
+    cpu: float = 0.0
     error: str = ""
 
 
 class _Head(msgspec.Struct):
     count: int | None = None
     seconds: float = 0.0
+    cpu: float = 0.0
     error: str = ""
     package: str = ""
     version: str = ""
@@ -77,7 +79,7 @@ class Worker:
         said = self._head()
         if said.count is None:
             return Answer(error=said.error or "no messages in the answer")
-        return Answer(tuple(self._line() for _ in range(said.count)), said.seconds)
+        return Answer(tuple(self._line() for _ in range(said.count)), said.seconds, said.cpu)
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)

@@ -33,6 +33,7 @@ class Watched:
         self.busts = 0
         self.alone = 0.0
         self.seconds: list[float] = []
+        self.cpu: list[float] = []
 
     @property
     def name(self) -> str:
@@ -61,9 +62,10 @@ class Watched:
         if sized.hidden:
             self._apart.add(len(ledger.window))
         self._is_new = True
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         hide = self._policy.decide(sized, ledger)
         self.seconds.append(time.perf_counter() - start)
+        self.cpu.append(time.process_time() - worked)
         return hide
 
     def frontier(self, ledger: Ledger) -> int:
@@ -95,7 +97,7 @@ def replayed(name: str, recording: Recording, prices: Prices) -> Bill:
         watched = Watched(paging, prices)
         bill = _billed(watched, recording, prices)
         paging.prove(bill.tally)
-    return replace(bill, seconds=watched.seconds)
+    return replace(bill, seconds=watched.seconds, cpu=watched.cpu)
 
 
 def _billed(watched: Watched, recording: Recording, prices: Prices) -> Bill:

@@ -23,7 +23,7 @@ COLUMNS = (
     "faults",
     "refused",
     "failed",
-    "ms p50 / p95",
+    "CPU ms, p50 / p95",
 )
 OURS_SAY = {
     "append": "nothing leaves; what all others are compared with",
@@ -89,6 +89,8 @@ def _plain(bill: Bill) -> dict[str, Any]:
         "failed": bill.failed,
         "unrecoverable_bytes": tally.unrecoverable_bytes,
         "altered": bill.altered,
+        "cpu_p50": _quantile(bill.cpu, 50),
+        "cpu_p95": _quantile(bill.cpu, 95),
         "seconds_p50": _quantile(bill.seconds, 50),
         "seconds_p95": _quantile(bill.seconds, 95),
     }
@@ -108,7 +110,7 @@ out by the same rules for all. No model takes part: a session goes on as recorde
 def _sessions(compared: Compared) -> str:
     rows = []
     for one in compared.sessions:
-        recording = one.under(compared.prices[0])
+        recording = compared.recording(one, compared.prices[0])
         largest = max((sized.prompt for sized in recording.sized), default=0.0)
         quotes = sum(len(needs.quotes) for needs in recording.needs)
         windows = sum(sized.opens_segment for sized in recording.sized)
@@ -154,7 +156,7 @@ def _cells(row: str, compared: Compared, prices: Prices, base: dict[str, float])
         return (f"`{row}`", why, *("",) * (len(COLUMNS) - 2))
     sums = _sums(bills)
     moved = [bill.moved for bill in bills if bill.moved is not None]
-    times = [second for bill in bills for second in bill.seconds]
+    times = [second for bill in bills for second in bill.cpu]
     ours = row in OURS
     return (
         f"`{row}`",
@@ -226,7 +228,8 @@ Percentages are changes against `append`, the agent as it was recorded with its 
   back is never shortened again. There are no random recalls here, for nobody.
 - **refused**: requests that a provider would have turned down. **failed**: calls that raised. In both cases the request as
   recorded goes out instead, and is billed.
-- **ms**: inside the peer's own process, without ours; for `pagein`, its whole step of the replay, checks included.
+- **CPU ms**: processor time of one call, inside the peer's own process; for `pagein`, its whole step of the replay, checks
+  included. Times by the clock are in `out/peers.json`; they depend on what else the machine does.
 """
 
 
@@ -238,7 +241,6 @@ def _caveats(compared: Compared, arms: Sequence[Arm]) -> str:
     lines += [
         "- A recording is fixed. How a model would have gone on with a shortened context, nobody can tell from it.",
         "- These are few sessions. Yours are others: `--sessions` takes them.",
-        "- Times are of one run on a machine that did other work as well.",
     ]
     return "\n".join(["## Caveats", "", *lines, ""])
 

@@ -29,7 +29,7 @@ class Bill:
     """What an arm's requests cost. tally: as the replay's. busts: requests that did not begin with the one before, whole.
 
     moved: cost of the whole bill where the host moves its mark to the first change; None where that was not asked.
-    alone: the messages alone, in BIT. failed: calls the peer gave no answer to. altered: blocks it wrote, by kind.
+    alone: the messages alone, in BIT. seconds, cpu: of each call, by the clock and of processors. failed: calls the peer gave no answer to. altered: blocks it wrote, by kind.
     """
 
     tally: Tally = field(default_factory=Tally)
@@ -39,6 +39,7 @@ class Bill:
     failed: int = 0
     altered: dict[str, int] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -196,8 +197,10 @@ class _Account:
         self.bill.failed += rendered.fell == "failed"
         for kind in look.altered:
             self.bill.altered[kind] = self.bill.altered.get(kind, 0) + 1
-        if rendered.seconds is not None:
-            self.bill.seconds.append(rendered.seconds)
+        if rendered.took is not None:
+            seconds, cpu = rendered.took
+            self.bill.seconds.append(seconds)
+            self.bill.cpu.append(cpu)
 
 
 def beginning(one: Sequence[object], other: Sequence[object]) -> int:

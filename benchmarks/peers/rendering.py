@@ -24,12 +24,13 @@ class Rendered:
     """One request as it goes out: the blocks of each message.
 
     places: for each call of the window so far, how many of these messages come before what was appended behind that call's own.
+    took: seconds by the clock and of processors, None where the peer raised.
     fell: why the raw request went out instead (the peer failed, or a provider would refuse what it made), else empty.
     """
 
     messages: tuple[tuple[Shown, ...], ...]
     places: tuple[int, ...]
-    seconds: float | None
+    took: tuple[float, float] | None
     fell: Literal["", "failed", "refused"] = ""
     why: str = ""
 
@@ -60,20 +61,23 @@ def render_all(script: Script, ask: Asking, tell: Callable[[int], None] = lambda
 def _rendered(script: Script, window: _Window, answer: Answer) -> Rendered:
     if answer.error:
         return _raw(window, "failed", answer.error)
+    took = answer.seconds, answer.cpu
     if not answer.messages:
-        return _raw(window, "refused", "a request without messages", answer.seconds)
+        return _raw(window, "refused", "a request without messages", took)
     try:
         shown = tuple(map(script.shapes.shown, answer.messages))
         broken = script.shapes.violations(answer.messages)
     except BadInput as problem:
-        return _raw(window, "refused", str(problem), answer.seconds)
+        return _raw(window, "refused", str(problem), took)
     if broken and (news := broken - script.shapes.violations(window.messages)):
-        return _raw(window, "refused", ", ".join(sorted(news)), answer.seconds)
-    return Rendered(shown, _places(window, shown), answer.seconds)
+        return _raw(window, "refused", ", ".join(sorted(news)), took)
+    return Rendered(shown, _places(window, shown), took)
 
 
-def _raw(window: _Window, fell: Literal["failed", "refused"], why: str, seconds: float | None = None) -> Rendered:
-    return Rendered(tuple(window.shown), tuple(window.ends), seconds, fell, why)
+def _raw(
+    window: _Window, fell: Literal["failed", "refused"], why: str, took: tuple[float, float] | None = None
+) -> Rendered:
+    return Rendered(tuple(window.shown), tuple(window.ends), took, fell, why)
 
 
 def _places(window: _Window, answered: tuple[tuple[Shown, ...], ...]) -> tuple[int, ...]:

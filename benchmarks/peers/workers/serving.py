@@ -1,7 +1,7 @@
 """The loop of every worker: one request a line on standard input, its answer on standard output.
 
-A request is `{"window": n, "tokens": t, "limit": l, "messages": [...]}`; the answer is `{"count": n, "seconds": s}` and as many
-messages, each on a line of its own, or `{"error": "..."}`. The first line out says which packages answer, and in which versions. A new window (the host compacted, or
+A request is `{"window": n, "tokens": t, "limit": l, "messages": [...]}`; the answer is `{"count": n, "seconds": s, "cpu": c}` and as
+many messages, each on a line of its own, or `{"error": "..."}`. The first line out says which packages answer, and in which versions. A new window (the host compacted, or
 another session) gets a new strategy object. Workers run in the peer's own environment: the standard library is all they share.
 Nothing here leaves the machine: a connection to anywhere but loopback is refused.
 """
@@ -39,12 +39,13 @@ def serve(open_strategy: Callable[[str], Strategy], package: str) -> None:
 
 
 def _answer(strategy: Strategy, request: Facts) -> list[dict[str, Any]]:
-    start = time.perf_counter()
+    start, worked = time.perf_counter(), time.process_time()
     try:
         messages = list(strategy(request["messages"], request))
     except Exception as problem:  # noqa: BLE001 -- whatever a peer raises is a failed call, which is counted
         return [{"error": f"{type(problem).__name__}: {problem}"[:300]}]
-    return [{"count": len(messages), "seconds": time.perf_counter() - start}, *messages]
+    took = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - worked}
+    return [{"count": len(messages), **took}, *messages]
 
 
 def _own_output() -> TextIO:
