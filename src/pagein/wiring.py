@@ -123,7 +123,8 @@ def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
     def folder(path: str) -> Folder:
         return Folder(str(Path(path).absolute()), chosen.excluded)
 
-    return Outside(blobs, folder, home, time.time, chosen.reading)  # noqa: TID251 -- the rim reads the clock
+    now = time.time  # noqa: TID251 -- the rim reads the clock
+    return Outside(blobs, folder, home, now, chosen.reading, chosen.witness)
 
 
 def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) -> Reach:

@@ -5,14 +5,14 @@ from tests.engine.conversations import WILD
 
 from pagein.engine.journal import Journal, entry_name, replayed
 from pagein.engine.rendering import pieces_since
-from pagein.engine.state import START, State, step
+from pagein.engine.state import START, Rules, State, step
 from pagein.errors import HostError
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, RequestSent, Said
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.policy.residency import Residency
 
-SETTINGS = Residency(batch_tokens=10, keep_calls=1, min_tokens=0)
+SETTINGS = Rules(Residency(batch_tokens=10, keep_calls=1, min_tokens=0))
 
 
 def fold(state: State, body: Body) -> State:

@@ -7,7 +7,6 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -258,7 +257,7 @@ def test_a_store_that_fails_halfway_through_catching_up_makes_nothing_forgotten_
     here, there = desk.session("s"), desk.session("s")
     here.read("a.txt")
     there.compact()
-    kept = here._parts.journals
+    kept = here._keeping._journals
     assert isinstance(kept, SqliteStore)
 
     class LosesItsLeaf:
@@ -270,7 +269,7 @@ def test_a_store_that_fails_halfway_through_catching_up_makes_nothing_forgotten_
         def leaf(self, session: str) -> None:
             raise StoreError("the disk went away")
 
-    here._parts = replace(here._parts, journals=cast("JournalStore", LosesItsLeaf()))
+    here._keeping._journals = cast("JournalStore", LosesItsLeaf())
     assert here.read("a.txt").failure == "StoreError: the disk went away"
-    here._parts = replace(here._parts, journals=kept)
+    here._keeping._journals = kept
     assert mode_of(here.read("a.txt")) == "full"

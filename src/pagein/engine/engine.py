@@ -23,12 +23,14 @@ class Settings:
     """All that can be set, as one value.
 
     residency: when old results leave the window. reading: bounds of what a read is answered with. excluded: patterns of
-    file names whose content reads never store.
+    file names whose content is never stored, neither by reads nor by paging out. witness: whether an independent checker
+    looks at each answer and each request before it goes out (law 2); what it objects to is shown as the file's text, or leaves.
     """
 
     residency: Residency = PRICED
     reading: ReadingSettings = DEFAULTS
     excluded: tuple[str, ...] = EXCLUDED
+    witness: bool = False
 
 
 class Engine:
@@ -79,8 +81,17 @@ class Engine:
             return found
 
     def _parts(self) -> Parts:
-        residency = self._settings.residency
-        return Parts(self._pager, self._counter, residency, self._journals, self._begun, self._outside, self._recalling)
+        settings = self._settings
+        return Parts(
+            self._pager,
+            self._counter,
+            settings.residency,
+            self._journals,
+            self._begun,
+            self._outside,
+            self._recalling,
+            settings.excluded,
+        )
 
     def _recalling(self, branch: Branch) -> Recalling:
         return Recalling(branch, self._pager, self._keeper, self._reach)

@@ -12,7 +12,6 @@ Rules of this file
 4. Where it cannot be told which call a text belongs to, it belongs to none: that costs a saving.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -20,6 +19,7 @@ from typing import Final
 
 from pagein.engine import readlog
 from pagein.engine.readlog import Told, trace_of
+from pagein.model.arguments import texts_in
 from pagein.model.entries import Body, Compacted, EpochOpened, Noted, Previewed, RequestSent, Said
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.reading import FileAuthored, Invalidated, ReadServed
@@ -203,7 +203,7 @@ def _read_said_in(waiting: Sequence[Waiting], call: ToolCall, result: ToolResult
     same = [one for one in waiting if isinstance(one.told.event, ReadServed) and one.told.trace == trace]
     same = [one for one in same if not one.late] or same
     if len({one.told.event.path for one in same}) > 1:
-        words = tuple(_words(call))
+        words = tuple(texts_in(call.arguments))
         same = [one for one in same if _is_named(one.told.given, words)]
     return same[0] if len({one.told.event.path for one in same}) == 1 else None
 
@@ -212,7 +212,7 @@ def _found_in_arguments(state: Evidence, call: ToolCall) -> Evidence:
     """The write or edit that this call made, if its text stands in the arguments. Of several by one call none is sure."""
     if not any(isinstance(one.told.event, FileAuthored) for one in state.waiting) or call.id in state.path_of:
         return state
-    words = tuple(_words(call))
+    words = tuple(texts_in(call.arguments))
     traces = {trace_of(text) for text in words}
     made = [
         one
@@ -323,25 +323,6 @@ def _listed(chain: Link | None) -> list[Placed]:
         chain = chain.before
     found.reverse()
     return found
-
-
-# --- what stands in the arguments of a call ---
-
-
-def _words(call: ToolCall) -> Iterator[str]:
-    """Every text in the arguments."""
-    try:
-        waiting: list[object] = [json.loads(call.arguments)]
-    except (ValueError, RecursionError):
-        return
-    while waiting:
-        match waiting.pop():
-            case str(text):
-                yield text
-            case dict() as inner:
-                waiting.extend(inner.values())
-            case list() as inner:
-                waiting.extend(inner)
 
 
 def _is_named(given: str, words: Sequence[str]) -> bool:

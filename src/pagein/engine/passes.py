@@ -4,7 +4,7 @@ from itertools import takewhile
 
 from pagein.engine.paging import Entering, Leaving
 from pagein.engine.rendering import Piece, cut, length, pieces_since, shared, size
-from pagein.engine.state import State
+from pagein.engine.state import Rules, State
 from pagein.model.entries import PagedOut
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.economics import Account, Moment
@@ -40,7 +40,7 @@ def _is_spoken(message: Message) -> bool:
     )
 
 
-def entering_big(state: State, residency: Residency, settings: Previews) -> list[Entering]:
+def entering_big(state: State, rules: Rules, settings: Previews) -> list[Entering]:
     """Outputs said since the last request that are to enter as previews."""
     known = length(state.draft.tip)
     asked = state.draft.tip.piece.message.blocks if state.draft.tip is not None else ()
@@ -53,7 +53,9 @@ def entering_big(state: State, residency: Residency, settings: Previews) -> list
                 continue
             tokens = next(counts, 0)
             call = calls.get(block.call_id)
-            if call is None or not removable(block, tokens, residency) or may_show_excluded(call):
+            if call is None or not removable(block, tokens, rules.residency):
+                continue
+            if may_show_excluded(call, rules.excluded):
                 continue
             if is_previewed(call, block, settings):
                 found.append(Entering(block, block.name or call.name, tokens, (place, index)))

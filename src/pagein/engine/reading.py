@@ -54,6 +54,10 @@ class Branch(Protocol):
         """The request as it would leave now."""
         ...
 
+    def withhold(self, text: str) -> None:
+        """What showed an excluded file was this text: a result that holds it stays in the window."""
+        ...
+
     def note(self, kind: str, data: str) -> EntryId:
         """Journal a fact."""
         ...
@@ -151,6 +155,8 @@ class Reading:
             return ReadResult(str(error), is_error=True)
         plain = ReadResult(shown.text, shown.details)
         lines = requested_lines(located, shown.total)
+        if located.excluded:
+            self._branch.withhold(plain.text)
         if located.excluded or not document.is_text or lines is None:
             return plain
         try:

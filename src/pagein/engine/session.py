@@ -6,23 +6,24 @@ the state at its leaf.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from threading import RLock
 from typing import Literal
 
 from pagein.engine import evidence, testimony
 from pagein.engine.evidence import Evidence
 from pagein.engine.folds import Fold
 from pagein.engine.journal import Journal
+from pagein.engine.keeping import Keeping
 from pagein.engine.paging import Pager
 from pagein.engine.passes import credited, entering_big, moment_of
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
+from pagein.engine.readlog import trace_of
 from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
-from pagein.engine.state import START, State, step
+from pagein.engine.state import START, Rules, State, step
 from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import (
@@ -41,6 +42,7 @@ from pagein.model.entries import (
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.economics import Account
+from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.residency import EMPTY, Residency, Standing, plan
 from pagein.ports import JournalStore, Signal, TokenCounter
 
@@ -74,6 +76,7 @@ class Parts:
 
     journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
     outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
+    excluded: names of files whose content is never paged out.
     """
 
     pager: Pager
@@ -83,6 +86,7 @@ class Parts:
     begin: "Callable[[str], Session] | None" = None
     outside: Outside | None = None
     recalling: Callable[[Branch], Recalling] | None = None
+    excluded: tuple[str, ...] = EXCLUDED
 
 
 class Session:
@@ -95,16 +99,12 @@ class Session:
         self.name = name
         self.model: str | None = None
         self._parts = parts
-        residency = parts.residency
-        self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, residency))
-        self._leaf: EntryId | None = None
+        self._rules = Rules(parts.residency, parts.excluded)
+        self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, self._rules))
+        self._keeping = Keeping(name, self._journal, parts.journals)
+        self._lock = self._keeping.lock
         self._sent: Cell | None = None
-        self._unkept: list[Entry] = []
-        self._lock = RLock()
-        self._seen = 0
-        self._mine: set[EntryId] = set()
-        self._fresh: list[Entry] = []
-        self._moved = False
+        self._secret: set[str] = set()
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
         self._folder: str | None = None
         self._reading: Reading | None = None
@@ -125,7 +125,7 @@ class Session:
     @property
     def leaf(self) -> EntryId | None:
         """The entry where the session stands, None before the first."""
-        return self._leaf
+        return self._keeping.leaf
 
     @property
     def journal(self) -> Journal[State]:
@@ -135,7 +135,7 @@ class Session:
     @property
     def evidence(self) -> Evidence:
         """What of the reads stands in the window where the session stands."""
-        return evidence.START if self._parts.outside is None else self._evidence.at(self._leaf)
+        return evidence.START if self._parts.outside is None else self._evidence.at(self.leaf)
 
     def window(self) -> list[Message]:
         """The request as it would leave now."""
@@ -154,7 +154,8 @@ class Session:
         if self._parts.outside is not None and self._folder is not None and name not in self._journal:
             message = self.reading.upheld(message)
         tokens = self._tokens(message)
-        return self._add(Said(message, tokens, sum(tokens) + self._weight(message)), at=message.at, name=name)
+        said = Said(message, self._removable(message, tokens), sum(tokens) + self._weight(message))
+        return self._add(said, at=message.at, name=name)
 
     def compacted(self, kept: int = 0) -> EntryId:
         """The host compacted: of what was said, only leading system messages and the last `kept` messages are in the window."""
@@ -166,12 +167,13 @@ class Session:
         """Journal a fact for another fold than the window's; `data` is JSON text."""
         return self._add(Noted(kind, data))
 
+    def withhold(self, text: str) -> None:
+        """What showed an excluded file was this text: a result that holds it stays in the window."""
+        self._secret.add(trace_of(text))
+
     def move(self, leaf: EntryId | None) -> None:
         """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
-        if leaf is not None:
-            self._journal.entry(leaf)
-        with self._lock:
-            self._leaf, self._moved = leaf, True
+        self._keeping.move(leaf)
 
     def prepare(self, at: float | None = None) -> Prepared:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
@@ -200,54 +202,15 @@ class Session:
 
     def keep(self) -> None:
         """What happened so far survives the process. `prepare` does so by itself. Raises StoreError; then it may be tried again."""
-        with self._lock:
-            if self._parts.journals is not None and self._unkept:
-                self._parts.journals.append(self.name, self._unkept)
-                self._mine.update(entry.id for entry in self._unkept)
-                self._unkept = []
+        self._keeping.keep()
 
     def catch_up(self) -> None:
-        """Take in what other processes added to this session. Raises StoreError.
+        """Take in what other processes added to this session (see `Keeping.catch_up`). Raises StoreError."""
+        self._keeping.catch_up()
 
-        The session then stands where it was left last, by whomever; unless it was moved since, or holds entries that are
-        not kept yet: then what others said of files and compactions is said again behind these.
-        """
-        journals = self._parts.journals
-        if journals is None:
-            return
-        with self._lock:
-            # kept until it is dealt with: what a failing store interrupts must not be passed over the next time
-            self._fresh.extend(self._news(journals))
-            if self._unkept:
-                for entry in self._fresh:
-                    if isinstance(entry.body, Noted | Compacted):
-                        self._add(entry.body)
-            elif self._fresh and not self._moved:
-                leaf = journals.leaf(self.name)
-                self._leaf = leaf if leaf in self._journal else self._leaf
-            self._fresh.clear()
-
-    @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
-        """A time in which nobody else, thread or process, adds to this session; it begins where the session stands by then.
-
-        What is journaled within is kept at its end. Any exception takes it back. Raises StoreError.
-        """
-        journals = self._parts.journals
-        with self._lock:
-            before = self._stand()
-            try:
-                with journals.exclusive() if journals is not None else contextlib.nullcontext():
-                    self.catch_up()
-                    before = self._stand()
-                    yield
-                    self.keep()
-            except BaseException:
-                self._leaf, self._moved, self._unkept, self._mine = before
-                raise
-
-    def _stand(self) -> tuple[EntryId | None, bool, list[Entry], set[EntryId]]:
-        return self._leaf, self._moved, self._unkept.copy(), self._mine.copy()
+    def turn(self) -> contextlib.AbstractContextManager[None]:
+        """A time in which nobody else, thread or process, adds to this session (see `Keeping.turn`). Raises StoreError."""
+        return self._keeping.turn()
 
     def recall(self, object_id: str) -> str:
         """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
@@ -328,7 +291,7 @@ class Session:
 
     def status(self) -> ReadingStatus:
         """What was read and saved on this branch."""
-        return self.reading.status(self._journal.branch(self._leaf))
+        return self.reading.status(self._journal.branch(self.leaf))
 
     def fork(self, name: str) -> "Session":
         """A new session with the same branch so far, independent of this one from here on. Raises BadInput for a name in use."""
@@ -336,24 +299,18 @@ class Session:
             raise HostError(f"session {self.name!r} stands alone and cannot be forked; open it from an engine")
         forked = self._parts.begin(name)
         with self._lock:
-            forked.inherit(self._journal.branch(self._leaf), self._folder)
+            forked.inherit(self._journal.branch(self.leaf), self._folder)
         return forked
 
     def inherit(self, branch: Iterable[Entry], folder: str | None) -> None:
         """Begin with these entries of another session, and in its folder. For a session that has none of its own."""
-        with self._lock:
-            for entry in branch:
-                self._journal.add(entry)
-                self._unkept.append(entry)
-                self._leaf = entry.id
-            self._folder = folder
-            with contextlib.suppress(StoreError):  # then it is kept with what is kept next
-                self.keep()
+        self._folder = folder
+        self._keeping.inherit(branch)
 
     def _previewed(self) -> tuple[tuple[PagedOut, ...], str | None]:
         """The pass at birth: big outputs are stored, and enter as previews only when that is done."""
         settings = self._parts.residency.previews
-        entering = [] if settings is None else entering_big(self._state(), self._parts.residency, settings)
+        entering = [] if settings is None else entering_big(self._state(), self._rules, settings)
         # a read through this session stays whole, whatever the tool that made it is called
         entering = [one for one in entering if one.result.call_id not in self.evidence.path_of]
         if settings is None or not entering:
@@ -405,9 +362,18 @@ class Session:
         return None
 
     def _tokens(self, message: Message) -> tuple[int, ...]:
+        """Tokens of each tool result in it, estimated."""
         count = self._parts.counter.count
+        results = [block for block in message.blocks if isinstance(block, ToolResult)]
+        return tuple(math.ceil(count(block.text, "result")) for block in results)
+
+    def _removable(self, message: Message, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """The same with nothing for what a read of an excluded file showed, by whatever name: so it never leaves (law 9)."""
+        if not self._secret:
+            return tokens
+        results = [block for block in message.blocks if isinstance(block, ToolResult)]
         return tuple(
-            math.ceil(count(block.text, "result")) for block in message.blocks if isinstance(block, ToolResult)
+            0 if trace_of(block.text) in self._secret else count for block, count in zip(results, tokens, strict=True)
         )
 
     def _weight(self, message: Message) -> int:
@@ -417,28 +383,10 @@ class Session:
         return math.ceil(sum(count(text, kind) for block in message.blocks if (text := _words(block))))
 
     def _add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
-        with self._lock:
-            entry: Entry = self._journal.append(self._leaf, body, at=at, name=name)
-            self._leaf, self._moved = entry.id, False
-            if self._parts.journals is not None:
-                self._unkept.append(entry)
-            return entry.id
-
-    def _news(self, journals: JournalStore) -> list[Entry]:
-        """Entries of others that are new here, now in the journal. What cannot be understood is left out, and what hangs on it."""
-        fresh: list[Entry] = []
-        for place, entry in journals.news(self.name, self._seen):
-            self._seen = place
-            if not isinstance(entry, Entry) or entry.id in self._mine:
-                self._mine.discard(entry.id if isinstance(entry, Entry) else "")
-            elif entry.parent is None or entry.parent in self._journal:
-                with contextlib.suppress(HostError):  # a name that the host gave twice: the first stays
-                    self._journal.add(entry)
-                    fresh.append(entry)
-        return fresh
+        return self._keeping.add(body, at=at, name=name)
 
     def _state(self) -> State:
-        return self._journal.state_at(self._leaf)
+        return self._journal.state_at(self.leaf)
 
 
 def _words(block: Block) -> str:

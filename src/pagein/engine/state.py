@@ -13,7 +13,7 @@ from pagein.engine.repair import Draft
 from pagein.model.entries import Body, Compacted, EpochOpened, PagedOut, Previewed, RequestSent, Said
 from pagein.model.messages import Block, Message, ToolCall, ToolResult
 from pagein.policy.economics import Account
-from pagein.policy.exclusions import may_show_excluded
+from pagein.policy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.residency import EMPTY, Residency, Resident, Standing, removable
 
 
@@ -42,33 +42,41 @@ START: Final = State()
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
 
-def step(state: State, body: Body, settings: Residency) -> State:
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides which results may be paged out. excluded: names of files whose content never is."""
+
+    residency: Residency
+    excluded: tuple[str, ...] = EXCLUDED
+
+
+def step(state: State, body: Body, rules: Rules) -> State:
     """The state after one more entry. O(1) amortised; opening an epoch and compacting cost what they rewrite."""
     match body:
         case Said():
             draft = state.draft.with_said(body.message, body.result_tokens, body.tokens)
-            moved = _with_draft(state, draft, settings)
+            moved = _with_draft(state, draft, rules)
             now = _latest(state.now, body.message.at)
-            standing = moved.standing.at_call(moved.draft.calls, settings)
+            standing = moved.standing.at_call(moved.draft.calls, rules.residency)
             return _calibrated(replace(moved, standing=standing, now=now), body.message)
         case RequestSent():
-            ready = _with_draft(state, state.draft.ready(), settings)
+            ready = _with_draft(state, state.draft.ready(), rules)
             account = Account(body.bill, body.saved, body.absent)
             return replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
         case Previewed():
-            return _entered(state, body, settings)
+            return _entered(state, body, rules)
         case EpochOpened():
             if any(one.message >= length(state.draft.tip) for one in body.paged):  # said since the last request
-                state = _with_draft(state, state.draft.ready(), settings)
+                state = _with_draft(state, state.draft.ready(), rules)
             return _paged_out(state, body)
         case Compacted():
-            return _compacted(state, body.kept, settings)
+            return _compacted(state, body.kept, rules)
         case _:
             return state
 
 
 def _with_draft(
-    state: State, draft: Draft, settings: Residency, kept: Mapping[tuple[int, int], PagedOut] | None = None
+    state: State, draft: Draft, rules: Rules, kept: Mapping[tuple[int, int], PagedOut] | None = None
 ) -> State:
     """The draft moved on: results that were settled by that are resident from now on. kept: those that are previews, by place."""
     before = state.draft.tip
@@ -83,7 +91,7 @@ def _with_draft(
     pieces = pieces_since(draft.tip, known)
     in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
     for place, piece in enumerate(pieces, start=known):
-        for resident in _residents(place, piece, calls, settings, kept or {}):
+        for resident in _residents(place, piece, calls, rules, kept or {}):
             standing = standing.born(replace(resident, before=in_front))
         in_front += piece.weight
     return replace(state, draft=draft, standing=standing)
@@ -108,7 +116,7 @@ def _residents(
     place: int,
     piece: Piece,
     calls: dict[str, ToolCall],
-    settings: Residency,
+    rules: Rules,
     kept: Mapping[tuple[int, int], PagedOut],
 ) -> Iterable[Resident]:
     if piece.born is None:
@@ -119,14 +127,18 @@ def _residents(
             continue
         count = next(tokens, 0)
         call = calls.get(block.call_id)
-        if call is not None and removable(block, count, settings) and not may_show_excluded(call):
+        if (
+            call is not None
+            and removable(block, count, rules.residency)
+            and not may_show_excluded(call, rules.excluded)
+        ):
             is_read = any(access.op == "read" for access in call.accesses)
             whole = kept.get((place, index))
             shown = count if whole is None else _tokens_of(block.text, whole)
             yield Resident(block.call_id, place, index, shown, piece.born, is_read=is_read, kept=whole)
 
 
-def _entered(state: State, previews: Previewed, settings: Residency) -> State:
+def _entered(state: State, previews: Previewed, rules: Rules) -> State:
     """What was said last is settled, its big outputs as previews: no request held them yet."""
     draft = state.draft.ready()
     known = length(state.draft.tip)
@@ -134,7 +146,7 @@ def _entered(state: State, previews: Previewed, settings: Residency) -> State:
     tip = cut(draft.tip, known)
     for place, piece in enumerate(pieces_since(draft.tip, known), start=known):
         tip = pushed(tip, _stubbed(place, piece, kept))
-    return _with_draft(state, replace(draft, tip=tip), settings, kept)
+    return _with_draft(state, replace(draft, tip=tip), rules, kept)
 
 
 def _paged_out(state: State, epoch: EpochOpened) -> State:
@@ -171,7 +183,7 @@ def _replaced(block: Block, paged: PagedOut | None) -> Block:
     return replace(block, text=paged.stub, shown=None) if paged and isinstance(block, ToolResult) else block
 
 
-def _compacted(state: State, kept: int, settings: Residency) -> State:
+def _compacted(state: State, kept: int, rules: Rules) -> State:
     """The window begins anew behind its leading system messages. What was kept stays as it was rendered, stubs and all."""
     old = state.draft
     first_kept = old.said - kept
@@ -182,5 +194,5 @@ def _compacted(state: State, kept: int, settings: Residency) -> State:
     fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account)
     for piece in pieces:
         if piece.said > first_kept:
-            fresh = _with_draft(fresh, fresh.draft.with_piece(piece), settings)
-    return replace(fresh, standing=fresh.standing.at_call(fresh.draft.calls, settings))
+            fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
+    return replace(fresh, standing=fresh.standing.at_call(fresh.draft.calls, rules.residency))

@@ -15,7 +15,7 @@ from pagein.engine.evidence import Evidence
 from pagein.engine.evidence import step as with_evidence
 from pagein.engine.readlog import Told, trace_of
 from pagein.engine.rendering import pieces_since
-from pagein.engine.state import START, State, step
+from pagein.engine.state import START, Rules, State, step
 from pagein.errors import BadName
 from pagein.model.entries import Compacted, Entry, EntryId, EpochOpened, Previewed
 from pagein.model.messages import Message, ToolCall, ToolResult
@@ -122,12 +122,12 @@ def witnessed(branch: Sequence[Entry], stored: Stored) -> Iterator[tuple[EntryId
     Each objection comes with the entry before which, or at which, the request stood so.
     """
     state, evidence = START, NO_EVIDENCE
-    residency = Residency()
+    rules = Rules(Residency())
     found: set[Objection] = set()
     for entry in branch:
         if isinstance(entry.body, Compacted | EpochOpened | Previewed):
             yield from _new(found, entry.id, state, evidence, stored)
-        state = step(state, entry.body, residency)
+        state = step(state, entry.body, rules)
         evidence = with_evidence(evidence, entry.body)
     if branch:
         yield from _new(found, branch[-1].id, state, evidence, stored)

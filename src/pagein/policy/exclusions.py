@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from pagein.model.arguments import texts_in
 from pagein.model.messages import ToolCall
 
 EXCLUDED: Final = (
@@ -36,8 +37,7 @@ EXCLUDED: Final = (
 """Names of files whose content is never stored, as patterns over the last part of a path. Case does not matter."""
 
 _WORD: Final = re.compile(r"""[^\s"'`\\/=:;,|&<>(){}\[\]]+""")
-# what a command line must hold for any of its words to match: a cheap first look
-_HINTS: Final = tuple(pattern.strip("*") for pattern in EXCLUDED)
+_WILD: Final = re.compile(r"\[[^\]]*\]?|[*?]")
 
 
 def is_excluded(path: str, patterns: Iterable[str] = EXCLUDED) -> bool:
@@ -51,11 +51,22 @@ def _names(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(fnmatch.translate(pattern.lower()) for pattern in patterns) or r"(?!)")
 
 
-def may_show_excluded(call: ToolCall) -> bool:
+@functools.lru_cache(maxsize=16)
+def _hints(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """What a text must hold for any name in it to match: a cheap first look."""
+    return tuple(max(_WILD.split(pattern.lower()), key=len) for pattern in patterns)
+
+
+def may_show_excluded(call: ToolCall, patterns: Iterable[str] = EXCLUDED) -> bool:
     """Whether the result of this call may hold content of an excluded file."""
-    if any(is_excluded(access.path) for access in call.accesses):
+    names = tuple(patterns)
+    if any(is_excluded(access.path, names) for access in call.accesses):
         return True
     arguments = call.arguments.lower()
-    if not any(hint in arguments for hint in _HINTS):
+    if "\\u" not in arguments and not any(hint in arguments for hint in _hints(names)):
         return False
-    return any(is_excluded(word) for word in _WORD.findall(arguments))
+    # also as they stand, for those that are no JSON; and whole, for names with blanks in them
+    texts = (call.arguments, *texts_in(call.arguments))
+    return any(
+        is_excluded(text, names) or any(is_excluded(word, names) for word in _WORD.findall(text)) for text in texts
+    )

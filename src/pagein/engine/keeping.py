@@ -1,0 +1,118 @@
+"""A session's journal and its keeping: where the session stands, what is not kept yet, what others added."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from threading import RLock
+
+from pagein.engine.journal import Journal
+from pagein.engine.state import State
+from pagein.errors import HostError, StoreError
+from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted
+from pagein.ports import JournalStore
+
+
+class Keeping:
+    """The entries of one session, in memory and in a store. Any number of threads may use it.
+
+    journals: None for entries that end with their process.
+    """
+
+    def __init__(self, name: str, journal: Journal[State], journals: JournalStore | None) -> None:
+        self.lock = RLock()
+        self.leaf: EntryId | None = None
+        self._name = name
+        self._journal = journal
+        self._journals = journals
+        self._moved = False
+        self._unkept: list[Entry] = []
+        self._mine: set[EntryId] = set()
+        self._fresh: list[Entry] = []
+        self._seen = 0
+
+    def add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
+        """Something happened where the session stands; it stands there from now on."""
+        with self.lock:
+            entry = self._journal.append(self.leaf, body, at=at, name=name)
+            self.leaf, self._moved = entry.id, False
+            if self._journals is not None:
+                self._unkept.append(entry)
+            return entry.id
+
+    def move(self, leaf: EntryId | None) -> None:
+        """Stand at another entry. Raises HostError for an unknown one."""
+        if leaf is not None:
+            self._journal.entry(leaf)
+        with self.lock:
+            self.leaf, self._moved = leaf, True
+
+    def inherit(self, branch: Iterable[Entry]) -> None:
+        """Begin with these entries of another session."""
+        with self.lock:
+            for entry in branch:
+                self._journal.add(entry)
+                self._unkept.append(entry)
+                self.leaf = entry.id
+            with contextlib.suppress(StoreError):  # then they are kept with what is kept next
+                self.keep()
+
+    def keep(self) -> None:
+        """What happened so far survives the process. Raises StoreError; then it may be tried again."""
+        with self.lock:
+            if self._journals is not None and self._unkept:
+                self._journals.append(self._name, self._unkept)
+                self._mine.update(entry.id for entry in self._unkept)
+                self._unkept = []
+
+    def catch_up(self) -> None:
+        """Take in what other processes added to this session. Raises StoreError.
+
+        The session then stands where it was left last, by whomever; unless it was moved since, or holds entries that are
+        not kept yet: then what others said of files and compactions is said again behind these.
+        """
+        if self._journals is None:
+            return
+        with self.lock:
+            # kept until it is dealt with: what a failing store interrupts must not be passed over the next time
+            self._fresh.extend(self._news(self._journals))
+            if self._unkept:
+                for entry in self._fresh:
+                    if isinstance(entry.body, Noted | Compacted):
+                        self.add(entry.body)
+            elif self._fresh and not self._moved:
+                leaf = self._journals.leaf(self._name)
+                self.leaf = leaf if leaf in self._journal else self.leaf
+            self._fresh.clear()
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """A time in which nobody else, thread or process, adds to this session; it begins where the session stands by then.
+
+        What is journaled within is kept at its end. Any exception takes it back. Raises StoreError.
+        """
+        with self.lock:
+            before = self._stand()
+            try:
+                with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
+                    self.catch_up()
+                    before = self._stand()
+                    yield
+                    self.keep()
+            except BaseException:
+                self.leaf, self._moved, self._unkept, self._mine = before
+                raise
+
+    def _stand(self) -> tuple[EntryId | None, bool, list[Entry], set[EntryId]]:
+        return self.leaf, self._moved, self._unkept.copy(), self._mine.copy()
+
+    def _news(self, journals: JournalStore) -> list[Entry]:
+        """Entries of others that are new here, now in the journal. What cannot be understood is left out, and what hangs on it."""
+        fresh: list[Entry] = []
+        for place, entry in journals.news(self._name, self._seen):
+            self._seen = place
+            if not isinstance(entry, Entry) or entry.id in self._mine:
+                self._mine.discard(entry.id if isinstance(entry, Entry) else "")
+            elif entry.parent is None or entry.parent in self._journal:
+                with contextlib.suppress(HostError):  # a name that the host gave twice: the first stays
+                    self._journal.add(entry)
+                    fresh.append(entry)
+        return fresh
