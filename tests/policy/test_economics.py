@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.economics import Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
+from pagein.policy.economics import CAUTION, Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
 from pagein.policy.residency import EMPTY, PRICED, Resident, Standing, plan
 
 PRICES = Economics(read=0.1, write=1.25, output=5.0, lifetime=300.0, share=0.02)
@@ -57,8 +57,9 @@ def test_the_rent_must_have_reached_the_price_and_half_of_it_at_a_user_turn() ->
 
 
 def test_no_rewrite_costs_more_than_the_bankroll() -> None:
-    assert not pays(5000, 1000, _warm(), PRICES, Account(bill=49_000, saved=0))
-    assert pays(5000, 1000, _warm(), PRICES, Account(bill=49_000, saved=21))
+    needed = CAUTION * 1000
+    assert not pays(5000, 1000, _warm(), PRICES, Account(bill=49_000, saved=needed - 981))
+    assert pays(5000, 1000, _warm(), PRICES, Account(bill=49_000, saved=needed - 979))
 
 
 def test_a_rewrite_is_paid_from_what_was_saved() -> None:

@@ -202,8 +202,14 @@ def test_append_with_five_minutes_lands_on_the_published_figures() -> None:
         for source, expected in zip(sources, by_source, strict=True):
             rows = bill["groups"][source]["policies"]
             assert rows[name]["cost"] / rows["append"]["cost"] == pytest.approx(expected, abs=0.02), source
-    assert bill["policies"]["pagein"]["unrecoverable_bytes"] == 0
-    assert bill["policies"]["pagein"]["refused"] == 0
+    ours = bill["policies"]["pagein"]
+    assert ours["unrecoverable_bytes"] == 0
+    assert ours["refused"] == 0
+    assert bill["macro"]["pagein"]["ratio"] < 0.92
+    assert (ours["quotes_lost"] or 0) <= 0.01 * (ours["quotes_total"] or 0)
+    for row in bill["per_session"]:
+        own = row["policies"]["pagein"]["cost"] - (row["policies"]["pagein"]["recall_cost"] or 0)
+        assert own <= 1.02 * row["policies"]["append"]["cost"], row["file"]
     assert (
         bill["groups"]["tau-airline"]["policies"]["pagein"]["cost"]
         == bill["groups"]["tau-airline"]["policies"]["append"]["cost"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 USER_TURN_RENT = 0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results with it
 
 HELD_BACK = 0.75
+CAUTION = 1.5  # sizes are estimates: what is hidden from us behind the frontier has to be written again too
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
     if is_cold(moment, economics):
         return True
     due = USER_TURN_RENT if moment.user_turn else 1.0
-    return rent > due * cost and cost <= account.saved + economics.share * account.bill
+    return rent > due * cost and CAUTION * cost <= account.saved + economics.share * account.bill
 
 
 def previewed(account: Account, economics: Economics, spared: int) -> Account:
