@@ -16,6 +16,7 @@ from pagein.store.sqlite_upkeep import SqliteUpkeep
 from pagein.store.withholding import Withholding
 from pagein.tools.calls import Call
 from pagein.tools.ingest import INGEST
+from pagein.workspace.tree import FileTree
 
 
 def run(session: Session, *patterns: str, limits: Limits | None = None) -> Report:
@@ -104,6 +105,7 @@ def test_nothing_outside_of_the_workspace_is_taken(room: Room) -> None:
     report = run(session, "../outside.txt", str(outside), "../*.txt", "folder/*", "folder", "~/x", "**/*.txt")
     assert [one.path for one in report.done] == ["in.txt"]
     assert set(skipped(report).values()) == {"outside the workspace"}
+    assert [one.path for one in FileTree(str(room.folder)).matched(["*", "link.txt", "folder/*"]).files] == ["in.txt"]
     stored = SqliteStore(room.store)
     assert b"private" not in b"".join(stored.get(name) for name in stored.names())
     stored.close()
@@ -193,6 +195,8 @@ def test_what_is_held_already_is_not_stored_again_and_what_changed_is(room: Room
     [back] = run(session, "a.txt").done
     assert (back.known, back.object_id) == (False, first["a.txt"].object_id)
     assert session.recalling.held.count == 3
+    assert session.recalling.held.tokens == 9
+    assert session.recalling.held.files[str(room.folder / "a.txt")].object_id == back.object_id
     assert room.session().recalling.held.count == 3
 
 

@@ -110,6 +110,13 @@ def test_a_part_beyond_the_caps_says_where_it_really_ends() -> None:
     )
 
 
+def test_a_part_that_the_caps_cut_ends_at_a_line_where_that_costs_less_than_half() -> None:
+    text = "a" * 30 + "\n" + "b" * 30 + "\n"
+    assert by_characters(NAME, text, 0, 60, Caps(bytes=40)).text == "a" * 30 + "\n"
+    assert by_characters(NAME, text, 25, 60, Caps(bytes=40)).text == "a" * 5 + "\n" + "b" * 30 + "\n"
+    assert by_characters(NAME, text, 25, 60, Caps(bytes=30)).text == "a" * 5 + "\n" + "b" * 24
+
+
 def test_a_single_line_over_the_byte_cap_is_shown_in_parts() -> None:
     """R3: the known build gave an empty text."""
     text = "é" * 60_000

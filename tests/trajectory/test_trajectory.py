@@ -17,7 +17,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from pagein.engine.trajectory import Trajectory
-log = Trajectory(Path(sys.argv[1]), lambda: 1.0, largest=20_000, kept=100)
+log = Trajectory(Path(sys.argv[1]), lambda: 1.0, largest=1_500, kept=120)
 for n in range(300):
     log.operation("peek", session=sys.argv[2], objects=[f"pg-{n}"], details={"n": n, "pad": "x" * (n % 60)})
 assert log.failure is None, log.failure
@@ -106,16 +106,17 @@ def test_half_a_line_of_a_dead_process_spoils_no_other(tmp_path: Path) -> None:
     assert json.loads(told[2])["n"] == 3
 
 
-def test_two_processes_and_their_rotations_lose_no_line(tmp_path: Path) -> None:
+def test_several_processes_and_their_rotations_lose_no_line(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(file), name])  # noqa: S603 - our own
-        for name in ("a", "b")
+        for name in "abc"
     ]
-    assert [one.wait(60) for one in writers] == [0, 0]
+    assert [one.wait(60) for one in writers] == [0, 0, 0]
     told = all_lines(file)
-    assert len(told) == 600
-    for name in ("a", "b"):
+    assert len(told) == 900
+    assert all(one.stat().st_size <= 1_500 for one in tmp_path.iterdir())
+    for name in "abc":
         assert {str(line["objectIds"]) for line in told if line["session"] == name} == {
             f"['pg-{n}']" for n in range(300)
         }

@@ -64,7 +64,7 @@ class Branch(Protocol):
 
 
 class Archive(Protocol):
-    """Everything stored beside what sessions paged out: versions of files, notes, chats. Called from any thread."""
+    """Everything stored beside what sessions paged out: versions of files, notes, chats, under ids of their own. Called from any thread."""
 
     def matches(
         self, pattern: str, limit: int, /, *, regex: bool, per_object: int, within: float
@@ -211,7 +211,7 @@ class Recalling:
             page.looked_into += 1
             self._look_into(name, pattern, page)
         if lookup.everything and lookup.scope is None and not page.full():
-            self._look_beyond(pattern, page, frozenset(names))
+            self._look_beyond(pattern, page)
         shown = tuple(page.hits[:IN_ALL])
         found = tuple(dict.fromkeys(hit.object_id for hit in shown))
         failure = self._journal(Recall(tool, found, call_id)) if found else None
@@ -302,13 +302,12 @@ class Recalling:
             if count >= PER_OBJECT or page.full():
                 return
 
-    def _look_beyond(self, pattern: finding.Pattern, page: _Page, known: frozenset[str]) -> None:
+    def _look_beyond(self, pattern: finding.Pattern, page: _Page) -> None:
         archive = self._reach.archive
         if archive is None:
             page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))
             return
-        # of what is held by the session too the matches are passed over, so there must be room for these
-        limit = 2 * IN_ALL + page.skip
+        limit = IN_ALL + 1 + page.skip - len(page.hits)
         try:
             found = archive.matches(
                 pattern.expression or pattern.literal,
@@ -321,8 +320,7 @@ class Recalling:
             page.unsearched.append(("everything else", str(problem)))
             return
         for match in found:
-            if match.object_id not in known and not page.full():
-                page.take(match)
+            page.take(match)
 
     def _journal(self, recall: Recall) -> str | None:
         try:

@@ -28,7 +28,7 @@ LARGEST: Final = 10_000_000
 """Bytes of one file, where nobody says otherwise."""
 KEPT: Final = 3
 """Files that were moved aside and are kept, where nobody says otherwise."""
-_ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 1000
 
 
 class Trajectory:
