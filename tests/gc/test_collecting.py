@@ -204,6 +204,20 @@ def test_recall_of_what_went_says_that_it_expired(store: SqliteUpkeep, lived: Li
         pager.recall("pg-01234567-89abcdef")
 
 
+def test_what_a_fork_alone_needed_goes_with_the_fork_at_once(store: SqliteUpkeep) -> None:
+    """The object was paged out of a session that is long gone; nothing of it is left for a second collection."""
+    stored = paged(store, b"paged out" * 50, "first")
+    store.append("fork", [noted("a", None, json.dumps({"stub": str(stored.id)}))])
+    store.put(b"something behind it")
+    store.append("live", [noted("a", None, json.dumps({"hash": ContentHash.of(b"something behind it").hex}))])
+    for name in ("first", "fork"):
+        store.end_session(name)
+        assert store.has(stored.content)
+        garbage(store, ALL, NOW, apply=True)
+    assert not store.has(stored.content)
+    assert garbage(store, ALL, NOW, apply=True).is_empty
+
+
 def test_a_session_that_is_taken_up_again_has_not_ended(store: SqliteUpkeep) -> None:
     store.append("one", [noted("a")])
     store.end_session("one")

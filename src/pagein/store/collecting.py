@@ -77,9 +77,10 @@ def plan(store: WholeStore, retention: Retention, now: float) -> Plan:
         objects = [one for one in store.paged_objects() if one.kind != EXPIRED]
         needs = _needs(store.journal_lines(), sizes)
         history = frozenset(store.contents())
+    known = {one.name for one in sessions}
     for stored in objects:
-        for session in {stored.origin.session, *needs.objects.get(stored.id, ())}:
-            needs.blobs.setdefault(session, set()).add(stored.content)
+        for name in known.intersection({stored.origin.session, *needs.objects.get(stored.id, ())}):
+            needs.blobs.setdefault(name, set()).add(stored.content)
     counts = _counts(needs, history)
     garbage = {name for name in sizes if name not in counts} - {NO_BYTES}
     size = sum(sizes.values()) + sum(one.size for one in sessions)
@@ -91,7 +92,7 @@ def plan(store: WholeStore, retention: Retention, now: float) -> Plan:
             alone = _released(needs.blobs.get(session.name, set()), counts) - {NO_BYTES}
             garbage |= alone
             freed += session.size + sum(sizes.get(name, 0) for name in alone)
-    stay = {one.name for one in sessions} - {one.name for one in dropped}
+    stay = known - {one.name for one in dropped}
     orphans = frozenset(
         one.id for one in objects if stay.isdisjoint({one.origin.session, *needs.objects.get(one.id, ())})
     )
