@@ -73,7 +73,7 @@ def scanned(desk: Desk, search: Search) -> list[tuple[int, str, int]]:
     things = desk.shelf.between(0, desk.shelf.last())
     for thing in reversed(things):
         for name, part in thing.parts:
-            data = part if isinstance(part, bytes) else desk.shelf.load([part])[part]
+            [data] = [part] if isinstance(part, bytes) else desk.shelf.load([part])
             assert isinstance(data, bytes)
             lines = [match.line for match in matcher.matches(readable(name, data))]
             if search.versions == "newest" and (thing.id, name) in told:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Final, Protocol, TypeAlias
 
 from pagein.errors import BadInput, StoreError
+from pagein.model.names import ContentHash
 from pagein.model.search import Hit, Match, Results, Search, Unsearched, Where
 from pagein.policy.paths_matching import path_matches
 from pagein.policy.patterns import NO_NEED, Need
@@ -44,11 +45,21 @@ class Index(Protocol):
 
 Found: TypeAlias = dict[str, "list[Match] | StoreError"]
 """What the parts of a thing hold, those that hold something."""
-_NONE: Final[Found] = {}
 Newest: TypeAlias = tuple[int, bool]
 """Of a thing: the place of its newest version, and whether that says that it is gone."""
 _NOWHERE: Final[Newest] = (0, False)
-Worked: TypeAlias = tuple[Shelved, Newest, Found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Worked:
+    """What came of a batch. held: the things that hold something, or are unreadable, each behind its number in the batch.
+
+    count: how many things were looked into. left: the first one that was not, for want of time.
+    """
+
+    held: list[tuple[int, Shelved, Newest, Found]]
+    count: int
+    left: Shelved | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,6 @@ class _Page:
     matcher: Matcher
     deadline: float | None
     hits: list[Hit] = field(default_factory=list)
-    passed: int = 0
     looked_into: int = 0
     unsearched: list[Unsearched] = field(default_factory=list)
     told: set[tuple[str, str]] = field(default_factory=set)
@@ -80,8 +90,7 @@ class _Page:
         return len(self.hits) > self.search.limit
 
     def late(self) -> bool:
-        # one thing at least, so that whoever goes on from page to page comes to an end
-        return self.deadline is not None and self.passed > 0 and time.monotonic() >= self.deadline
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
 
 class Searcher:
@@ -122,16 +131,24 @@ class _Pass:
         below = self._shelf.last() + 1 if self._start is None else self._start.place + 1
         wanted = (thing for thing in self._things(below) if self._passes(thing))
         with ThreadPoolExecutor(_AHEAD) as workers:
-            for thing, newest, found in _in_order(workers, self._matched, batches(wanted)):
-                if self._page.late():
-                    return _Position(self._shelf.name, thing.place, self._skip(thing))
-                before = len(self._page.hits)
-                self._keep(thing, newest, found)
-                self._page.passed += 1
-                if self._page.full():
-                    kept = self._search.limit - before
-                    return _Position(self._shelf.name, thing.place, self._skip(thing) + kept)
+            for worked in _in_order(workers, self._matched, batches(wanted)):
+                stopped = self._kept(worked)
+                if stopped is not None:
+                    return stopped
         return None
+
+    def _kept(self, worked: _Worked) -> _Position | None:
+        """Take what came of a batch into the page. Gives where to go on, where the page or the time is at its end."""
+        page = self._page
+        for number, thing, newest, found in worked.held:
+            before = len(page.hits)
+            self._keep(thing, newest, found)
+            if page.full():
+                page.looked_into += number + 1
+                return _Position(self._shelf.name, thing.place, self._skip(thing) + self._search.limit - before)
+        page.looked_into += worked.count
+        left = worked.left
+        return None if left is None else _Position(self._shelf.name, left.place, self._skip(left))
 
     def _things(self, below: int) -> Iterator[Shelved]:
         """What may hold matches, highest place first."""
@@ -152,24 +169,38 @@ class _Pass:
     def _skip(self, thing: Shelved) -> int:
         return self._start.skip if self._start is not None and self._start.place == thing.place else 0
 
-    def _matched(self, batch: Sequence[Shelved]) -> list[Worked]:
+    def _matched(self, batch: Sequence[Shelved]) -> _Worked:
         """Read and match a batch; in a worker thread."""
         newest: Mapping[str, Newest] = {}
         if self._search.versions == "current" or not self._search.deleted:
             newest = self._shelf.newest({thing.id for thing in batch})
             batch = [thing for thing in batch if self._answers(thing, newest.get(thing.id, _NOWHERE))]
-        parts = [(thing, name, part) for thing in batch for name, part in thing.parts if self._asked(thing, name)]
-        loaded = self._shelf.load([part for _, _, part in parts if not isinstance(part, bytes)])
-        found: dict[int, Found] = {}
-        for thing, name, part in parts:
-            data = part if isinstance(part, bytes) else loaded[part]
+        asked = [[(name, part) for name, part in thing.parts if self._asked(thing, name)] for thing in batch]
+        loaded = iter(self._shelf.load([part for parts in asked for _, part in parts if not isinstance(part, bytes)]))
+        held: list[tuple[int, Shelved, Found]] = []
+        count, left = 0, None
+        for thing, parts in zip(batch, asked, strict=True):
+            # one at least, so that whoever goes on from page to page comes to an end
+            if (count or self._page.looked_into) and self._page.late():
+                left = thing
+                break
             # no page takes more than this of one thing
             most = self._search.limit + 1 + self._skip(thing)
-            held = data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
-            if held:
-                found.setdefault(thing.place, {})[name] = held
-        newest = newest or self._shelf.newest({thing.id for thing in batch if thing.place in found})
-        return [(thing, newest.get(thing.id, _NOWHERE), found.get(thing.place, _NONE)) for thing in batch]
+            found = {
+                name: self._held(name, next(loaded) if isinstance(part, ContentHash) else part, most)
+                for name, part in parts
+            }
+            found = {name: some for name, some in found.items() if some}
+            if found or thing.problem is not None:
+                held.append((count, thing, found))
+            count += 1
+        newest = newest or self._shelf.newest({thing.id for _, thing, _ in held})
+        return _Worked(
+            [(number, thing, newest.get(thing.id, _NOWHERE), found) for number, thing, found in held], count, left
+        )
+
+    def _held(self, name: str, data: bytes | StoreError, most: int) -> list[Match] | StoreError:
+        return data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
 
     def _answers(self, thing: Shelved, newest: Newest) -> bool:
         """Whether this version of the thing is asked for."""
@@ -187,9 +218,6 @@ class _Pass:
         page, skip = self._page, self._skip(thing)
         if thing.problem is not None:
             page.unsearched.append(Unsearched(thing.id, thing.version, str(thing.problem)))
-            return
-        page.looked_into += 1
-        if not found:
             return
         where = _where(thing, current=newest[0] == thing.place)
         for name, matches in found.items():
@@ -220,13 +248,13 @@ class _Pass:
         part = dict(thing.parts).get(name)
         if part is None:
             return False
-        data = part if isinstance(part, bytes) else self._shelf.load([part])[part]
+        [data] = [part] if isinstance(part, bytes) else self._shelf.load([part])
         return not isinstance(data, StoreError) and self._matcher.found_in(readable(name, data))
 
 
 def _in_order(
-    workers: ThreadPoolExecutor, work: Callable[[Sequence[Shelved]], list[Worked]], groups: Iterator[Sequence[Shelved]]
-) -> Iterator[Worked]:
+    workers: ThreadPoolExecutor, work: Callable[[Sequence[Shelved]], _Worked], groups: Iterator[Sequence[Shelved]]
+) -> Iterator[_Worked]:
     """The results for all groups in their order, while the next ones are being worked on."""
     running = [workers.submit(work, group) for group in islice(groups, 1)]
     done = 0
@@ -237,7 +265,7 @@ def _in_order(
             # the first page of a frequent pattern needs a batch or two: what is begun ahead of need has to be waited for
             ahead = _AHEAD if done > _AHEAD else 0
             running += [workers.submit(work, group) for group in islice(groups, max(ahead - len(running), 0))]
-            yield from results
+            yield results
             if not running:
                 running += [workers.submit(work, group) for group in islice(groups, 1)]
     finally:

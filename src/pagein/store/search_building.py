@@ -71,10 +71,10 @@ def _next(shelf: Shelf, above: int) -> list[Shelved]:
 
 def _text(shelf: Shelf, thing: Shelved) -> str:
     """All texts of a thing, folded. A gap stands between two, so that no gram spans them."""
-    loaded = shelf.load([part for _, part in thing.parts if not isinstance(part, bytes)])
+    loaded = iter(shelf.load([part for _, part in thing.parts if not isinstance(part, bytes)]))
     texts = []
     for name, part in thing.parts:
-        data = part if isinstance(part, bytes) else loaded[part]
+        data = part if isinstance(part, bytes) else next(loaded)
         if not isinstance(data, StoreError):
             texts.append(folded(text_of(readable(name, data))))
     return "\n\n".join(texts)

@@ -42,7 +42,7 @@ class Shelved:
     problem: StoreError | None = None
 
 
-Loaded: TypeAlias = Mapping[ContentHash, bytes | StoreError]
+Loaded: TypeAlias = Sequence[bytes | StoreError]
 
 
 class Shelf(Protocol):
@@ -70,7 +70,7 @@ class Shelf(Protocol):
         ...
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
-        """Bytes by name, each proven by its hash, or what kept the store from giving them."""
+        """The bytes under each of these names, proven, or what kept the store from giving them."""
         ...
 
     def mark(self, place: int) -> str:
@@ -112,7 +112,7 @@ class VersionShelf:
         return {one.id: (one.sequence, one.deleted) for one in found if one is not None}
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
-        return {name: self._one(name) for name in names}
+        return [self._one(name) for name in names]
 
     def mark(self, place: int) -> str:
         found = self._store.log(place - 1, 1) if place > 0 else ()

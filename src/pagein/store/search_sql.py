@@ -80,14 +80,14 @@ def database_of(store: SqlObjects) -> Database:
 
 
 def blobs_in(database: Database, names: Sequence[ContentHash]) -> Loaded:
-    """Blobs by name, read and unpacked at once, with what they rest on; or what kept the store from giving them."""
-    wanted = dict.fromkeys(names)
+    """The blobs under these names, read and unpacked at once, with what they rest on; or what kept the store from giving them."""
+    kept_names = [raw(name) for name in names]
     with database.reading() as rows:
-        blobs = {row[0]: row for row in _fetched(rows, "hash", [raw(name) for name in wanted])}
+        blobs = {row[0]: row for row in _fetched(rows, "hash", list(dict.fromkeys(kept_names)))}
         _with_bases(rows, blobs)
-    by_name = {named(row[1]): row[0] for row in blobs.values()}
+    by_name = {bytes(row[1]): row[0] for row in blobs.values()}
     contents: dict[int, bytes | DamagedBlob] = {}
-    return {name: _content(name, by_name.get(name), blobs, contents) for name in wanted}
+    return [_content(name, by_name.get(key), blobs, contents) for name, key in zip(names, kept_names, strict=True)]
 
 
 def _proven(row: Row) -> Shelved:
