@@ -1,4 +1,5 @@
-"""Write docs/reference/ from the code: the command line from its own help, the JSON bill from the docstrings of its types.
+"""Write docs/reference/ from the code: the command line from its own help, the JSON bill from the docstrings of its types, the
+rules of the providers from the tables that the checker works with.
 
 `--check` writes nothing and fails where a page is stale.
 """
@@ -14,6 +15,8 @@ import typer
 
 from pagein.cli import app
 from pagein.model import bill
+from pagein.providers.abilities import FEATURES, TABLE, Abilities
+from pagein.providers.validity import RULES, Api, Rule
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -22,7 +25,7 @@ NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit t
 
 def main() -> int:
     """Write the pages, or with --check compare them. Returns the exit status."""
-    pages = {"cli.md": command_line(), "json.md": json_bill()}
+    pages = {"cli.md": command_line(), "json.md": json_bill(), "rules.md": request_rules()}
     stale = [name for name, text in pages.items() if _read(REFERENCE / name) != text]
     if "--check" in sys.argv[1:]:
         for name in stale:
@@ -141,6 +144,53 @@ def _prose(docstring: str) -> str:
             named = re.match(r"((?:[\w*]+(?:, )?)+): (.*)", part)
             lines.append(f"- `{named[1]}`: {named[2]}" if named and named[1][0].islower() else part)
     return "\n".join(lines)
+
+
+WIRES: dict[Api, str] = {"anthropic": "Messages", "openai_chat": "Chat", "openai_responses": "Responses"}
+RULES_INTRO = """No request leaves that its provider would refuse. These are the reasons that are known, with the provider's own words
+where we have seen them (others are marked *ours*), `{...}` where they vary. `pagein.providers.validity` checks them, whole or
+by what is new in a request:
+
+```python
+>>> from pagein.providers.validity import check_body
+>>> body = {"model": "claude-opus-5", "messages": [{"role": "assistant", "content": "hello"}]}
+>>> [(one.rule, one.message, one.status) for one in check_body(body, "anthropic")]
+[('M8', 0, 400), ('M9', 0, 400)]
+
+```
+
+A rule that depends on the model refuses only what is documented for it; a model that is not in the table below is refused nothing
+for what it is. Thinking is compared with what is known of the answers it came with (`with_request`), headers and account only where
+they are told (`target`)."""
+
+
+def request_rules() -> str:
+    """Every reason for which providers refuse requests, and what each model refuses."""
+    parts = [NOTICE, "", "# Why a request would be refused", "", RULES_INTRO, ""]
+    parts += ["## Rules", "", "| id | in | rule | the provider says | status |", "|---|---|---|---|---|"]
+    parts += [_rule(name, rule) for name, rule in RULES.items()]
+    parts += ["", "## Models", "", "What is documented to be refused, by model and first day of the row.", ""]
+    parts += ["| model | from | refuses | binds thinking | source |", "|---|---|---|---|---|"]
+    parts += [_abilities(row) for rows in TABLE.values() for row in rows]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _rule(name: str, rule: Rule) -> str:
+    said = [*(_code(text) for text in rule.errors), *(f"*ours:* {_code(text)}" for text in rule.words)]
+    told = "<br>".join(said) or f"*refuses nothing:* {rule.kept}"
+    status = str(rule.status) if rule.check else ""
+    wires = ", ".join(WIRES[api] for api in rule.apis)
+    return f"| {name} | {wires} | {rule.says} | {told} | {status} |"
+
+
+def _code(text: str) -> str:
+    return f"`` {text.replace('|', chr(92) + '|')} ``" if "`" in text else f"`{text}`"
+
+
+def _abilities(row: Abilities) -> str:
+    refuses = ", ".join(one for one in FEATURES if one in row.refuses)
+    binds = {True: "yes" if row.checks else "yes, unchecked", False: "", None: "?"}[row.binds]
+    return f"| {row.name} | {row.valid_from or ''} | {refuses} | {binds} | {row.source} |"
 
 
 def _columns(columns: tuple[Column, ...]) -> Iterator[str]:

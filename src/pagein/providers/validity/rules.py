@@ -229,7 +229,7 @@ _OPENAI_RULES: Final[Mapping[str, Rule]] = {
         _CHAT,
         "from GPT-5.4 on functions are offered without a reasoning effort",
         settings.tools_with_effort,
-        (settings.TOOLS_WITH_EFFORT,),
+        (settings.TOOLS_WITH_EFFORT, settings.TOOLS_WITH_EFFORT_SINCE_5_6),
     ),
     "C4": Rule(
         _OPENAI,

@@ -27,6 +27,10 @@ TOOLS_WITH_EFFORT: Final = (
     "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
     "Please use /v1/responses instead."
 )
+TOOLS_WITH_EFFORT_SINCE_5_6: Final = (
+    "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
+    "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+)
 
 _MEGABYTE: Final = 1 << 20
 MOST_BYTES: Final = 32 * _MEGABYTE
@@ -150,5 +154,7 @@ def tools_with_effort(turns: Turns, _since: int) -> Found:
     """C3."""
     effort = turns.fields.get("reasoning_effort")
     functions = any(tool.get("type") == "function" for tool in objects_at(turns.fields, "tools"))
-    if functions and effort not in (None, "none") and "tools with effort in Chat" in turns.target.abilities.refuses:
-        yield _WHOLE, TOOLS_WITH_EFFORT.format(model=turns.fields.get("model"))
+    refuses = turns.target.abilities.refuses
+    if functions and effort not in (None, "none") and "tools with effort in Chat" in refuses:
+        text = TOOLS_WITH_EFFORT if "cache options" in refuses else TOOLS_WITH_EFFORT_SINCE_5_6
+        yield _WHOLE, text.format(model=turns.fields.get("model"))
