@@ -134,8 +134,9 @@ def _make_folder(folder: Path) -> None:
 
 def _set_up(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
     connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
-    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    # In this order: another process may be making the tables, and with them the mark, in one transaction.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
     if tables and mark != schema.mark:
         raise StoreError(f"{label} is a SQLite file, but not {schema.what} of pagein; choose another path")
     _use_wal(connection)
