@@ -273,10 +273,14 @@ class Reading:
         decision = self._decided(asked, signal)
         if not self._watched or rule_of(decision.event).anchors:
             return decision, None
-        evidence, path = self._branch.evidence, decision.event.path
-        told = testimony.told_to_witness(evidence, self._branch.window(), self._fetched, path=path)
+
+        def stored(version: ContentHash) -> bytes | None:
+            return asked.document.content if version == asked.document.hash else self._fetched(version, signal)
+
+        path = decision.event.path
+        told = testimony.told_to_witness(self._branch.evidence, self._branch.window(), stored, path=path)
         told.add(testimony.CANDIDATE, decision.event, decision.text)
-        against = next((one for one in told.objections(self._fetched) if one.call_id == testimony.CANDIDATE), None)
+        against = next((one for one in told.objections(stored) if one.call_id == testimony.CANDIDATE), None)
         if against is None:
             return decision, None
         line = "" if against.line is None else f" (line {against.line})"
