@@ -224,6 +224,28 @@ def writer(path: Path, seed: int, name: str) -> Callable[[Told], None]:
     return lambda told: write_for_ever(path, random.Random(seed), name, told)  # noqa: S311 -- a test's dice
 
 
+def makers(folder: Path, seed: int, rounds: int) -> dict[str, int]:  # noqa: ARG001 -- called like the others
+    """Stores that four processes make at the same time."""
+    for number in range(rounds):
+        path = folder / f"{number}.pagein"
+        children = [forked(maker(path)) for _ in range(4)]
+        for child in children:
+            os.waitpid(child.pid, 0)
+            child.listen(5)
+            os.close(child.pipe)
+        assert all(child.said == ["made"] for child in children), [child.said for child in children]
+    return {"made": rounds}
+
+
+def maker(path: Path) -> Callable[[Told], None]:
+    def make(told: Told) -> None:
+        with opened(path) as store:
+            store.put(b"body")
+        told("made")
+
+    return make
+
+
 # --- upkeep that is killed ---------------------------------------------------------------------------------------
 
 
@@ -380,5 +402,5 @@ def refused(lived: LivedIn, told: Told) -> None:
 
 
 if __name__ == "__main__":
-    which = {"writers": writers, "upkeep": upkeep, "full": full, "readonly": readonly}[sys.argv[1]]
+    which = {"writers": writers, "upkeep": upkeep, "full": full, "readonly": readonly, "makers": makers}[sys.argv[1]]
     print(json.dumps(which(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))  # noqa: T201 -- for the test
