@@ -1,16 +1,20 @@
 """The command line: parse, call one function, print a view. No decision about context is taken here.
 
-Exit status: 0; 2 where nothing could be used, with the reason on stderr; 130 on Ctrl-C.
+Exit status: 0; 2 where nothing could be used, with the reason on stderr; 128 and the number of the signal that ended it,
+130 on Ctrl-C.
 Heavy imports stand inside the commands, so that `--help` and `--version` answer at once.
 """
 
+import os
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
@@ -26,8 +30,10 @@ if TYPE_CHECKING:
 
 _UNUSABLE = 2
 _INTERRUPTED = 130
+_SIGNALLED = 128
 # Tables have this width where there is no terminal to ask and COLUMNS does not say.
 _PIPE_WIDTH = 120
+_WIDEST = 1000
 # Sessions offered by `pagein replay` without arguments.
 _OFFERED = 20
 
@@ -43,9 +49,8 @@ app = typer.Typer(
 
 def main() -> NoReturn:
     """The entry point: run a command and turn what it raises into an exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        # a file name that the terminal cannot write must not cost the table around it
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper wherever a process starts
+    _open_streams()
+    _heed_signals()
     try:
         app(prog_name="pagein")
     except PageinError as error:
@@ -55,6 +60,25 @@ def main() -> NoReturn:
         _complain("interrupted")
         sys.exit(_INTERRUPTED)
     sys.exit(0)
+
+
+def _open_streams() -> None:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # who started us closed it
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as we are
+        # a file name that the terminal cannot write must not cost the table around it
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _heed_signals() -> None:
+    """Being ended by another process cleans up as the end does."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(_SIGNALLED + number)
 
 
 def _complain(message: str) -> None:
@@ -200,19 +224,34 @@ def _replayed(asked: "Asked", output: _Output) -> "Replayed":
 def _print(replayed: "Replayed", output: _Output) -> None:
     bill = replayed.bill
     if output.json:
-        _print_json(bill)
+        with _printing():
+            _print_json(bill)
     if not bill["sessions"]:
         _nothing(bill)
     if not output.json:
         from pagein.ui.tables import Shown, show
 
-        show(_console(), bill, Shown(sessions=output.sessions, quiet=output.quiet))
+        with _printing():
+            show(_console(), bill, Shown(sessions=output.sessions, quiet=output.quiet))
     if output.html is not None:
         from pagein.ui.report import write_report
 
         write_report(output.html, bill, replayed.details)
         if not output.quiet:
             sys.stderr.write(f"report written to {output.html}\n")
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Turn a full disk behind stdout into a message. A reader that has seen enough is left to typer."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered has nowhere to go
+        raise BadSetting(f"cannot write to standard output: {error.strerror}") from error
 
 
 def _print_json(bill: "Bill") -> None:
@@ -231,14 +270,19 @@ def _nothing(bill: "Bill") -> NoReturn:
 
 
 def _console(*, error: bool = False) -> "Console":
-    """A console on stdout or stderr. Rich itself heeds NO_COLOR, TERM and COLUMNS."""
-    import os
-
+    """A console on stdout or stderr. Rich itself heeds NO_COLOR and TERM."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
-    width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdecimal() else _PIPE_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return Console(file=stream, width=_width(stream), highlight=False, markup=False, emoji=False)
+
+
+def _width(stream: TextIO) -> int | None:
+    """What COLUMNS says, if that is a width; None: that of the terminal."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told[:6]):
+        return min(int(told[:6]), _WIDEST)
+    return None if stream.isatty() and not told else _PIPE_WIDTH
 
 
 def _today() -> date:
@@ -270,7 +314,6 @@ def _own_sessions() -> list[Path]:
 
 def _candidates() -> "list[Candidate]":
     """The files with sessions on this machine, newest first; one that holds several (a database) stands there once."""
-    import os
     import time
 
     from pagein.replay.readers import Found, discover

@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -130,6 +131,44 @@ def test_no_line_of_a_table_is_wider_than_the_terminal_says(run: Run, session: P
     assert max(map(len, out.splitlines())) <= 64
 
 
+@pytest.mark.parametrize("columns", ["0", "x", "999999999"])
+def test_a_width_that_is_none_costs_no_table(run: Run, session: Path, columns: str) -> None:
+    out = run("replay", session, COLUMNS=columns).out
+    assert "\npagein " in out
+    assert max(map(len, out.splitlines())) <= 1000
+
+
+@pytest.mark.parametrize("option", ["--json", "--stress"])
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no device that is always full")
+def test_a_full_disk_behind_stdout_is_a_message(session: Path, option: str) -> None:
+    command = [sys.executable, "-m", "pagein", "replay", str(session), option]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603 - our own
+    assert done.returncode == 2
+    assert done.stderr.startswith("pagein: cannot write to standard output: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+def test_a_closed_stream_is_no_reason_to_fail(session: Path, closed: str) -> None:
+    command = f'exec "$0" -m pagein replay "$1" --quiet {closed}>&-'
+    done = subprocess.run(["sh", "-c", command, sys.executable, session], capture_output=True, text=True, check=False)  # noqa: S603, S607 - our own
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+def test_the_same_file_by_two_paths_is_one_session(run: Run, session: Path) -> None:
+    ran = run("replay", session, session.parent, "--json")
+    assert json.loads(ran.out)["sessions"] == 1
+
+
+@pytest.mark.parametrize("prices", ["generic:out=1e308", "generic:in=1e300", "generic:window=0"])
+def test_prices_beyond_all_measure_are_refused(run: Run, session: Path, prices: str) -> None:
+    ran = run("replay", session, "--prices", prices)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith(f"pagein: prices '{prices}'")
+
+
 def test_a_pipe_gets_no_colours(run: Run, session: Path) -> None:
     assert "\x1b" not in run("replay", session).out
 
@@ -195,6 +234,22 @@ def test_help_has_examples(run: Run, arguments: list[str]) -> None:
 def test_an_unknown_option_is_status_two(run: Run) -> None:
     ran = run("replay", "--frobnicate")
     assert (ran.status, ran.out) == (2, "")
+
+
+@pytest.mark.slow
+def test_ending_it_from_outside_leaves_nothing_behind(session: Path, tmp_path: Path) -> None:
+    for number in range(150):
+        shutil.copy(session, session.parent / f"copy-{number}.jsonl")
+    (tmp_path / "scratch").mkdir()
+    command = [sys.executable, "-m", "pagein", "replay", str(session.parent), "--jobs", "2"]
+    env = {**os.environ, "TMPDIR": str(tmp_path / "scratch")}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)  # noqa: S603 - our own
+    time.sleep(2.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=20)  # would wait for workers that hold the pipe open
+    assert (process.returncode, out, err) == (143, b"", b"")
+    assert not list((tmp_path / "scratch").iterdir())
 
 
 @pytest.mark.slow

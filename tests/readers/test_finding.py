@@ -1,6 +1,7 @@
 import gzip
 import io
 import lzma
+import os
 import pickle
 import shutil
 import tarfile
@@ -13,6 +14,7 @@ import zstandard
 
 from pagein.errors import BadInput
 from pagein.replay.readers import Skipped, Source, find, read
+from pagein.replay.readers.fields import seconds
 from pagein.replay.recorded import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
@@ -110,6 +112,78 @@ def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     [missing] = find([tmp_path / "nowhere"])
     assert isinstance(missing, Skipped)
     assert missing.reason == "no such file or folder"
+
+
+def test_a_file_that_several_paths_lead_to_is_read_once(fixtures: Path, tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    kept = tmp_path / "deep" / "one.jsonl"
+    shutil.copy(fixtures / "pi-v3.jsonl", kept)
+    (tmp_path / "link.jsonl").symlink_to(kept)
+    found = list(find([kept, tmp_path, tmp_path / "deep" / ".." / "deep", kept]))
+    assert [source.path for source in found if isinstance(source, Source)] == [kept]
+    assert len(found) == 1
+
+
+def test_links_that_lead_nowhere_or_in_circles_are_said_and_end(fixtures: Path, tmp_path: Path) -> None:
+    shutil.copy(fixtures / "pi-v3.jsonl", tmp_path / "good.jsonl")
+    (tmp_path / "circle").symlink_to(tmp_path)
+    (tmp_path / "dangling.jsonl").symlink_to(tmp_path / "gone")
+    (tmp_path / "self.jsonl").symlink_to(tmp_path / "self.jsonl")
+    (tmp_path / "notes").symlink_to(tmp_path / "gone")
+    found = list(find([tmp_path]))
+    assert [Path(source.label).name for source in found if isinstance(source, Source)] == ["good.jsonl"]
+    skipped = {Path(skip.file).name: skip.reason for skip in found if isinstance(skip, Skipped)}
+    assert skipped.keys() == {"dangling.jsonl", "self.jsonl"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_a_folder_that_is_closed_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    [skip] = find([tmp_path])
+    assert isinstance(skip, Skipped)
+    assert "the folder cannot be read" in skip.reason
+
+
+def test_what_cannot_be_read_twice_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in (tmp_path / "pipe.jsonl", tmp_path):
+        [skip] = find([path])
+        assert isinstance(skip, Skipped)
+        assert "save it to a file first" in skip.reason
+
+
+def test_a_name_that_no_file_can_have_raises_nothing(tmp_path: Path) -> None:
+    [skip] = find([tmp_path / ("a" * 300)])
+    assert isinstance(skip, Skipped)
+    assert "cannot be read" in skip.reason
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_text_in_wide_letters_is_told_from_a_binary_file(fixtures: Path, encoding: str) -> None:
+    content = (fixtures / "pi-v3.jsonl").read_text(encoding="utf-8").encode(encoding)
+    with pytest.raises(BadInput, match="Save it as UTF-8"):
+        list(read(Source("s.jsonl", content=content)))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (1_767_225_600, 1_767_225_600.0),
+        (1_767_225_600_000, 1_767_225_600.0),
+        (1_767_225_600_000_000, 1_767_225_600.0),
+        (1_767_225_600_000_000_000, 1_767_225_600.0),
+        ("1767225600.5", 1_767_225_600.5),
+        ("1767225600000", 1_767_225_600.0),
+        ("2026-01-01T00:00:00Z", 1_767_225_600.0),
+        ("2026-01-01T05:30:00+05:30", 1_767_225_600.0),
+        ("2026-01-01 00:00:00", 1_767_225_600.0),
+        (1e300, None),
+        (-5, None),
+        ("yesterday", None),
+    ],
+)
+def test_times_are_read_as_hosts_write_them(written: object, meant: float | None) -> None:
+    assert seconds(written) == meant
 
 
 @pytest.mark.parametrize(

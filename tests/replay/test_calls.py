@@ -1,4 +1,4 @@
-from pagein.model.messages import HostEvent, Message, Text, ToolCall, ToolResult, Unreadable
+from pagein.model.messages import HostEvent, Message, Text, ToolCall, ToolResult, Unreadable, Usage
 from pagein.replay.calls import gather, strings_in, without_gutter
 from pagein.testing.story import Story
 
@@ -73,3 +73,11 @@ def test_line_numbers_of_every_host_are_taken_off() -> None:
 def test_every_string_of_the_arguments_is_found_in_order() -> None:
     assert list(strings_in('{"a":"x","b":[{"c":"y"},1,"z"]}')) == ["x", "y", "z"]
     assert list(strings_in("*** not json")) == ["*** not json"]
+
+
+def test_a_usage_that_no_model_can_have_had_is_left_out_and_counted(story: Story) -> None:
+    story.asks().works(10, usage=Usage(fresh=5000, output=3)).works(10, usage=Usage(fresh=10**400))
+    calls = story.says(usage=Usage(fresh=10, output=10**20)).calls()
+    assert [call.usage is not None for call in calls.calls] == [True, False, False]
+    assert calls.absurd == 2
+    assert story.recording().flags["absurd_usage"] == 2

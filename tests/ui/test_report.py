@@ -1,8 +1,10 @@
 import json
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -163,6 +165,32 @@ def test_a_place_that_cannot_be_written_is_named(bill: Bill, tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(BadSetting, match=r"report\.html: cannot write"):
         write_report(tmp_path / "file" / "report.html", bill, [])
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(bill: Bill, detail: Detail, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.html"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(pipe.read_text, encoding="utf-8")
+        write_report(pipe, bill, [detail])
+        assert written.result().endswith("</html>\n")
+    assert pipe.is_fifo()
+
+
+def test_a_link_stays_a_link(bill: Bill, detail: Detail, tmp_path: Path) -> None:
+    target = tmp_path / "reports" / "today.html"
+    link = tmp_path / "latest.html"
+    link.symlink_to(target)
+    write_report(link, bill, [detail])
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8").endswith("</html>\n")
+
+
+def test_a_name_of_any_length_stays_short_on_the_page(bill: Bill, detail: Detail) -> None:
+    bill["groups"]["s" * 5000] = bill["groups"]["beta"]
+    bill["prediction"]["s" * 5000] = bill["prediction"]["beta"]
+    bill["per_session"][0] |= {"id": "i" * 5000, "source": "s" * 5000}
+    assert not re.search(r"([si])\1{100}", page(bill, [detail]).replace(json.dumps(detail["id"]), ""))
 
 
 def test_names_without_an_encoding_do_not_stop_the_page(bill: Bill, detail: Detail, tmp_path: Path) -> None:

@@ -126,6 +126,14 @@ def test_hostile_names_neither_style_nor_steer_the_terminal(bill: Bill) -> None:
     assert "\x07" not in text
 
 
+def test_a_name_of_any_length_pushes_nothing_aside(bill: Bill) -> None:
+    bill["groups"]["s" * 5000] = bill["groups"]["beta"]
+    bill["prediction"] = {"s" * 5000: bill["prediction"]["beta"]}
+    text = printed(bill)
+    assert "s" * 81 not in text
+    assert "+0.4 %" in text.split("The simulator")[1]
+
+
 def test_the_error_of_the_simulator_is_shown(bill: Bill) -> None:
     assert line(printed(bill), "beta") == ["beta", "1,603", "+0.4", "%", "+4.7", "%", "+1.2", "%", "-10.0", "%"]
 

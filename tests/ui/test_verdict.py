@@ -22,6 +22,11 @@ def test_a_saving_is_told_with_both_costs_and_what_was_lost(bill: Bill) -> None:
     assert said.floor.startswith("System prompt and tool schemas are 18 % of all prompt tokens")
 
 
+def test_recalls_that_were_only_drawn_are_not_called_more_of_none(bill: Bill) -> None:
+    said = verdict(engine(bill, faults=0, stress_recalls=4))
+    assert "No later step needed any of them; 4 recalls were drawn to be fair, and " in said.loss
+
+
 def test_a_session_that_pagein_makes_dearer_is_told_so(bill: Bill) -> None:
     said = verdict(engine(bill, cost=3_420_000 * 1.012))
     assert said.tone == "costs"

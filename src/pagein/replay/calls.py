@@ -31,6 +31,8 @@ from pagein.model.messages import (
 
 Kind: TypeAlias = Literal["user", "assistant", "arguments", "result"]
 
+# No window is near this size. A recording that says so is damaged, and its figures would drown those of all others.
+MOST_TOKENS = 100_000_000
 IMAGE_CHARS = 4800  # what pi counts for an image; providers bill 1-2k tokens
 _GUTTER = re.compile(r"^\s*\d+(?:→|\t|\||: )", re.MULTILINE)
 _FIRST_GUTTER = re.compile(r"\s*\d+(?:→|\t|\||: )")
@@ -95,7 +97,10 @@ class Compacted:
 
 @dataclass(slots=True)
 class Calls:
-    """A session as calls and blocks. `messages` holds every message in order, with unique call ids."""
+    """A session as calls and blocks. `messages` holds every message in order, with unique call ids.
+
+    absurd: how many usages were left out because no model can have had them.
+    """
 
     calls: list[Call] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
@@ -103,6 +108,7 @@ class Calls:
     compactions: list[Compacted] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     timed: bool = False
+    absurd: int = 0
 
 
 def without_gutter(text: str) -> str:
@@ -158,6 +164,9 @@ class _Gathering:
     def message(self, said: Message) -> None:
         if said.role == "assistant" and said.model == "<synthetic>":
             return
+        if said.usage is not None and not _believable(said.usage):
+            said = replace(said, usage=None)
+            self.into.absurd += 1
         said = replace(said, blocks=tuple(self._unique(block) for block in said.blocks))
         if said.at is not None:
             self.into.timed = True
@@ -246,6 +255,11 @@ class _Gathering:
             name = self.current_id.get(block.call_id, block.call_id)
             return block if name == block.call_id else replace(block, call_id=name)
         return block
+
+
+def _believable(usage: Usage) -> bool:
+    counts = (usage.fresh, usage.read, usage.written, usage.written_1h, usage.output)
+    return all(0 <= count <= MOST_TOKENS for count in counts)
 
 
 def _weight(block: Said) -> int:

@@ -54,6 +54,8 @@ def record(head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token:
         flags["no_times"] = True
     if not any(call.usage for call in calls.calls):
         flags["no_usage"] = True
+    if calls.absurd:
+        flags["absurd_usage"] = calls.absurd
     if calls.unreadable:
         flags["unreadable"] = len(calls.unreadable)
     first = calls.calls[0].usage if calls.calls else None

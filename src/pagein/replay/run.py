@@ -4,16 +4,11 @@ Two passes over the files. The first learns, per source, what no single session 
 a pause, characters per token); the second bills. Both run on all cores with one session in memory per worker.
 """
 
-import os
-import signal
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,10 +26,13 @@ from pagein.replay.readers import Source, find, read
 from pagein.replay.recorded import RecordedSession
 from pagein.replay.recording import on_own_cache, record
 from pagein.replay.session import POLICIES, Billed, Terms, bill_session
+from pagein.replay.workers import workers
 
 __all__ = ["POLICIES", "Asked", "Progress", "Replayed", "replay"]
 
 Result = TypeVar("Result")
+
+_DEAREST = 1e6  # sums beyond it would end as infinities
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress],
     """
     terms = _terms(asked, open_engine)
     watching = _Watching(progress)
-    with _workers(asked.jobs) as spread:
+    with workers(asked.jobs, _died) as spread:
         learned: dict[str, list[_Learned]] = defaultdict(list)
         skipped: dict[str, str] = {}
         for outcome in spread(_learn, watching.first(_sources(asked.paths, skipped))):
@@ -126,6 +124,10 @@ def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
             raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(POLICIES)}")
     wanted = tuple(name for name in POLICIES if name in chosen or name in (asked.baseline, "append"))
     charged = prices_of(asked.prices, asked.today)
+    if max(charged.read, charged.write_5m, charged.write_1h, charged.output, charged.input_usd or 0.0) > _DEAREST:
+        raise BadSetting(f"prices {asked.prices!r}: nothing costs {_DEAREST:,.0f} times as much as anything else")
+    if charged.window < 1:
+        raise BadSetting(f"prices {asked.prices!r}: the window must hold at least one token")
     return Terms(charged, open_engine, wanted, stress=asked.stress, detail=asked.detail)
 
 
@@ -152,6 +154,10 @@ def _each(source: Source, act: Callable[[RecordedSession], Result | None]) -> _O
     if not results:
         return _Outcome(failed="no model call in it", label=source.label)
     return _Outcome(results, label=source.label)
+
+
+def _died(source: Source) -> _Outcome:
+    return _Outcome(failed="the process that read it was killed; --jobs 1 takes the least memory", label=source.label)
 
 
 def _learn(source: Source) -> _Outcome:
@@ -278,35 +284,3 @@ def _size(source: Source) -> int:
         return source.path.stat().st_size if source.path is not None else 0
     except OSError:
         return 0
-
-
-def _ignore_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
-
-
-@contextmanager
-def _workers(jobs: int) -> Iterator[Callable[..., Iterator[_Outcome]]]:
-    """A map over files: in order, lazily, with a bounded number in flight."""
-    count = jobs or os.cpu_count() or 1
-    if count == 1:
-        yield map
-        return
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_ignore_interrupt)
-    try:
-        yield partial(_spread, pool, count)
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
-def _spread(
-    pool: ProcessPoolExecutor, count: int, act: Callable[[Source], _Outcome], sources: Iterator[Source]
-) -> Iterator[_Outcome]:
-    waiting: deque[Future[_Outcome]] = deque()
-    for source in sources:
-        waiting.append(pool.submit(act, source))
-        while len(waiting) > 2 * count:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()

@@ -71,3 +71,9 @@ def plural(number: int, thing: str, things: str | None = None) -> str:
 def plain(text: str) -> str:
     """Text of a stranger (a file name, an id, a title) without the control characters that would steer a terminal."""
     return "".join(" " if letter in "\n\t" else letter if letter.isprintable() else "?" for letter in text)
+
+
+def short(text: str, most: int = 80) -> str:
+    """A stranger's name for something, plain and cut where it would push everything else aside."""
+    name = plain(text[: most + 1])
+    return name if len(name) <= most else f"{name[: most - 3]}..."

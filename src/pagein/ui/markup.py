@@ -18,7 +18,7 @@ from pagein.ui.columns import (
     sum_columns,
     told,
 )
-from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, share
+from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, share, short
 from pagein.ui.verdict import Verdict
 
 # Bars reach this far beyond the baseline; what is dearer is drawn cut off.
@@ -98,17 +98,20 @@ def deed_table(bill: Bill) -> str:
     return frame("Only policies that act on the window.", _heads(columns), body) if body else ""
 
 
-def session_table(bill: Bill, shown: Mapping[str, int]) -> str:
-    """One row per session; those with pictures (`shown`: id to number) link to them."""
+def session_table(bill: Bill, shown: Mapping[tuple[str, str], int]) -> str:
+    """One row per session; those with pictures (`shown`: file and id to number) link to them."""
     titles = ("session", "source", "agent", "calls", "cost (BIT)", "pagein", "optimum", "stubs", "faults/100", "flags")
-    body = [_session(session, bill["baseline"], shown.get(session["id"])) for session in bill["per_session"]]
+    body = [
+        _session(session, bill["baseline"], shown.get((session["file"], session["id"])))
+        for session in bill["per_session"]
+    ]
     return frame(plural(len(body), "session"), (f"<th scope='col'>{title}</th>" for title in titles), body)
 
 
 def _session(session: SessionBill, baseline: str, number: int | None) -> str:
     found = {row.name: row for row in rows(session["policies"], baseline)}
     base, engine, optimum = (found.get(name) for name in (baseline, ENGINE, OPTIMUM))
-    name = text(session["id"] or session["file"])
+    name = text(short(session["id"] or session["file"]))
     linked = f"<a href='#session-{number}'>{name}</a>" if number else name
     cells = (
         count(base.figures["calls"]) if base else "-",
@@ -121,8 +124,8 @@ def _session(session: SessionBill, baseline: str, number: int | None) -> str:
     flags = ", ".join(key if value is True else f"{key}: {value}" for key, value in session["flags"].items() if value)
     below = " <small>sub-agent</small>" if session["parent"] else ""
     return (
-        f"<tr><th scope='row'>{linked}{below}</th><td class='text'>{text(session['source'])}</td>"
-        f"<td class='text'>{text(session['agent'])}</td>{''.join(f'<td>{text(cell)}</td>' for cell in cells)}"
+        f"<tr><th scope='row'>{linked}{below}</th><td class='text'>{text(short(session['source']))}</td>"
+        f"<td class='text'>{text(short(session['agent']))}</td>{''.join(f'<td>{text(cell)}</td>' for cell in cells)}"
         f"<td class='text'>{text(flags)}</td></tr>"
     )
 
@@ -134,7 +137,7 @@ def prediction_table(bill: Bill) -> str:
     for source, found in bill["prediction"].items():
         errors = (found["read_error"], found["written_error"], found["pure_read_error"], found["pure_written_error"])
         cells = "".join(f"<td>{text(cell)}</td>" for cell in (count(found["calls"]), *map(error, errors)))
-        body.append(f"<tr><th scope='row'>{text(source)}</th>{cells}</tr>")
+        body.append(f"<tr><th scope='row'>{text(short(source))}</th>{cells}</tr>")
     return frame("", (f"<th scope='col'>{title}</th>" for title in titles), body)
 
 

@@ -17,7 +17,7 @@ from pagein.errors import BadSetting
 from pagein.model.bill import Bill, CacheTrace, Detail
 from pagein.ui import markup
 from pagein.ui.columns import COST, DEEDS, ENGINE
-from pagein.ui.figures import plain, plural
+from pagein.ui.figures import plain, plural, short
 from pagein.ui.verdict import verdict
 
 # Sessions with pictures, dearest first, and the bytes of their data: what a browser opens without a wait.
@@ -28,22 +28,34 @@ _SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "page/charts.js", "page/report.js"
 
 
 def write_report(path: Path, bill: Bill, details: Sequence[Detail]) -> None:
-    """Write the page to `path`, whole or not at all. Raises BadSetting where it cannot be written."""
+    """Write the page to `path`, whole or not at all; what is no file (a pipe, a device) is written to, never replaced.
+
+    Raises BadSetting where it cannot be written.
+    """
+    text = page(bill, details).encode("utf-8", "backslashreplace")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise BadSetting(f"--html {path}: cannot write there: {error.strerror}") from error
+        if path.exists() and not path.is_file():
+            path.write_bytes(text)
+            return
+        target = path.resolve()  # a link stays a link
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
+    except (OSError, RuntimeError) as error:
+        raise BadSetting(f"--html {path}: cannot write there: {_why(error)}") from error
     part = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(page(bill, details))
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
         part.chmod(0o600)  # it holds pieces of a private session
-        part.replace(path)
+        part.replace(target)
     except OSError as error:
-        raise BadSetting(f"--html {path}: cannot write it: {error.strerror}") from error
+        raise BadSetting(f"--html {path}: cannot write it: {_why(error)}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def page(bill: Bill, details: Sequence[Detail]) -> str:
@@ -185,10 +197,10 @@ def _tables(bill: Bill, shown: Sequence[Detail]) -> str:
     made = [_card("What was done, and what it did", "", markup.deed_table(bill))]
     if len(bill["groups"]) > 1:
         made += [
-            _card(f"Cost: {source}", "", markup.cost_table(bill, group["policies"], "", whole=False))
+            _card(f"Cost: {short(source)}", "", markup.cost_table(bill, group["policies"], "", whole=False))
             for source, group in bill["groups"].items()
         ]
-    numbers = {detail["id"]: number for number, detail in enumerate(shown, start=1)}
+    numbers = {(detail["file"], detail["id"]): number for number, detail in enumerate(shown, start=1)}
     made.append(_card("Sessions", "", markup.session_table(bill, numbers)))
     if bill["prediction"]:
         note = "Relative error of the simulated tokens. The last two columns do not know of the recorded cache misses."

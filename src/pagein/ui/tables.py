@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pagein.model.bill import Bill, SessionBill
 from pagein.ui.columns import COST, DEEDS, ENGINE, Column, Row, did_something, rows, sum_columns, told
-from pagein.ui.figures import amount, change, count, error, plain, plural, rate
+from pagein.ui.figures import amount, change, count, error, plain, plural, rate, short
 from pagein.ui.verdict import Tone, Verdict, verdict
 
 # Up to this many sessions each gets its row unasked.
@@ -20,6 +20,8 @@ FEW = 12
 # How many skipped files are named before the rest is only counted.
 SKIPPED_SHOWN = 20
 _GAP = 2
+# Letters of a source beside the errors of the simulator.
+_SOURCE = 30
 _INDENT = 1
 _TONES: dict[Tone, str] = {
     "saves": "bold green",
@@ -64,7 +66,7 @@ def _parts(bill: Bill, shown: Shown, width: int) -> Iterator[RenderableType]:
         yield _table("What was done, and what it did", DEEDS, acting, width)
     if len(bill["groups"]) > 1:
         for source, group in bill["groups"].items():
-            yield _table(f"Cost: {plain(source)}", COST, rows(group["policies"], bill["baseline"]), width)
+            yield _table(f"Cost: {short(source)}", COST, rows(group["policies"], bill["baseline"]), width)
     if shown.sessions or (shown.sessions is None and 1 < bill["sessions"] <= FEW):
         yield sessions(bill, width)
     if bill["prediction"]:
@@ -151,7 +153,7 @@ def sessions(bill: Bill, width: int) -> Table:
 
 def _label(session: SessionBill) -> str:
     name = session["id"] or session["file"]
-    return plain(f"{session['source']}/{name}") + (" (sub-agent)" if session["parent"] else "")
+    return f"{short(session['source'])}/{short(name)}" + (" (sub-agent)" if session["parent"] else "")
 
 
 def _row(session: SessionBill, name: str, baseline: str) -> Row | None:
@@ -184,7 +186,7 @@ def prediction(bill: Bill) -> Table:
         table.add_column(title, justify="left" if title == "source" else "right", no_wrap=True)
     for source, found in bill["prediction"].items():
         errors = (found["read_error"], found["written_error"], found["pure_read_error"], found["pure_written_error"])
-        table.add_row(Text(plain(source)), count(found["calls"]), *map(error, errors))
+        table.add_row(Text(short(source, _SOURCE)), count(found["calls"]), *map(error, errors))
     table.caption = Text("* recorded cache misses not given")
     return table
 

@@ -111,16 +111,13 @@ def _needed(engine: Figures) -> str:
     recalls = (engine["faults"] or 0) + (engine["stress_recalls"] or 0)
     if not recalls:
         return "None was needed again."
-    per = rate(quotient(100 * (engine["faults"] or 0), engine["calls"]))
-    drawn = (
-        f", {plural(engine['stress_recalls'], 'more was', 'more were')} drawn to be fair"
-        if engine["stress_recalls"]
-        else ""
-    )
-    return (
-        f"A later step needed {count(engine['faults'])} of them again ({per} per 100 calls){drawn}; "
-        f"{amount(engine['recall_cost'])} BIT for recalls are in that price."
-    )
+    costing = f"{amount(engine['recall_cost'])} BIT for recalls are in that price."
+    drawn = engine["stress_recalls"] or 0
+    if not engine["faults"]:
+        return f"No later step needed any of them; {plural(drawn, 'recall was', 'recalls were')} drawn to be fair, and {costing}"
+    per = rate(quotient(100 * engine["faults"], engine["calls"]))
+    more = f", {plural(drawn, 'more was', 'more were')} drawn to be fair" if drawn else ""
+    return f"A later step needed {count(engine['faults'])} of them again ({per} per 100 calls){more}; {costing}"
 
 
 def _unseen(engine: Figures) -> str:

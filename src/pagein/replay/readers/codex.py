@@ -23,7 +23,7 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers.blocks import Calls, flat, image
-from pagein.replay.readers.fields import Row, count, json_text, lines_of, mapping, number, objects, seconds, text
+from pagein.replay.readers.fields import Row, count, json_text, lines_of, mapping, objects, seconds, text
 from pagein.replay.readers.heads import flags_of, models_of
 from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.rows import rows_at
@@ -84,7 +84,7 @@ def _window(source: Source, marks: Sequence[Mark]) -> int | None:
     told = (mark.line for mark in marks if mark.call in ("task_started", "turn_started", "token_count"))
     for _, row in rows_at(source, (line for _, line in zip(range(3), told, strict=False))):
         payload = {} if isinstance(row, Unreadable) else mapping(row, "payload")
-        window = number(payload, "model_context_window") or number(mapping(payload, "info"), "model_context_window")
+        window = count(payload, "model_context_window") or count(mapping(payload, "info"), "model_context_window")
         if window:
             return window
     return None

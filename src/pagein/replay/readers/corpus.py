@@ -57,7 +57,7 @@ def _head(source: Source, row: Row, marks: Sequence[Mark]) -> SessionHead:
         models=tuple(name for name in models if isinstance(name, str)) if isinstance(models, list) else (),
         parent=text(row, "parent") or text(mapping(row, "parent"), "session"),
         cwd=text(row, "cwd"),
-        window=number(mapping(row, "flags"), "context_window"),
+        window=count(mapping(row, "flags"), "context_window") or None,
         flags=flags,
     )
 

@@ -24,6 +24,8 @@ READERS: Final[dict[str, Reader]] = {
 }
 _KNOWN: Final = "pagein-session/1, pi, Claude Code, codex, OpenCode, logs of Anthropic or OpenAI requests"
 _BOM: Final = b"\xef\xbb\xbf"
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+_LONGEST_MARK: Final = 4
 _HEAD: Final = 8192
 _LARGEST_DOCUMENT: Final = 1 << 30
 
@@ -84,9 +86,17 @@ def _head(source: Source) -> bytes:
         raise BadInput(f"{source.label}: cannot be read: {str(error) or type(error).__name__}") from error
     if not head.strip():
         raise BadInput(f"{source.label}: an empty file. Give one with a recorded session in it")
+    if _is_wide(head):
+        raise BadInput(f"{source.label}: text in UTF-16 or UTF-32. Save it as UTF-8, for example with iconv")
     if b"\0" in head:
         raise BadInput(f"{source.label}: a binary file. Give a file in one of these formats: {_KNOWN}")
     return head
+
+
+def _is_wide(head: bytes) -> bool:
+    """Whether this is text of two or four bytes a letter, with its mark or, for plain letters, without."""
+    some = head[: _LONGEST_MARK * 16]
+    return some.startswith(_WIDE_MARKS) or (any(some) and not (any(some[::2]) and any(some[1::2])))
 
 
 def _is_document(head: bytes) -> bool:
@@ -220,6 +230,7 @@ def _decoded(source: Source, found: Sequence[Mark]) -> object:
 def _useless(source: Source, found: Sequence[Mark]) -> BadInput:
     known = next((mark for mark in found if mark.format), None)
     if known is not None:
-        return BadInput(f"{source.label}, line {known.line}: a {known.format} file without a message in it")
+        kind = "pagein-session/1" if known.format == "corpus" else known.format
+        return BadInput(f"{source.label}, line {known.line}: a {kind} file without a message in it")
     first = found[0] if found else Mark(1, "", why="blank")
     return BadInput(f"{source.label}, line {first.line}: {first.why}. Give a file in one of these formats: {_KNOWN}")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias, cast
@@ -12,6 +13,8 @@ Row: TypeAlias = Mapping[str, object]
 
 _EMPTY: Row = {}
 _FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, in milliseconds 1973: nobody recorded an agent in either
+_FIRST_OF_NEXT = 1e3  # so microseconds begin at 1e14, nanoseconds at 1e17
+_EPOCH = re.compile(r"\d{9,19}(?:\.\d+)?")
 
 
 def text(row: Row, *keys: str) -> str | None:
@@ -69,13 +72,15 @@ def lines_of(values: object) -> str:
 
 
 def seconds(value: object) -> float | None:
-    """A time as hosts write it (ISO 8601, seconds or milliseconds since 1970), in seconds since 1970."""
+    """A time as hosts write it (ISO 8601; seconds, milliseconds, micro- or nanoseconds since 1970), in seconds since 1970."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return _epoch(value)
     if not isinstance(value, str) or not value:
         return None
+    if _EPOCH.fullmatch(value):
+        return _epoch(float(value))
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -90,7 +95,11 @@ def _epoch(value: float) -> float | None:
         return None
     if not math.isfinite(moment) or moment <= 0:
         return None
-    return moment / 1000 if moment >= _FIRST_MILLISECONDS else moment
+    for _ in ("milliseconds", "microseconds", "nanoseconds"):
+        if moment < _FIRST_MILLISECONDS:
+            break
+        moment /= _FIRST_OF_NEXT
+    return moment if moment < _FIRST_MILLISECONDS else None
 
 
 def json_text(value: object) -> str:

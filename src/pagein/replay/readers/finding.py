@@ -1,5 +1,6 @@
 """From the paths that a person names to the sources in them: files, folders, compressed files, archives."""
 
+import stat
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -27,36 +28,80 @@ def find(paths: Iterable[Path]) -> Iterator[Source | Skipped]:
     """The sources in these paths, folders searched through, in the order of their names.
 
     A file whose name cannot be that of a session is passed over in a folder, and read all the same where it is named itself.
-    What has the name of a session and is none comes as Skipped; nothing is raised.
+    What several of the paths lead to comes once. What has the name of a session and is none comes as Skipped; nothing is raised.
     """
+    seen: set[Path] = set()
     for path in paths:
-        if path.is_dir():
-            yield from _in_folder(path)
-        elif path.exists():
+        kind = _kind(path)
+        if kind == "folder":
+            yield from _in_folder(path, seen)
+        elif kind == "file" and _is_news(path, seen):
             yield from _file(path, path.name)
-        else:
-            yield Skipped(str(path), "no such file or folder")
+        elif kind not in ("folder", "file"):
+            yield Skipped(str(path), kind)
 
 
-def _in_folder(folder: Path) -> Iterator[Source | Skipped]:
-    for path in _walked(folder):
-        if _may_hold_sessions(path.name):
-            yield from _file(path, path.relative_to(folder.parent if folder.name else folder).as_posix())
-
-
-def _walked(folder: Path) -> Iterator[Path]:
-    """The files below a folder. In OpenCode's storage only the infos of sessions: messages and parts belong to them."""
+def _kind(path: Path) -> str:
+    """`folder`, `file`, or in words why it is neither."""
     try:
-        children = sorted(folder.iterdir())
-    except OSError:
-        return
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "no such file or folder"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return (
+        "file" if stat.S_ISREG(mode) else "a pipe or device. A session is read more than once: save it to a file first"
+    )
+
+
+def _is_news(path: Path, seen: set[Path]) -> bool:
+    """Whether this file was not among the earlier ones, by whatever path."""
+    real = path.resolve()
+    new = real not in seen
+    seen.add(real)
+    return new
+
+
+def _in_folder(folder: Path, seen: set[Path]) -> Iterator[Source | Skipped]:
+    for found in _walked(folder):
+        label = (found if isinstance(found, Path) else found[0]).relative_to(folder.parent if folder.name else folder)
+        if isinstance(found, tuple):
+            yield Skipped(label.as_posix(), found[1])
+        elif _may_hold_sessions(found.name) and _is_news(found, seen):
+            yield from _file(found, label.as_posix())
+
+
+def _walked(folder: Path) -> Iterator[Path | tuple[Path, str]]:
+    """The files below a folder, and what cannot be looked into with the reason.
+
+    In OpenCode's storage only the infos of sessions: messages and parts belong to them.
+    """
+    waiting = [folder]
+    while waiting:
+        path = waiting.pop()
+        kind = _kind(path)
+        if kind == "folder":
+            try:
+                children = sorted(path.iterdir(), reverse=True)
+            except OSError as error:
+                yield path, f"the folder cannot be read: {error.strerror}"
+                continue
+            waiting.extend(_worth_a_look(children))
+        elif kind == "file":
+            yield path
+        elif _may_hold_sessions(path.name):
+            yield path, kind
+
+
+def _worth_a_look(children: list[Path]) -> Iterator[Path]:
     names = {child.name for child in children}
     stored = {"session", "message"} <= names
     for child in children:
-        if child.is_dir():
-            if not (child.is_symlink() or child.name in _PASSED_OVER or (stored and child.name != "session")):
-                yield from _walked(child)
-        elif child.is_file() and not _plain_twin(child, names):
+        if child.name in _PASSED_OVER or _plain_twin(child, names):
+            continue
+        if _kind(child) != "folder" or not (child.is_symlink() or (stored and child.name != "session")):
             yield child
 
 

@@ -1,0 +1,125 @@
+"""Worker processes: a map over sources, in order, lazily, with a bounded number in flight.
+
+Whatever ends us ends them, and they take their temporary stores along. A source that takes its process down (out of memory,
+killed) is told from those that were only in flight beside it, and the others go on.
+"""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from pagein.replay.readers import Source
+
+Outcome = TypeVar("Outcome")
+Act: TypeAlias = Callable[[Source], Outcome]
+Spread: TypeAlias = Callable[[Act[Outcome], Iterator[Source]], Iterator[Outcome]]
+
+_IN_FLIGHT: Final = 2  # sources per worker
+
+
+@contextmanager
+def workers(jobs: int, died: Callable[[Source], Outcome]) -> Iterator[Spread[Outcome]]:
+    """A map over sources, on `jobs` processes (0: one per core; 1: none but this one).
+
+    died: what stands for the outcome of a source whose process did not survive it.
+    """
+    count = jobs or os.cpu_count() or 1
+    if count == 1:
+        yield map
+        return
+    crew = _Crew(count, died)
+    try:
+        yield crew.spread
+    except BaseException:
+        crew.end()
+        raise
+    crew.close()
+
+
+class _Crew(Generic[Outcome]):
+    """The pool, and new ones where one broke."""
+
+    def __init__(self, count: int, died: Callable[[Source], Outcome]) -> None:
+        self._count = count
+        self._died = died
+        self._others = frozenset(multiprocessing.active_children())
+        self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-", ignore_cleanup_errors=True)
+        self._pool = self._new()
+
+    def _new(self) -> ProcessPoolExecutor:
+        spawn = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._count, spawn, initializer=_begin, initargs=(self._folder.name,))
+
+    def spread(self, act: Act[Outcome], sources: Iterator[Source]) -> Iterator[Outcome]:
+        waiting: deque[tuple[Source, Future[Outcome]]] = deque()
+        for source in sources:
+            waiting.append((source, self._submit(act, source)))
+            while len(waiting) > _IN_FLIGHT * self._count:
+                yield from self._first_of(waiting, act)
+        while waiting:
+            yield from self._first_of(waiting, act)
+
+    def _first_of(self, waiting: "deque[tuple[Source, Future[Outcome]]]", act: Act[Outcome]) -> Iterator[Outcome]:
+        source, future = waiting.popleft()
+        try:
+            yield future.result()
+        except BrokenProcessPool:
+            stranded = [source, *(other for other, _ in waiting)]
+            waiting.clear()
+            for one in stranded:
+                yield self._alone(act, one)
+
+    def _alone(self, act: Act[Outcome], source: Source) -> Outcome:
+        """With nothing beside it, a process that dies names its source."""
+        try:
+            return self._submit(act, source).result()
+        except BrokenProcessPool:
+            return self._died(source)
+
+    def _submit(self, act: Act[Outcome], source: Source) -> "Future[Outcome]":
+        # A worker inherits what is blocked here: Ctrl-C is for us alone, from a worker's first instruction on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return self._pool.submit(act, source)
+        except BrokenProcessPool:
+            self._pool.shutdown(wait=False)
+            self._pool = self._new()
+            return self._pool.submit(act, source)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        self._folder.cleanup()
+
+    def end(self) -> None:
+        """Leave now, whatever they are at: waiting for a large session would be waiting for minutes."""
+        for child in frozenset(multiprocessing.active_children()) - self._others:
+            child.kill()
+        self._pool.shutdown(cancel_futures=True)
+        self._folder.cleanup()
+
+
+def _begin(folder: str) -> None:
+    """In a worker: be deaf to Ctrl-C, keep temporary files in this folder, and do not outlive the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tempfile.tempdir = folder
+    threading.Thread(target=_follow, args=(folder,), daemon=True).start()
+
+
+def _follow(folder: str) -> None:
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    parent.join()
+    shutil.rmtree(folder, ignore_errors=True)  # who would have done it is gone
+    os._exit(1)
