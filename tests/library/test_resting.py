@@ -16,6 +16,8 @@ from pagein.model.reading import ReadServed
 from pagein.model.spans import Spans
 from pagein.policy.readmeta import decode
 from pagein.policy.residency import Residency
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.upkeep import check_store
 
 EAGER = Residency(batch_tokens=1000, keep_calls=2, min_tokens=100)
 ASK = Message("user", (Text("please"),))
@@ -453,3 +455,47 @@ def test_what_a_link_to_an_excluded_file_showed_is_never_paged_out(tmp_path: Pat
     session.prepare()
     assert shown(session)["c1"] == result.text
     assert any(text.startswith(STUB) for text in shown(session).values())
+
+
+# --- what a check of the store reads
+
+
+def test_a_check_of_the_store_reads_the_requests_themselves(room: Room) -> None:
+    session = room.session()
+    session.append(ASK)
+    lied_to(session, room)
+    reads(session, "c2", "a.py")
+    session.prepare()
+    session.keep()
+    room.engine.close()
+    findings = checked(room)
+    assert any("call c1" in one and "only" not in one for one in findings)
+    assert any("call c2" in one and "line 1 was never shown" in one for one in findings)
+
+
+def test_a_check_has_nothing_against_sessions_that_read_page_out_and_compact(room: Room) -> None:
+    session = room.session()
+    session.append(ASK)
+    reads(session, "c1", "a.py")
+    room.put("a.py", first="new")
+    assert reads(session, "c2", "a.py") == "diff"
+    noise(session, 4, size=700)
+    reads(session, "c3", "a.py")
+    session.compacted(kept=2)
+    reads(session, "c4", "a.py")
+    session.prepare()
+    alone = room.session("alone")
+    for _ in range(2):
+        alone.read("a.py")
+        room.put("a.py", first="other")
+        alone.read("a.py", 3, 12)
+    room.engine.close()
+    assert checked(room) == []
+
+
+def checked(room: Room) -> list[str]:
+    store = SqliteUpkeep(room.store)
+    try:
+        return [f"{one.kind}: {one.why}" for one in check_store(store).findings]
+    finally:
+        store.close()

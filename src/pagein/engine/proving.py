@@ -1,12 +1,14 @@
-"""Kept sessions held to law 2: every branch of a journal, before the audit."""
+"""Kept sessions held to law 2: every branch of a journal, before the audit, and where that has nothing to say, before the witness."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 from pagein.engine.readlog import event_of
+from pagein.engine.testimony import witnessed
 from pagein.model.entries import Entry, EntryId
 from pagein.model.names import ContentHash
 from pagein.model.reading import Malformed
 from pagein.policy.auditing import Audit
+from pagein.policy.witness import Objection
 
 
 def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
@@ -14,8 +16,9 @@ def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes |
 
     stored: the bytes of a version, None where they are lost. Each entry is heard once, however many branches go through it.
     """
+    everything = tuple(entries)
     children: dict[EntryId | None, list[Entry]] = {}
-    for entry in entries:
+    for entry in everything:
         children.setdefault(entry.parent, []).append(entry)
     found: list[str] = []
     waiting = [(one, Audit(stored)) for one in reversed(children.get(None, []))]
@@ -25,7 +28,13 @@ def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes |
         behind = children.get(here.id, [])
         waiting += [(one, audit.copy()) for one in reversed(behind[1:])]
         waiting += [(one, audit) for one in behind[:1]]
-    return found
+    # the audit takes the journal's word for what was shown, and for what stands in the window; the witness reads it
+    return found or [_told(place, objection) for place, objection in witnessed(everything, stored)]
+
+
+def _told(place: EntryId, objection: Objection) -> str:
+    line = "" if objection.line is None else f", line {objection.line}"
+    return f"request at entry {place}: call {objection.call_id.removeprefix(chr(0))}{line}: {objection.why}"
 
 
 def _heard(entry: Entry, audit: Audit) -> Iterator[str]:

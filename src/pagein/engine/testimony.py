@@ -6,13 +6,15 @@ version that it shows.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from pagein.engine.evidence import START as NO_EVIDENCE
 from pagein.engine.evidence import Evidence
 from pagein.engine.evidence import step as with_evidence
+from pagein.engine.folds import Fold
+from pagein.engine.journal import replayed
 from pagein.engine.readlog import Told, trace_of
 from pagein.engine.rendering import pieces_since
 from pagein.engine.state import START, Rules, State, step
@@ -116,27 +118,23 @@ def window(state: State) -> list[Message]:
     return [piece.message for piece in pieces_since(state.draft.ready().tip, 0)]
 
 
-def witnessed(branch: Sequence[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
-    """What the witness has against the requests of a kept branch: at its end, and wherever something was about to leave the window.
+def witnessed(entries: Iterable[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
+    """What the witness has against the requests of a kept session: wherever something was about to leave the window, and at each end.
 
-    Each objection comes with the entry before which, or at which, the request stood so.
+    Entries come parents first, each branch whole. Each objection comes once, with the entry behind which the request stood so.
     """
-    state, evidence = START, NO_EVIDENCE
     rules = Rules(Residency())
+    journal = replayed(START, lambda state, body: step(state, body, rules), entries)
+    ground = Fold(journal, NO_EVIDENCE, with_evidence)
+    parents = {entry.parent for entry in journal}
+    barriers = (one.parent for one in journal if isinstance(one.body, Compacted | EpochOpened | Previewed))
+    ends = (one.id for one in journal if one.id not in parents)
     found: set[Objection] = set()
-    for entry in branch:
-        if isinstance(entry.body, Compacted | EpochOpened | Previewed):
-            yield from _new(found, entry.id, state, evidence, stored)
-        state = step(state, entry.body, rules)
-        evidence = with_evidence(evidence, entry.body)
-    if branch:
-        yield from _new(found, branch[-1].id, state, evidence, stored)
-
-
-def _new(
-    found: set[Objection], entry: EntryId, state: State, evidence: Evidence, stored: Stored
-) -> Iterator[tuple[EntryId, Objection]]:
-    for objection in told_to_witness(evidence, window(state), stored).objections(stored):
-        if objection not in found:
-            found.add(objection)
-            yield entry, objection
+    for place in dict.fromkeys((*barriers, *ends)):
+        if place is None:
+            continue
+        told = told_to_witness(ground.at(place), window(journal.state_at(place)), stored)
+        for objection in told.objections(stored):
+            if objection not in found:
+                found.add(objection)
+                yield place, objection
