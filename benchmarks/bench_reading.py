@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pagein import wiring
+from pagein.engine import evidence
+from pagein.engine.session import Session
 from pagein.model.documents import Document
 from pagein.model.reading import ReadServed
 from pagein.model.spans import Spans
@@ -23,11 +25,14 @@ LINES = 200
 def measure() -> dict[str, float]:
     """Medians, in milliseconds and as ratios."""
     decision, hashing = _decision()
+    early, late, one_more = _through_a_session()
     return {
         f"decision at {ENTRIES} entries and {FILES} files, ms": decision,
         "hashing the file, ms": hashing,
         "one more entry at 100,000 entries against at 100": _step_at(100_000) / _step_at(100),
-        "read through session and SQLite store, ms": _through_a_session(),
+        "read through session and SQLite store, ms": early,
+        f"the same at {ENTRIES} entries and {FILES} files, ms": late,
+        f"one more entry of a session at {ENTRIES} entries, ms": one_more,
     }
 
 
@@ -69,19 +74,29 @@ def _step_at(entries: int) -> float:
     return statistics.median(_timed(lambda e=event: step(state, e)) for event in events)  # type: ignore[misc]  # as above
 
 
-def _through_a_session() -> float:
+def _through_a_session() -> tuple[float, float, float]:
+    """A read at the beginning and at the end of a session of so many reads of so many files, and one more entry there."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "work"
         workspace.mkdir()
-        for n in range(100):
+        for n in range(FILES):
             (workspace / f"{n}.py").write_text(_document(n, 0).text)
         engine = wiring.open(Path(folder) / "store.db")
         session = engine.session("bench", workspace=workspace)
-        for n in range(100):
-            session.read(f"{n}.py")
-        times = [_timed(lambda n=n: session.read(f"{n % 100}.py")) for n in range(300)]  # type: ignore[misc]  # as above
+        early = _reads(session, 100)
+        for n in range(ENTRIES):
+            session.read(f"{n % FILES}.py")
+        late = _reads(session, 300)
+        ground = session.evidence
+        notes = [entry.body for entry in session.journal.branch(session.leaf)[-300:]]
+        one_more = statistics.median(_timed(lambda body=body: evidence.step(ground, body)) for body in notes)  # type: ignore[misc]  # as above
         engine.close()
-    return statistics.median(times)
+    return early, late, one_more
+
+
+def _reads(session: Session, count: int) -> float:
+    session.read("0.py")
+    return statistics.median(_timed(lambda n=n: session.read(f"{n % 100}.py")) for n in range(count))  # type: ignore[misc]  # as above
 
 
 def _timed(act: Callable[[], object]) -> float:
