@@ -263,7 +263,7 @@ def upkeep(folder: Path, seed: int, rounds: int) -> dict[str, int]:
             store.append("was here", [Entry("a", None, Noted("n", "{}"))])
             before = exported(store)
         child = forked(lambda told, path=path: told(imported(path, lines)))  # type: ignore[misc]  # a default that binds
-        child.listen(dice.random() * longest["import"])
+        child.listen(dice.random() * 2 * longest["import"])
         child.kill()
         done["kills"] += 1
         with opened(path) as store:
