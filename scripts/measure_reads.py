@@ -8,7 +8,7 @@ sessions of 40 blocks and more count, as in the published ceilings. Exit status 
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pagein.model.messages import Message
@@ -60,12 +60,23 @@ def row(alone: ReadFigures, beside: ReadFigures) -> dict[str, object]:
     }
 
 
+def _summed(found: Iterable[tuple[ReadFigures, ReadFigures]]) -> tuple[ReadFigures, ReadFigures]:
+    alone, beside = ReadFigures(), ReadFigures()
+    for one, other in found:
+        alone.add(one)
+        beside.add(other)
+    return alone, beside
+
+
 def main(arguments: list[str]) -> int:
     paths = [Path(word) for word in arguments if not word.startswith("--")]
     if not paths:
         print(__doc__)
         return 2
-    rows = {source: row(*figures) for source, figures in sorted(measure(paths).items()) if figures[0].reads}
+    found = {source: figures for source, figures in sorted(measure(paths).items()) if figures[0].reads}
+    if len(found) > 1:
+        found["all"] = _summed(found.values())
+    rows = {source: row(*figures) for source, figures in found.items()}
     if "--json" in arguments:
         print(json.dumps(rows, indent=1))
     else:

@@ -215,7 +215,7 @@ class Reading:
 
         Results may be said in another order than they were read in, or without the one that an answer rests on.
         """
-        while True:
+        while self._branch.evidence.waiting:
             before = self._branch.evidence
             after = with_evidence(before, Said(message))
             wrong = after.unproven - before.unproven
@@ -226,6 +226,7 @@ class Reading:
                 return message
             blocks = (replace(one, text=text) if one is block else one for one in message.blocks)
             message = replace(message, blocks=tuple(blocks))
+        return message
 
     def _in_full(self, told: Told, answer: str) -> str | None:
         """The text that an answer stood for, as the host would have shown it, now journaled in its stead. None where it cannot be had."""
