@@ -148,6 +148,15 @@ def test_results_stand_in_front_of_text() -> None:
     assert repairs.moved == 1
 
 
+def test_a_second_call_of_one_id_in_a_message_becomes_text() -> None:
+    found, repairs = repaired([ASK, calls("a", "a", "b"), result("a"), result("b")])
+    first, twin, other = found[1].blocks
+    assert (first, other) == (ToolCall("a", "Bash", "{}"), ToolCall("b", "Bash", "{}"))
+    assert isinstance(twin, Text)
+    assert "call a of Bash" in twin.text
+    assert repairs == Repairs(twins=1)
+
+
 def test_two_assistant_messages_in_a_row_are_one() -> None:
     thought = Message("assistant", (Thinking("hm"), Text("first")))
     found, repairs = repaired([ASK, thought, calls("a"), result("a")])

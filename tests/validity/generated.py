@@ -25,16 +25,21 @@ def _unsigned(said: list[Message]) -> list[Message]:
 
 
 CONVERSATIONS: st.SearchStrategy[list[Message]] = WILD.map(lambda said: repaired(_unsigned(said))[0]) | valid()
-MARKS = st.sampled_from([None, None, None, "5m", "1h"])
+EITHER = st.booleans()
+
+
+LONG_ONES = valid().filter(lambda said: sum(one.role == "assistant" for one in said) > 2)
 
 
 @st.composite
-def anthropic_bodies(draw: st.DrawFn) -> Wire:
+def anthropic_bodies(
+    draw: st.DrawFn, said: st.SearchStrategy[list[Message]] = CONVERSATIONS, thinks: st.SearchStrategy[bool] = EITHER
+) -> Wire:
     """A Messages request whose thinking is signed and whose marks are as the provider takes them."""
-    body = render(draw(CONVERSATIONS), "anthropic", model="claude-opus-5-5")
+    body = render(draw(said), "anthropic", model="claude-opus-5-5")
     number = 0
     for message in body["messages"]:
-        if message["role"] == "assistant" and draw(st.booleans()):
+        if message["role"] == "assistant" and draw(thinks):
             message["content"].insert(0, thought(f"signed-{number}"))
             number += 1
     if draw(st.booleans()):

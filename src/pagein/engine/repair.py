@@ -32,7 +32,7 @@ class Repairs:
 
     unanswered: calls that got an answer saying there was none. orphans: results turned into text. merged: assistant messages put
     together with the one before. fillers: user messages made up. emptied: messages dropped because nothing was in them. moved:
-    results brought in front of text.
+    results brought in front of text. twins: calls turned into text because one before them in their message has their id.
     """
 
     unanswered: int = 0
@@ -41,6 +41,7 @@ class Repairs:
     fillers: int = 0
     emptied: int = 0
     moved: int = 0
+    twins: int = 0
 
 
 NO_REPAIRS: Final = Repairs()
@@ -74,8 +75,9 @@ class Draft:
     def with_piece(self, piece: Piece) -> "Draft":
         """One more message, of which more is known. An assistant message settles what is held."""
         role = piece.message.role
-        full, orphans = _cleaned(piece)
-        here = replace(self, said=max(self.said, piece.said), repairs=_counted(self.repairs, orphans=orphans))
+        full, orphans, twins = _cleaned(piece)
+        repairs = _counted(self.repairs, orphans=orphans, twins=twins)
+        here = replace(self, said=max(self.said, piece.said), repairs=repairs)
         if full is None:
             return replace(here, repairs=_counted(here.repairs, emptied=1))
         if role == "assistant":
@@ -151,24 +153,39 @@ def _calls(tip: Cell | None) -> tuple[ToolCall, ...]:
     return tuple(block for block in tip.piece.message.blocks if isinstance(block, ToolCall))
 
 
-def _cleaned(piece: Piece) -> tuple[Piece | None, int]:
-    """The piece without blank text and without blocks on the wrong side, None where nothing is left; and how many results became text."""
+def _cleaned(piece: Piece) -> tuple[Piece | None, int, int]:
+    """The piece without blank text, without blocks on the wrong side and without two calls of one id, None where nothing is left.
+
+    Also how many results became text, and how many calls.
+    """
     blocks = piece.message.blocks
-    wrong = _NOT_THE_MODELS if piece.message.role == "assistant" else _NOT_THE_USERS
-    if not any(isinstance(block, wrong) or _is_blank(block) for block in blocks):
-        return (piece if blocks else None), 0
+    models = piece.message.role == "assistant"
+    wrong = _NOT_THE_MODELS if models else _NOT_THE_USERS
+    twins = _twins(blocks) if models else frozenset()
+    if not twins and not any(isinstance(block, wrong) or _is_blank(block) for block in blocks):
+        return (piece if blocks else None), 0, 0
     kept: list[Block] = []
-    for block in blocks:
-        if isinstance(block, wrong):
+    for index, block in enumerate(blocks):
+        if isinstance(block, wrong) or index in twins:
             kept.extend(_as_text(block))
         elif not _is_blank(block):
             kept.append(block)
-    models = piece.message.role == "assistant"
     tokens = () if models else piece.tokens
     orphans = sum(isinstance(block, ToolResult) for block in blocks) if models else 0
-    return (
-        replace(piece, message=replace(piece.message, blocks=tuple(kept)), tokens=tokens) if kept else None
-    ), orphans
+    message = replace(piece.message, blocks=tuple(kept))
+    return (replace(piece, message=message, tokens=tokens) if kept else None), orphans, len(twins)
+
+
+def _twins(blocks: Sequence[Block]) -> frozenset[int]:
+    """Where calls stand whose id a call before them has."""
+    seen: set[str] = set()
+    found: set[int] = set()
+    for index, block in enumerate(blocks):
+        if isinstance(block, ToolCall):
+            if block.id in seen:
+                found.add(index)
+            seen.add(block.id)
+    return frozenset(found)
 
 
 def _is_blank(block: Block) -> bool:

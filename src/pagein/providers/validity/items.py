@@ -11,6 +11,7 @@ NO_REASONING: Final = (
 )
 NO_FOLLOWER: Final = "Item '{item}' of type 'reasoning' was provided without its required following item."
 ID_SHAPE: Final = "Invalid 'input[{place}].id': '{item}'. Expected an ID that begins with '{prefix}'."
+DUPLICATE: Final = "Duplicate item found with id {item}. Remove duplicate items from your input and try again."
 NOT_KEPT: Final = (
     "Item with id '{item}' not found. Items are not persisted when `store` is set to false. "
     "Try again with `store` set to true, or remove this item from your input."
@@ -61,8 +62,12 @@ def _goes_on(turns: Turns, place: int) -> bool:
 
 def id_shape(turns: Turns, _since: int) -> Found:
     """R5."""
+    seen: set[str] = set()
     for place, item, name in named_items(turns.fields):
         kind = _kind(item)
+        if name in seen:
+            yield _at(place), DUPLICATE.format(item=name)
+        seen.add(name)
         if kind == "message" and item.get("role") != "assistant":
             continue  # whoever writes messages for a user may name them
         if not name.startswith(prefix := _PREFIXES.get(kind, "")):

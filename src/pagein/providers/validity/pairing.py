@@ -20,6 +20,7 @@ ORPHANED: Final = (
     "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
 )
 TWICE: Final = "{place}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
+CALLED_TWICE: Final = "{place}: `tool_use` ids must be unique"
 SERVER_ORPHANED: Final = (
     "{place}: unexpected `tool_use_id` found in `{kind}` blocks: {id}. "
     "Each `{kind}` block must have a corresponding `server_tool_use` block before it."
@@ -119,14 +120,15 @@ def results_late(turns: Turns, since: int) -> Found:
                 yield part, UNANSWERED.format(message=asked, ids=part.id)
 
 
-def answered_twice(turns: Turns, since: int) -> Found:
-    """M4."""
+def paired_twice(turns: Turns, since: int) -> Found:
+    """M4. An id that comes again in a later turn is not known to be refused."""
     for _, turn in recent(turns, since):
-        seen: set[str] = set()
-        for part in of_kind(turn, "result"):
-            if part.id in seen:
-                yield part, TWICE.format(place=part.place, id=part.id)
-            seen.add(part.id)
+        for kind, text in (("result", TWICE), ("call", CALLED_TWICE)):
+            seen: set[str] = set()
+            for part in of_kind(turn, kind):
+                if part.id in seen:
+                    yield part, text.format(place=part.place, id=part.id)
+                seen.add(part.id)
 
 
 def server_tools(turns: Turns, since: int) -> Found:

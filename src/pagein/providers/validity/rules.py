@@ -52,9 +52,9 @@ _ANTHROPIC: Final[Mapping[str, Rule]] = {
     ),
     "M4": Rule(
         _MESSAGES,
-        "every call has exactly one result, all in one message",
-        pairing.answered_twice,
-        (pairing.TWICE,),
+        "every call has an id of its own and exactly one result, all in one message",
+        pairing.paired_twice,
+        (pairing.TWICE, pairing.CALLED_TWICE),
     ),
     "M5": Rule(
         _MESSAGES,
@@ -246,7 +246,12 @@ _OPENAI_RULES: Final[Mapping[str, Rule]] = {
         (items.NO_REASONING,),
     ),
     "R4": Rule(_RESPONSES, "reasoning has behind it what came with it", items.reasoning_alone, (items.NO_FOLLOWER,)),
-    "R5": Rule(_RESPONSES, "ids begin as their kind of item demands", items.id_shape, (items.ID_SHAPE,)),
+    "R5": Rule(
+        _RESPONSES,
+        "ids begin as their kind of item demands, and stand once",
+        items.id_shape,
+        (items.ID_SHAPE, items.DUPLICATE),
+    ),
     "R6": Rule(
         _RESPONSES,
         "reasoning that was not stored carries its encrypted content",
