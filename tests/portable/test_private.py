@@ -10,9 +10,9 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
+from pagein.policy.withholding import WITHHELD
 from pagein.store.portable import export
 from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.store.withholding import WITHHELD
 from pagein.testing.upkeep import exported, taken_in
 from pagein.upkeep import check_store
 

@@ -1,8 +1,7 @@
 """What an export leaves out: content of files that must not be stored, wherever it was said (law 9).
 
-Stores never hold such files as blobs or objects. But a message may show them, the file's name may have been put on the list since,
-and an export travels further than a store. So the results and arguments of calls that may show them are left out,
-and everything that a read of them left behind.
+Stores never hold such files. But a file's name may have been put on the list since, and an export travels further than a
+store. So the results and arguments of calls that may show them are left out, and everything that a read of them left behind.
 """
 
 from collections.abc import Iterable
@@ -13,46 +12,34 @@ from pagein.errors import BadName
 from pagein.model.codec import decode_entry, decode_json
 from pagein.model.entries import Entry, Noted, Said
 from pagein.model.holdings import JournalLine
-from pagein.model.messages import Block, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.versions import Version
-from pagein.policy.exclusions import is_excluded, may_show_excluded
+from pagein.policy.exclusions import is_excluded
+from pagein.policy.withholding import Withholding as Messages
 
-WITHHELD: Final = "[pagein: not exported, as it may show a file that must not be stored]"
 KIND: Final = "withheld"
 _PATH: Final = b"pathKey"
 
 
 @dataclass(slots=True)
 class Withholding:
-    """One export. `calls` holds the ids of calls, seen so far in the session at hand, whose results are left out."""
+    """One export."""
 
-    calls: set[str] = field(default_factory=set)
+    said: Messages = field(default_factory=Messages)
 
     def begin_session(self) -> None:
         """What is said next belongs to another session."""
-        self.calls = set()
+        self.said = Messages()
 
     def entry(self, entry: Entry) -> Entry:
         """The entry as it may leave; the same one where it says nothing that must not."""
         match entry.body:
             case Said(message=message):
-                blocks = tuple(self._block(block) for block in message.blocks)
-                if blocks == message.blocks:
-                    return entry
-                return replace(entry, body=replace(entry.body, message=replace(message, blocks=blocks)))
+                kept = self.said.of(message)
+                return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
             case Noted(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
                 return replace(entry, body=Noted(KIND, "{}"))
         return entry
-
-    def _block(self, block: Block) -> Block:
-        match block:
-            case ToolCall() if may_show_excluded(block):
-                self.calls.add(block.id)
-                return replace(block, arguments="{}")
-            case ToolResult(call_id=call_id) if call_id in self.calls:
-                return replace(block, text=WITHHELD, images=(), before=None, shown=None)
-        return block
 
 
 def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
