@@ -53,7 +53,7 @@ HEADROOM: Final = Peer(
     "headroom",
     "benchmarks.peers.workers.drive_headroom",
     "Installed with its extras `proxy`, `mcp` and `code`, without the weights of its text model, which are not part of the "
-    "package: what it would do with long prose is not seen here. Its proxy, which never rewrites what it has sent, is not measured.",
+    "package: what it would do with long prose is not seen here. Its proxy, which works differently, is not measured.",
     (
         ("HF_HUB_OFFLINE", "1"),
         ("TRANSFORMERS_OFFLINE", "1"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.peers.arms import Arm, Peer
 from benchmarks.peers.driving import Worker
 from benchmarks.peers.installing import Installed, NotInstalled, install
-from benchmarks.peers.ours import OURS, replayed
+from benchmarks.peers.ours import OURS, replayed, version
 from benchmarks.peers.pricing import Bill, price
 from benchmarks.peers.rendering import Asking, Rendered, render_all
 from benchmarks.peers.script import Script, write_script
@@ -22,11 +22,15 @@ from pagein.replay.recording import Recording
 
 @dataclass(slots=True)
 class Compared:
-    """What was measured. bills: by price table, row and session. versions, absent: by peer: what was installed, or why not. stopped: by row: why it did not finish."""
+    """What was measured. ours: the version of pagein. bills: by price table, row and session.
+
+    versions, absent: by peer: what was installed, or why it was not. stopped: by row: why it did not finish.
+    """
 
     sessions: list[Session]
     prices: list[Prices]
     rows: list[str]
+    ours: str
     bills: dict[tuple[str, str, str], Bill] = field(default_factory=dict)
     recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
@@ -54,7 +58,7 @@ def compare(
     tell: Callable[[str], None] = lambda _: None,
 ) -> Compared:
     """Install the peers, put them and pagein through the sessions."""
-    compared = Compared(sessions, prices, [*OURS, *(arm.name for arm in arms)])
+    compared = Compared(sessions, prices, [*OURS, *(arm.name for arm in arms)], version())
     for name in OURS:
         tell(name)
         for table in prices:

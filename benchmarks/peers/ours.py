@@ -1,11 +1,13 @@
 """The rows that `pagein replay` has as well, by the replay itself: nothing, a rolling mask, the vendor's clearing, pagein."""
 
+import subprocess
 import time
 from dataclasses import replace
 
+from benchmarks.peers.arms import ROOT
 from benchmarks.peers.pricing import Bill, beginning
 
-from pagein import wiring
+from pagein import __version__, wiring
 from pagein.providers.prices import Prices
 from pagein.replay.growth import Sized
 from pagein.replay.ledger import Hide, Ledger, Policy, Recall, Removable
@@ -85,6 +87,16 @@ class Watched:
         """As the policy does."""
         self._apart.add(copy.position)
         self._policy.recalled(copy, ledger)
+
+
+def version() -> str:
+    """What is measured: the version, and where git knows it the commit, `dirty` if it was changed since."""
+    asked = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return f"pagein {__version__}"
+    return f"pagein {__version__} at {done.stdout.strip()}"
 
 
 def replayed(name: str, recording: Recording, prices: Prices) -> Bill:

@@ -46,6 +46,7 @@ def figures(compared: Compared, date: str) -> dict[str, Any]:
     """Everything that was measured, as plain values."""
     return {
         "date": date,
+        "pagein": compared.ours,
         "versions": compared.versions,
         "absent": compared.absent,
         "stopped": compared.stopped,
@@ -122,7 +123,7 @@ def _sessions(compared: Compared) -> str:
 
 
 def _rows(compared: Compared, arms: Sequence[Arm]) -> str:
-    rows = [(f"`{name}`", "pagein, this checkout", OURS_SAY[name]) for name in OURS]
+    rows = [(f"`{name}`", compared.ours, OURS_SAY[name]) for name in OURS]
     for arm in arms:
         name = arm.peer.name
         version = compared.versions.get(name) or f"not installed: {compared.absent.get(name, 'not asked for')}"
@@ -254,6 +255,6 @@ make bench-peers SESSIONS="a.jsonl b.jsonl.gz"    # sessions of yours, in any fo
 ```
 
 The first run installs the peers below `out/peers/`, each in an environment of its own, at the versions and with the hashes of
-`benchmarks/peers/locks/`; the largest takes a gigabyte. They run without network and without the variables of your shell. Figures
-of each session are in `out/peers.json`.
+`benchmarks/peers/locks/`; the largest takes a gigabyte. They run without the variables of your shell, and their Python code can
+connect to nothing but loopback. Figures of each session are in `out/peers.json`.
 """
