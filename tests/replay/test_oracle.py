@@ -96,6 +96,22 @@ def test_the_bound_is_below_the_optimum_and_the_optimum_below_appending(
         assert best.cost <= ledger.tally.cost * (1 + 1e-9) + _rounded_down(charges, recording), policy.name
 
 
+@pytest.mark.parametrize("spec", KINDS_OF_PRICES)
+@settings(max_examples=40, deadline=None)
+@given(prompts=st.lists(st.integers(2_000, 120_000), min_size=1, max_size=12))
+def test_that_holds_for_prompts_that_grow_and_shrink_unseen(spec: str, prompts: list[int]) -> None:
+    charges = prices(spec)
+    story = Story().asks("x" * 200)
+    for prompt in prompts:
+        story.works(1500, usage=Usage(fresh=prompt, output=10))
+    recording = story.says(usage=Usage(fresh=prompts[-1] + 500, output=10)).recording(charges)
+    best = optimum(recording, charges)
+    ledger = Ledger(recording, APPEND, charges, stress=False, trace=False)
+    ledger.run()
+    assert bound(recording, charges).cost <= best.cost * (1 + 1e-9)
+    assert best.cost <= ledger.tally.cost * (1 + 1e-9) + _rounded_down(charges, recording)
+
+
 def _rounded_down(charges: Prices, recording: Recording) -> float:
     """Some caches read whole steps of tokens only; the optimum does not know of them."""
     rules = charges.cache

@@ -129,26 +129,26 @@ class _Carrier:
     def __init__(self, prices: Prices) -> None:
         rules = prices.cache
         self._marked = rules.model == "breakpoints"
-        self._write = min(prices.write_5m, prices.write_1h) if self._marked else 1.0
-        self._hit = 0.0 if rules.model == "none" else rules.hit_probability
-        self._read = self._hit * prices.read + 1.0 - self._hit
+        self._write = min(prices.write_5m, prices.write_1h)
+        self._price = prices.read
+        self._warm = 0.0 if rules.model == "none" else 1.0
+        self._hit = self._warm * rules.hit_probability
         self.cost = self.fresh = self.read = self.written = 0.0
 
     def carry(self, tokens: float, requests: int, *, paid: bool = False) -> None:
         """A block in `requests` requests: written once (`paid`: by others) and read after, or fresh in each where that is cheaper."""
         if requests <= 0 or tokens <= 0:
             return
-        reads = requests if paid else requests - 1
-        cached = reads * self._read + (0.0 if paid else self._write)
-        if cached >= requests:
-            self.cost += tokens * requests
-            self.fresh += tokens * requests
-            return
+        hits = self._warm * requests if paid else self._hit * (requests - 1)
         written = 1 if self._marked and not paid else 0
+        fresh = requests - hits - written
+        cached = hits * self._price + written * self._write + fresh
+        if cached >= requests:
+            hits, written, fresh, cached = 0.0, 0, requests, requests
         self.cost += tokens * cached
-        self.read += tokens * reads * self._hit
+        self.read += tokens * hits
         self.written += tokens * written
-        self.fresh += tokens * (requests - reads * self._hit - written)
+        self.fresh += tokens * fresh
 
 
 def _closed(recording: Recording) -> Tally:
@@ -237,7 +237,7 @@ def _best(recording: Recording, segment: _Segment, lease: _Lease) -> "_State":
         for state in states:
             sizes.age(state, t)
             if t and sizes.at(t, t) < sizes.at(state.edited, t):
-                held = ambient if cold else max(ambient, lease.readable(sizes.unchanged(state)))
+                held = ambient if cold else max(ambient, lease.readable(sizes.unchanged(state, t)))
                 edited = state.edited_at(t)
                 edited.go_on(sizes.at(t, t), held, paying)
                 edit = edited if edit is None or edited.cost < edit.cost else edit
@@ -304,6 +304,7 @@ class _Sizes:
         grown = [0.0] * segment.calls
         freed = [0.0] * (segment.calls + 1)
         self._shrunk = [0.0] * segment.calls
+        self._taken_back: list[tuple[int, int, float]] = []
         self._deaths: list[tuple[int, float]] = []
         self._before: list[float] = []
         self._dying: dict[int, int] = {}
@@ -312,6 +313,7 @@ class _Sizes:
             grown[part.born - first] += part.tokens
             if part.gone < first + segment.calls:
                 self._shrunk[part.gone - first] += part.tokens
+                self._taken_back.append((i, part.gone - first, part.tokens))
             self._before.append(total)
             total += part.tokens
             self._deaths.append((part.last - first, part.gain))
@@ -339,6 +341,9 @@ class _Sizes:
         if t and t - 1 >= state.edited and t - 1 in self._dying:
             state.front = min(state.front, self._dying[t - 1])
 
-    def unchanged(self, state: _State) -> float:
-        """Tokens in front of the first part that an edit now would newly stub."""
-        return self._before[state.front] - state.stubbed[state.front] if state.front != NEVER else 0.0
+    def unchanged(self, state: _State, t: int) -> float:
+        """Tokens in front of the first part that an edit at call t would newly stub."""
+        if state.front == NEVER:
+            return 0.0
+        gone = sum(tokens for i, call, tokens in self._taken_back if call <= t and i < state.front)
+        return self._before[state.front] - state.stubbed[state.front] - gone
