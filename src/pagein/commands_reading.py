@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from pagein.errors import BadInput
+from pagein.errors import BadInput, StoreError
 
 if TYPE_CHECKING:
     from pagein.engine.session import Session
@@ -25,12 +25,12 @@ Workspace: TypeAlias = Annotated[
     typer.Option("--workspace", "-w", metavar="DIR", help="Where relative paths begin; also whose store is used."),
 ]
 Store: TypeAlias = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--store",
-        metavar="PATH",
+        metavar="PATH|URL",
         envvar="PAGEIN_STORE",
-        help="The store's file.",
+        help="The store's file, or postgresql://... for a database.",
         show_default="the workspace's, in the user's data folder",
     ),
 ]
@@ -84,9 +84,8 @@ def refresh(
     """Have a session's next read of a file, or of some of its lines, show the text itself."""
     from pagein.tools import reading_commands as commands
 
-    _print(
-        _in_session(session, workspace, store, lambda opened: commands.refresh(opened, path, lines)), as_json=as_json
-    )
+    answer = _in_session(session, workspace, store, lambda opened: commands.refresh(opened, path, lines))
+    _print(answer, as_json=as_json, needs_store=True)
 
 
 def status(
@@ -103,20 +102,24 @@ def status(
 
 
 def _in_session(
-    name: str, workspace: Path, store: Path | None, work: "Callable[[Session], dict[str, Any]]"
+    name: str, workspace: Path, store: str | None, work: "Callable[[Session], dict[str, Any]]"
 ) -> dict[str, Any]:
     from pagein import wiring
 
+    if not name.strip():
+        raise BadInput("a session needs a name; give one with --session")
     with wiring.open(store, workspace=workspace) as engine:
         return work(engine.session(name, workspace=workspace))
 
 
-def _print(answer: dict[str, Any], *, as_json: bool) -> None:
+def _print(answer: dict[str, Any], *, as_json: bool, needs_store: bool = False) -> None:
     if as_json:
         # ASCII, so that text in no known encoding is escaped and not refused
         sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
     if answer.get("is_error"):
         raise BadInput(str(answer["text"]))
+    if needs_store and answer.get("failure") is not None:  # it holds in this process, which ends here
+        raise StoreError(f"nothing was refreshed: {answer['failure']}")
     if not as_json:
         text = str(answer["text"])
         sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -84,6 +84,26 @@ def test_a_store_that_fails_is_told_of_and_read_around(desk: Desk) -> None:
     done = pagein(desk, "read", "a.txt", "-s", "s")
     assert (done.returncode, done.stdout) == (0, numbered(60))
     assert "as if there were no store" in done.stderr
+    status = pagein(desk, "status", "-s", "s")
+    assert "object store: unavailable" in status.stdout
+    assert "the store cannot be asked" in status.stderr
+
+
+def test_a_refresh_that_cannot_be_kept_is_an_error_on_the_command_line(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    desk.store.parent.mkdir()
+    desk.store.write_bytes(b"no database" * 100)
+    done = pagein(desk, "refresh", "a.txt", "-s", "s")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nothing was refreshed: StoreError" in done.stderr
+    assert json.loads(pagein(desk, "refresh", "a.txt", "-s", "s", "--json").stdout)["failure"] is not None
+
+
+def test_a_session_without_a_name_is_refused(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    done = pagein(desk, "read", "a.txt", "-s", " ")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a session needs a name" in done.stderr
 
 
 @pytest.mark.parametrize(

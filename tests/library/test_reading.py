@@ -401,6 +401,14 @@ def test_a_store_that_fails_from_the_start_still_gives_a_session_that_reads(desk
         assert engine.session("s").status().store is not None
 
 
+def test_a_store_that_cannot_be_asked_keeps_no_fork_from_reading(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    desk.store.parent.mkdir()
+    desk.store.write_bytes(b"no database" * 100)
+    forked = desk.session("s").fork("t")
+    assert forked.read("a.txt").text == numbered(60)
+
+
 @pytest.mark.parametrize("operation", ["append", "exclusive"])
 def test_what_forgets_holds_at_once_even_where_it_cannot_be_kept(desk: Desk, operation: str) -> None:
     desk.put("a.txt", numbered(60))

@@ -455,6 +455,8 @@ def test_what_a_link_to_an_excluded_file_showed_is_never_paged_out(tmp_path: Pat
     session.prepare()
     assert shown(session)["c1"] == result.text
     assert any(text.startswith(STUB) for text in shown(session).values())
+    room.engine.close()
+    assert b"nobody keeps" not in b"".join(path.read_bytes() for path in room.store.parent.glob("s.pagein*"))
 
 
 # --- what a check of the store reads

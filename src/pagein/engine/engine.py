@@ -1,5 +1,6 @@
 """The engine: one store, one workspace, many sessions."""
 
+import contextlib
 from dataclasses import dataclass
 from os import PathLike, fspath
 from threading import RLock
@@ -11,7 +12,7 @@ from pagein.engine.paging import Pager
 from pagein.engine.reading import Outside
 from pagein.engine.recalling import Branch, Reach, Recalling
 from pagein.engine.session import Parts, Session
-from pagein.errors import BadInput
+from pagein.errors import BadInput, StoreError
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.request import DEFAULTS, ReadingSettings
 from pagein.policy.residency import PRICED, Residency
@@ -100,7 +101,10 @@ class Engine:
         """A new session. Raises BadInput where there is one of this name."""
         with self._lock:
             known = name in self._sessions
-            if known or (self._journals is not None and self._journals.leaf(name) is not None):
+            if self._journals is not None:
+                with contextlib.suppress(StoreError):  # a store that cannot be asked keeps nobody from going on
+                    known = known or self._journals.leaf(name) is not None
+            if known:
                 raise BadInput(f"there is a session {name!r} already; choose another name")
             made = self._sessions[name] = Session(name, self._parts())
             return made

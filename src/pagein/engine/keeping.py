@@ -29,7 +29,7 @@ class Keeping:
         self._journal = journal
         self._journals = journals
         self._moved = False
-        self._withholding = Withholding(excluded)
+        self.withholding = Withholding(excluded)
         self._unkept: list[Entry] = []
         self._mine: set[EntryId] = set()
         self._fresh: list[Entry] = []
@@ -65,7 +65,7 @@ class Keeping:
         """The entry without what must not be stored (law 9). In this process the session goes on with all of it."""
         if not isinstance(entry.body, Said):
             return entry
-        kept = self._withholding.of(entry.body.message)
+        kept = self.withholding.of(entry.body.message)
         return entry if kept is entry.body.message else replace(entry, body=replace(entry.body, message=kept))
 
     def keep(self) -> None:

@@ -55,7 +55,7 @@ class Branch(Protocol):
         ...
 
     def withhold(self, text: str) -> None:
-        """What showed an excluded file was this text: a result that holds it stays in the window."""
+        """An excluded file was read, and showed this text: a result that holds it is not stored."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:

@@ -18,7 +18,6 @@ from pagein.engine.keeping import Keeping
 from pagein.engine.paging import Pager
 from pagein.engine.passes import credited, entering_big, moment_of
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
-from pagein.engine.readlog import trace_of
 from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
@@ -104,7 +103,6 @@ class Session:
         self._keeping = Keeping(name, self._journal, parts.journals, parts.excluded)
         self._lock = self._keeping.lock
         self._sent: Cell | None = None
-        self._secret: set[str] = set()
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
         self._folder: str | None = None
         self._reading: Reading | None = None
@@ -168,8 +166,8 @@ class Session:
         return self._add(Noted(kind, data))
 
     def withhold(self, text: str) -> None:
-        """What showed an excluded file was this text: a result that holds it stays in the window."""
-        self._secret.add(trace_of(text))
+        """An excluded file was read, and showed this text: a result that holds it stays in the window, and out of the store."""
+        self._keeping.withholding.add(text)
 
     def move(self, leaf: EntryId | None) -> None:
         """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
@@ -369,12 +367,9 @@ class Session:
 
     def _removable(self, message: Message, tokens: tuple[int, ...]) -> tuple[int, ...]:
         """The same with nothing for what a read of an excluded file showed, by whatever name: so it never leaves (law 9)."""
-        if not self._secret:
-            return tokens
+        holds = self._keeping.withholding.holds
         results = [block for block in message.blocks if isinstance(block, ToolResult)]
-        return tuple(
-            0 if trace_of(block.text) in self._secret else count for block, count in zip(results, tokens, strict=True)
-        )
+        return tuple(0 if holds(block.text) else count for block, count in zip(results, tokens, strict=True))
 
     def _weight(self, message: Message) -> int:
         """Tokens of what is no tool result in it, estimated."""

@@ -66,13 +66,16 @@ def _hashes_of_excluded(data: bytes) -> set[ContentHash]:
         record = decode_json(data)
     except (ValueError, RecursionError):
         return set()
+    answer = (
+        record.get("textHash") if isinstance(record, dict) else None
+    )  # some answers are kept, with lines of the file
     record = record.get("readcache", record) if isinstance(record, dict) else {}
     if not isinstance(record, dict) or not is_excluded(str(record.get(_PATH.decode()))):
         return set()
     found: set[ContentHash] = set()
-    for name in ("servedHash", "baseHash"):
+    for name in (record.get("servedHash"), record.get("baseHash"), answer):
         try:
-            found.add(ContentHash.parse(str(record.get(name))))
+            found.add(ContentHash.parse(str(name)))
         except BadName:
             continue
     return found

@@ -44,6 +44,7 @@ def status(session: Session) -> dict[str, object]:
         "saved_tokens": now.saved_tokens,
         "malformed": now.malformed,
         "store": None if now.store is None else {"blobs": now.store.blobs, "bytes": now.store.size},
+        "failure": "the store cannot be asked" if now.store is None else None,
         "text": now.text,
     }
 
