@@ -21,8 +21,8 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "clear": "vendor-style clearing: above 100k tokens, all but the last three results",
     "compact": "compaction to a summary at 80 % of the window",
     "pagein": "old results paged out in batches, recalled byte for byte when needed",
-    "optimum": "offline optimum of page-out decisions, with perfect knowledge of what comes",
-    "bound": "position-free lower bound: no policy of this kind can cost less",
+    "optimum": "the cheapest times to page out results that were shown whole, knowing what comes",
+    "bound": "position-free lower bound: each text paid only where it is used",
 }
 
 
