@@ -28,10 +28,8 @@ def test_whatever_was_acknowledged_survives_kill_9_of_concurrent_writers(tmp_pat
 
 @pytest.mark.slow
 def test_whatever_was_acknowledged_survives_kill_9_for_long(tmp_path: Path) -> None:
-    for seed in range(2, 6):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        assert tortured("writers", folder, seed, 400)["kills"] == 1200
+    """Longer still by hand: `python tests/crash/torture.py writers FOLDER SEED ROUNDS`."""
+    assert tortured("writers", tmp_path, 2, 250)["kills"] == 750
 
 
 def test_processes_that_make_one_store_at_the_same_time_all_make_it(tmp_path: Path) -> None:
@@ -46,10 +44,10 @@ def test_an_import_and_a_collection_happen_whole_or_not_at_all(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_an_import_and_a_collection_happen_whole_or_not_at_all_for_long(tmp_path: Path) -> None:
-    done = tortured("upkeep", tmp_path, 2, 150)
-    assert done["kills"] == 300
-    assert 0 < done["imports"] < 150
-    assert 0 < done["collections"] < 150
+    done = tortured("upkeep", tmp_path, 2, 60)
+    assert done["kills"] == 120
+    assert 0 < done["imports"] < 60
+    assert 0 < done["collections"] < 60
 
 
 def test_a_disk_that_is_full_loses_nothing_and_is_used_again_when_there_is_room(tmp_path: Path) -> None:
