@@ -501,3 +501,25 @@ def checked(room: Room) -> list[str]:
         return [f"{one.kind}: {one.why}" for one in check_store(store).findings]
     finally:
         store.close()
+
+
+def test_after_each_compaction_the_text_comes_once_and_then_markers_again(room: Room) -> None:
+    session = room.session()
+    session.append(ASK)
+    modes = []
+    for round_ in range(3):
+        for turn in range(3):
+            modes.append(reads(session, f"c{round_}{turn}", "a.py"))
+            session.prepare()
+        session.compacted()
+        session.append(ASK)
+    assert modes == ["full", "unchanged", "unchanged"] * 3
+
+
+def test_nothing_is_known_by_what_another_session_was_shown(room: Room) -> None:
+    one, other = room.session("one"), room.session("other")
+    for session in (one, other):
+        session.append(ASK)
+        assert reads(session, "c1", "a.py") == "full"
+        session.prepare()
+    assert reads(other, "c2", "a.py") == "unchanged"

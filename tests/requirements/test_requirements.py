@@ -58,3 +58,14 @@ def test_every_test_of_a_matrix_row_belongs_to_a_claimed_row() -> None:
             if not name.startswith("test_matrix_"):
                 continue
             assert 1 <= int(name.removeprefix("test_matrix_")[:2]) <= 30, name
+
+
+def test_every_defect_of_the_prior_art_is_claimed_or_deferred() -> None:
+    ids = {requirement["id"] for requirement in requirements(Path(__file__).parent / "prior_art.toml")}
+    assert {f"P{number:02}" for number in range(1, 46)} <= ids
+
+
+def test_every_complaint_of_users_is_claimed_or_deferred() -> None:
+    ids = {requirement["id"] for requirement in requirements(Path(__file__).parent / "users.toml")}
+    counts = {1: 7, 2: 7, 3: 6, 4: 6, 5: 3, 6: 4, 7: 1, 8: 6, 9: 3, 10: 5, 11: 5, 12: 2, 13: 1, 14: 1}
+    assert ids == {f"U{group}.{number}" for group, count in counts.items() for number in range(1, count + 1)}
