@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,8 +14,8 @@ from pagein.policy.residency import Residency
 from pagein.ports import TokenCounter
 from pagein.providers.prices import Prices, prices
 from pagein.replay.ledger import Ledger
-from pagein.replay.paging import OpenEngine, Paging
-from pagein.replay.policies import APPEND_5M
+from pagein.replay.paging import OpenEngine, Paging, settings_for
+from pagein.replay.policies import APPEND, APPEND_5M
 from pagein.replay.recording import Recording
 from pagein.testing.story import Story
 
@@ -143,3 +144,38 @@ def test_no_session_costs_over_two_percent_more_by_the_engines_own_doing(told: l
     assert ledger.tally.cost - ledger.tally.recall_cost <= 1.02 * append.tally.cost
     assert ledger.tally.unrecoverable_bytes == 0
     assert ledger.tally.refused == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "lifetime", "read", "write"),
+    [
+        ("claude-opus-4-6", 300, 300.0, 0.1, 1.25),
+        ("claude-opus-4-6", 3600, 3600.0, 0.1, 2.0),
+        ("gpt-6.1-sol", 300, 1800.0, 0.05, 1.25),
+        ("gpt-6.1-sol", 3600, 43_200.0, 0.05, 2.5),
+        ("generic:cache=openai-legacy", 3600, 600.0, 0.1, 1.0),  # one lifetime, and no fee for writes
+        ("gemini-2.5-pro", 300, 300.0, 0.19, 1.0),  # nine of ten hits
+        ("generic:cache=none", 300, 300.0, 1.0, 1.0),
+    ],
+)
+def test_the_engine_is_told_how_long_the_priced_cache_lives(
+    spec: str, asked: int, lifetime: float, read: float, write: float
+) -> None:
+    economics = settings_for(prices(spec), asked).residency.economics
+    assert economics is not None
+    assert economics.lifetime == lifetime
+    assert economics.read == pytest.approx(read)
+    assert economics.write == write
+
+
+@pytest.mark.parametrize("spec", ["gpt-6.1-sol", "deepseek-v4-pro", "self-hosted", "generic:cache=none"])
+def test_pauses_that_a_cache_survives_are_no_reason_to_rewrite(spec: str) -> None:
+    """Pauses of ten minutes are long for one cache and short for another; either way nobody pays for our doing."""
+    charged, story = prices(spec), Story().asks()
+    for _ in range(25):
+        story.works(3000, wait=600)
+    recording = story.says().recording(charged)
+    plain = Ledger(recording, APPEND, charged, stress=False, trace=False)
+    plain.run()
+    paged = _bill(recording, charged, wiring.open_for_replay).tally
+    assert paged.cost - paged.recall_cost <= 1.02 * plain.tally.cost

@@ -36,10 +36,16 @@ class OpenEngine(Protocol):
 
 
 def settings_for(prices: Prices, lifetime: int) -> Settings:
-    """The engine's settings under these prices, with the lifetime that the host asks its cache for."""
-    write = prices.write_1h if lifetime == ONE_HOUR else prices.write_5m
-    lasts = lifetime if prices.cache.model == "breakpoints" else prices.cache.ttl
-    economics = Economics(prices.read, write, prices.output, float(lasts))
+    """The engine's settings under these prices, with the lifetime that the host asks its cache for: the short one or the long."""
+    rules = prices.cache
+    hit = 0.0 if rules.model == "none" else rules.hit_probability
+    read = hit * prices.read + 1.0 - hit  # what is not promised to be read is paid in full now and then
+    if rules.model == "breakpoints":
+        long = lifetime == ONE_HOUR
+        write, lasts = (prices.write_1h, rules.long_ttl) if long else (prices.write_5m, rules.ttl)
+    else:
+        write, lasts = 1.0, rules.ttl
+    economics = Economics(read, write, prices.output, lasts + rules.grace)
     return Settings(residency=replace(PRICED, economics=economics))
 
 
