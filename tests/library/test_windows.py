@@ -21,9 +21,11 @@ from pagein.policy.baseline import baseline
 from pagein.policy.readmeta import decode
 from pagein.policy.residency import Residency
 from pagein.policy.witness import witness
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.upkeep import check_store
 
 FILES = ("a.py", "sub/b.md", "big.txt")
-EAGER = Settings(Residency(batch_tokens=600, keep_calls=2, min_tokens=20))
+EAGER = Residency(batch_tokens=600, keep_calls=2, min_tokens=20)
 
 
 class OneToken:
@@ -61,6 +63,7 @@ class World:
         self.draw = draw
         self.folder = place / "work"
         self.store = place / "s.pagein"
+        self.watched = draw.random() < 0.5
         self.versions: dict[ContentHash, bytes] = {}
         (self.folder / "sub").mkdir(parents=True)
         for name in FILES:
@@ -71,7 +74,7 @@ class World:
         self.stubs = 0
 
     def opened(self) -> Engine:
-        return pagein.open(store=self.store, counter=OneToken(), settings=EAGER)
+        return pagein.open(store=self.store, counter=OneToken(), settings=Settings(EAGER, witness=self.watched))
 
     def lines(self, name: str) -> list[str]:
         return (self.folder / name).read_text().split("\n")
@@ -249,7 +252,12 @@ def test_whatever_happens_to_a_session_the_witness_agrees_to_every_request(seed:
     for _ in range(70):
         world.step()
     assert world.requests > 20
+    for talk in world.talks:
+        talk.session.keep()
     world.engine.close()
+    store = SqliteUpkeep(world.store)
+    assert [finding.why for finding in check_store(store).findings] == []
+    store.close()
 
 
 def test_such_sessions_page_out_and_serve_markers_at_all(tmp_path: Path) -> None:

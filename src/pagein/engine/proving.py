@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pagein.engine.readlog import event_of
 from pagein.engine.testimony import witnessed
-from pagein.model.entries import Entry, EntryId
+from pagein.model.entries import Entry, EntryId, RequestSent
 from pagein.model.names import ContentHash
-from pagein.model.reading import Malformed
+from pagein.model.reading import FileAuthored, Malformed, ReadServed
 from pagein.policy.auditing import Audit
 from pagein.policy.witness import Objection
 
@@ -21,14 +21,16 @@ def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes |
     for entry in everything:
         children.setdefault(entry.parent, []).append(entry)
     found: list[str] = []
-    waiting = [(one, Audit(stored)) for one in reversed(children.get(None, []))]
+    waiting: list[tuple[Entry, Audit | None]] = [(one, Audit(stored)) for one in reversed(children.get(None, []))]
     while waiting:
         here, audit = waiting.pop()
-        found += _heard(here, audit)
+        found += _heard(here, audit, stored)
+        if isinstance(here.body, RequestSent):
+            audit = None  # from here on only what stands in requests was seen, and these the witness reads
         behind = children.get(here.id, [])
-        waiting += [(one, audit.copy()) for one in reversed(behind[1:])]
+        waiting += [(one, audit and audit.copy()) for one in reversed(behind[1:])]
         waiting += [(one, audit) for one in behind[:1]]
-    # the audit takes the journal's word for what was shown, and for what stands in the window; the witness reads it
+    # the audit takes the journal's word for what was shown; the witness reads it
     return found or [_told(place, objection) for place, objection in witnessed(everything, stored)]
 
 
@@ -37,12 +39,16 @@ def _told(place: EntryId, objection: Objection) -> str:
     return f"request at entry {place}: call {objection.call_id.removeprefix(chr(0))}{line}: {objection.why}"
 
 
-def _heard(entry: Entry, audit: Audit) -> Iterator[str]:
+def _heard(entry: Entry, audit: Audit | None, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
     event = event_of(entry.body)
     if event is None:
         return
     if isinstance(event, Malformed):
         yield f"entry {entry.id}: a record of reading that cannot be understood: {event.why}"
+    if audit is None:
+        if isinstance(event, ReadServed | FileAuthored) and stored(event.version) is None:
+            yield f"entry {entry.id}: {event.path}: the bytes of the version are not in the store"
+        return
     objection = audit.heard(event)
     if objection is not None:
         line = "" if objection.line is None else f", line {objection.line}"

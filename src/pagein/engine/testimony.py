@@ -6,7 +6,7 @@ version that it shows.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -19,7 +19,7 @@ from pagein.engine.readlog import Told, trace_of
 from pagein.engine.rendering import pieces_since
 from pagein.engine.state import START, Rules, State, step
 from pagein.errors import BadName
-from pagein.model.entries import Compacted, Entry, EntryId, EpochOpened, Previewed
+from pagein.model.entries import Compacted, Entry, EntryId, EpochOpened, Previewed, RequestSent, Said
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.reading import Claim, FileAuthored, ReadServed, claim_of
@@ -119,22 +119,32 @@ def window(state: State) -> list[Message]:
 
 
 def witnessed(entries: Iterable[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
-    """What the witness has against the requests of a kept session: wherever something was about to leave the window, and at each end.
+    """What the witness has against the requests of a kept session: the last before anything left the window, and the last of each branch.
 
-    Entries come parents first, each branch whole. Each objection comes once, with the entry behind which the request stood so.
+    Of a branch that says nothing, what was read stands for its request. Entries come parents first, each branch whole. Each objection
+    comes once, with the entry behind which the request stood so.
     """
     rules = Rules(Residency())
     journal = replayed(START, lambda state, body: step(state, body, rules), entries)
     ground = Fold(journal, NO_EVIDENCE, with_evidence)
-    parents = {entry.parent for entry in journal}
-    barriers = (one.parent for one in journal if isinstance(one.body, Compacted | EpochOpened | Previewed))
-    ends = (one.id for one in journal if one.id not in parents)
     found: set[Objection] = set()
-    for place in dict.fromkeys((*barriers, *ends)):
-        if place is None:
-            continue
+    for place in _requests(list(journal)):
         told = told_to_witness(ground.at(place), window(journal.state_at(place)), stored)
         for objection in told.objections(stored):
             if objection not in found:
                 found.add(objection)
                 yield place, objection
+
+
+def _requests(entries: Sequence[Entry]) -> Iterable[EntryId]:
+    """The entries behind which a window stood as its model saw it."""
+    sent: dict[EntryId | None, EntryId | None] = {None: None}
+    silent: dict[EntryId | None, bool] = {None: True}
+    for one in entries:
+        sent[one.id] = one.id if isinstance(one.body, RequestSent) else sent[one.parent]
+        silent[one.id] = silent[one.parent] and not isinstance(one.body, RequestSent | Said)
+    parents = {one.parent for one in entries}
+    barriers = [one.parent for one in entries if isinstance(one.body, Compacted | EpochOpened | Previewed)]
+    ends = [one.id for one in entries if one.id not in parents]
+    places = (place if silent[place] else sent[place] for place in (*barriers, *ends))
+    return dict.fromkeys(place for place in places if place is not None)
