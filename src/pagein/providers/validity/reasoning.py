@@ -42,8 +42,16 @@ def modified(turns: Turns, _since: int) -> Found:
     thinking = of_kind(latest, "thinking")
     known = (turns.received.thoughts.get(part.id) for part in calls_of(latest))
     original = next((one for one in known if one is not None), None)
-    if thinking and original is not None and tuple(words_of(part) for part in thinking) != original:
+    if not thinking or original is None or tuple(words_of(part) for part in thinking) == original:
+        return
+    if not _is_reused(turns, latest):
         yield thinking[0], MODIFIED.format(place=thinking[0].place)
+
+
+def _is_reused(turns: Turns, latest: Turn) -> bool:
+    """Whether an id of its calls stands in another answer too: then what is known by that id may be the other's."""
+    ids = {part.id for part in calls_of(latest)}
+    return any(part.id in ids for turn in turns.turns if turn is not latest for part in calls_of(turn))
 
 
 def manual_thinking(turns: Turns, _since: int) -> Found:
