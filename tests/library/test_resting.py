@@ -523,3 +523,26 @@ def test_nothing_is_known_by_what_another_session_was_shown(room: Room) -> None:
         assert reads(session, "c1", "a.py") == "full"
         session.prepare()
     assert reads(other, "c2", "a.py") == "unchanged"
+
+
+def test_a_session_that_only_reads_is_witnessed_however_long_it_is(tmp_path: Path) -> None:
+    room = Room(tmp_path, witness=True)
+    for number in range(30):
+        room.put(f"{number}.py", 12)
+    session = room.session()
+    for turn in range(330):
+        result = session.read(f"{turn % 30}.py")
+        assert (result.failure, mode(result.details)) == (None, "full" if turn < 30 else "unchanged")
+    room.engine.close()
+    assert checked(room) == []
+
+
+def test_a_refresh_of_lines_holds_for_reads_that_were_not_said_yet(room: Room) -> None:
+    session = room.session()
+    session.append(ASK)
+    session.refresh("a.py", 5, 2)
+    assert reads(session, "c1", "a.py") == "full"
+    session.prepare()
+    assert reads(session, "c2", "a.py", 5, 2) != "unchanged_range"  # a full read does not settle a refreshed range
+    session.prepare()
+    assert reads(session, "c3", "a.py") == "unchanged"

@@ -15,7 +15,7 @@ Rules of this file
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from pagein.engine import readlog
 from pagein.engine.readlog import Told, trace_of
@@ -27,7 +27,8 @@ from pagein.model.sharing import SharedMap
 from pagein.policy.knowledge import NOTHING, Knowledge, proven
 from pagein.policy.knowledge import step as with_event
 
-_MOST_WAITING: Final = 256
+_MOST_LATE: Final = 256
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,11 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Link:
-    """One of the things that stand in the window for a path, behind those before it."""
+class Link(Generic[_T]):
+    """One of a row of things, behind those before it. Rows share their beginnings."""
 
-    placed: Placed
-    before: "Link | None"
+    last: _T
+    before: "Link[_T] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Evidence:
     """The ground at one point of a branch; see the rules above.
 
     unproven: calls whose answers the window does not bear out. said: messages so far; turn: the last one of the model's, calls:
-    how many of them there were. chains: by path, what stands in the window, and path_of: by call. waiting: what was not found there.
+    how many of them there were. chains: by path, what stands in the window, and path_of: by call. unsaid: what was not found there
+    yet; late: what a request left without, as far as it is remembered.
     open_calls, answered: the calls of the model's last message, without a result and with one.
     """
 
@@ -82,9 +84,10 @@ class Evidence:
     said: int = 0
     turn: int = 0
     calls: int = 0
-    chains: SharedMap[Link] = field(default_factory=SharedMap)
+    chains: SharedMap[Link[Placed]] = field(default_factory=SharedMap)
     path_of: SharedMap[str] = field(default_factory=SharedMap)
-    waiting: tuple[Waiting, ...] = ()
+    unsaid: Link[Waiting] | None = None
+    late: tuple[Waiting, ...] = ()
     open_calls: tuple[ToolCall, ...] = ()
     answered: tuple[ToolCall, ...] = ()
 
@@ -101,7 +104,11 @@ class Evidence:
 
     def expected(self) -> Iterator[Told]:
         """What counts as visible although it was not found in the window yet."""
-        return (one.told for one in self.waiting if not one.late and not one.void)
+        return (one.told for one in _listed(self.unsaid) if not one.void)
+
+    def waiting(self) -> list[Waiting]:
+        """Everything that may be found in the window yet, oldest first."""
+        return [*self.late, *_listed(self.unsaid)]
 
     def held_by_young(self, last: int) -> frozenset[str]:
         """Calls that must stay as they are, because a marker that was born behind call `last` may rest on them."""
@@ -149,25 +156,31 @@ def _happened(state: Evidence, told: Told) -> Evidence:
     state = replace(state, known=with_event(state.known, event))
     if isinstance(event, Invalidated):
         path = event.path
-        void = tuple(replace(one, void=True) if one.told.event.path == path else one for one in state.waiting)
-        if path not in state.chains:
-            return replace(state, waiting=void)
-        link = Link(Placed(told, "", state.turn, state.calls), state.chains[path])
-        return replace(state, waiting=void, chains=state.chains.put(path, link))
-    state = replace(state, waiting=(*state.waiting, Waiting(told))[-_MOST_WAITING:])
+        link = Link(Placed(told, "", state.turn, state.calls), state.chains.get(path))
+        return replace(_voided(state, path), chains=state.chains.put(path, link))
+    state = replace(state, unsaid=Link(Waiting(told), state.unsaid))
     if isinstance(event, FileAuthored):  # a host may tell of it when all has been said
         for call in state.answered:
             state = _found_in_arguments(state, call)
     return state
 
 
+def _voided(state: Evidence, path: str | None = None) -> Evidence:
+    """What waits, of this path or of all, is not to be trusted once it is found."""
+
+    def void(one: Waiting) -> Waiting:
+        return replace(one, void=True) if path in (None, one.told.event.path) else one
+
+    return replace(state, unsaid=_linked(map(void, _listed(state.unsaid))), late=tuple(void(one) for one in state.late))
+
+
 def _without_the_unfound(state: Evidence) -> Evidence:
     """What was not found in the window is not in the request: it does not count until it is found."""
-    new = [one.told.event.path for one in state.waiting if not one.late]
-    if not new:
+    unsaid = _listed(state.unsaid)
+    if not unsaid:
         return state
-    late = tuple(one if one.late else replace(one, late=True) for one in state.waiting)
-    return _refolded(replace(state, waiting=late), new)
+    late = (*state.late, *(replace(one, late=True) for one in unsaid))[-_MOST_LATE:]
+    return _refolded(replace(state, unsaid=None, late=late), (one.told.event.path for one in unsaid))
 
 
 # --- what is said ---
@@ -191,9 +204,10 @@ def _answered(state: Evidence, result: ToolResult) -> Evidence:
         return state
     still_open = tuple(one for one in state.open_calls if one is not call)
     state = replace(state, open_calls=still_open, answered=(*state.answered, call))
-    if not state.waiting:
+    waiting = state.waiting()
+    if not waiting:
         return state
-    found = _read_said_in(state.waiting, call, result)
+    found = _read_said_in(waiting, call, result)
     return _found_in_arguments(state, call) if found is None else _with_placed(state, found, call.id)
 
 
@@ -210,15 +224,12 @@ def _read_said_in(waiting: Sequence[Waiting], call: ToolCall, result: ToolResult
 
 def _found_in_arguments(state: Evidence, call: ToolCall) -> Evidence:
     """The write or edit that this call made, if its text stands in the arguments. Of several by one call none is sure."""
-    if not any(isinstance(one.told.event, FileAuthored) for one in state.waiting) or call.id in state.path_of:
+    writes = [one for one in state.waiting() if isinstance(one.told.event, FileAuthored)]
+    if not writes or call.id in state.path_of:
         return state
     words = tuple(texts_in(call.arguments))
     traces = {trace_of(text) for text in words}
-    made = [
-        one
-        for one in state.waiting
-        if isinstance(one.told.event, FileAuthored) and one.told.trace in traces and _is_named(one.told.given, words)
-    ]
+    made = [one for one in writes if one.told.trace in traces and _is_named(one.told.given, words)]
     return _with_placed(state, made[0], call.id) if len(made) == 1 else state
 
 
@@ -227,8 +238,8 @@ def _with_placed(state: Evidence, found: Waiting, call: str) -> Evidence:
         return state
     told = found.told
     path = told.event.path
-    place = state.waiting.index(found)
-    in_order = not found.late and not any(one.told.event.path == path for one in state.waiting[:place])
+    unsaid = _listed(state.unsaid)
+    in_order = next((one for one in unsaid if one.told.event.path == path), None) is found
     placed = Placed(told, call, state.turn, state.calls, trusted=not found.void)
     is_proven = not isinstance(told.event, ReadServed) or proven(state.seen, told.event)
     state = replace(
@@ -237,7 +248,8 @@ def _with_placed(state: Evidence, found: Waiting, call: str) -> Evidence:
         unproven=state.unproven if is_proven else state.unproven | {call},
         chains=state.chains.put(path, Link(placed, state.chains.get(path))),
         path_of=state.path_of.put(call, path),
-        waiting=state.waiting[:place] + state.waiting[place + 1 :],
+        unsaid=_linked(one for one in unsaid if one is not found),
+        late=tuple(one for one in state.late if one is not found),
     )
     return state if in_order and is_proven and placed.trusted else _refolded(state, [path])
 
@@ -262,8 +274,7 @@ def _compacted(state: Evidence, kept: int) -> Evidence:
     for path in paths:
         stays = [replace(one, trusted=False) for one in _listed(state.chains[path]) if one.call and one.turn > first]
         state = _with_chain(state, path, stays)
-    void = tuple(replace(one, late=True, void=True) for one in state.waiting)
-    return _refolded(replace(state, known=NOTHING, waiting=void), paths)
+    return _refolded(replace(_voided(_without_the_unfound(state)), known=NOTHING), paths)
 
 
 def _without_calls(events: Iterable[Placed], gone: frozenset[str]) -> list[Placed]:
@@ -276,9 +287,7 @@ def _with_chain(state: Evidence, path: str, events: Sequence[Placed]) -> Evidenc
     paths = state.path_of
     for call in gone:
         paths = paths.without(call)
-    chain: Link | None = None
-    for one in events:
-        chain = Link(one, chain)
+    chain = _linked(events)
     chains = state.chains.without(path) if chain is None else state.chains.put(path, chain)
     return replace(state, chains=chains, path_of=paths, unproven=state.unproven - gone)
 
@@ -316,13 +325,20 @@ def _with_path(state: Knowledge, path: str, folded: Knowledge) -> Knowledge:
     return Knowledge(paths, max(state.seq, folded.seq))
 
 
-def _listed(chain: Link | None) -> list[Placed]:
-    found: list[Placed] = []
+def _listed(chain: Link[_T] | None) -> list[_T]:
+    found: list[_T] = []
     while chain is not None:
-        found.append(chain.placed)
+        found.append(chain.last)
         chain = chain.before
     found.reverse()
     return found
+
+
+def _linked(things: Iterable[_T]) -> Link[_T] | None:
+    chain: Link[_T] | None = None
+    for one in things:
+        chain = Link(one, chain)
+    return chain
 
 
 def _is_named(given: str, words: Sequence[str]) -> bool:

@@ -215,7 +215,7 @@ class Reading:
 
         Results may be said in another order than they were read in, or without the one that an answer rests on.
         """
-        while self._branch.evidence.waiting:
+        while self._branch.evidence.waiting():
             before = self._branch.evidence
             after = with_evidence(before, Said(message))
             wrong = after.unproven - before.unproven
