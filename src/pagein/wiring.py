@@ -109,7 +109,7 @@ def _extra(name: str) -> Iterator[None]:
 def _file(store: str | Path | None, place: str) -> Path:
     from pagein.store.location import SUFFIX, default_path
 
-    if store is None:
+    if store is None or store == "":  # a setting that is there and empty names no file
         return default_path(place)
     path = Path(store)
     return path / f"store{SUFFIX}" if path.is_dir() else path

@@ -140,6 +140,16 @@ def test_all_names_of_a_file_share_what_is_known_of_it(desk: Desk) -> None:
         assert session.read(name).text == "[readcache: unchanged, 61 lines]", name
 
 
+def test_a_path_may_be_a_path(desk: Desk) -> None:
+    file = desk.put("a.txt", numbered(60))
+    session = desk.session()
+    assert mode_of(session.read(file)) == "full"
+    assert mode_of(session.read(Path("a.txt"), 2, 9)) == "unchanged_range"
+    assert session.refresh(Path("a.txt"), 2, 9).text == "[readcache-refresh] invalidated lines 2-10 for a.txt"
+    assert session.edited(Path("a.txt"), "line 1 ::", "line one ::").failure is None
+    assert session.wrote(Path("a.txt"), "x").lines.count == 1
+
+
 def test_a_refresh_by_one_name_holds_for_the_others(desk: Desk) -> None:
     file = desk.put("a.txt", numbered(60))
     (desk.folder / "hard.txt").hardlink_to(file)

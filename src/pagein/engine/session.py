@@ -8,6 +8,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import Literal
 
 from pagein.engine import evidence, testimony
@@ -257,7 +258,7 @@ class Session:
 
     def read(
         self,
-        path: str,
+        path: str | PathLike[str],
         offset: float | None = None,
         limit: float | None = None,
         *,
@@ -265,11 +266,11 @@ class Session:
         signal: Signal | None = None,
     ) -> ReadResult:
         """Read a file as the agent's own read tool would, or less where less says the same (see `Reading.read`)."""
-        return self.reading.read(path, offset=offset, limit=limit, bypass=bypass_cache, signal=signal)
+        return self.reading.read(fspath(path), offset=offset, limit=limit, bypass=bypass_cache, signal=signal)
 
-    def refresh(self, path: str, offset: float | None = None, limit: float | None = None) -> ReadResult:
+    def refresh(self, path: str | PathLike[str], offset: float | None = None, limit: float | None = None) -> ReadResult:
         """Have the next read of this file, or of these lines, show the text (see `Reading.refresh`)."""
-        return self.reading.refresh(path, offset=offset, limit=limit)
+        return self.reading.refresh(fspath(path), offset=offset, limit=limit)
 
     def compact(self) -> None:
         """The host compacted everything so far: no read from before it is known any more."""
@@ -279,13 +280,13 @@ class Session:
         except StoreError:
             self.compacted()  # it holds here at once, and is kept with what is kept next
 
-    def wrote(self, path: str, text: str) -> Learned:
+    def wrote(self, path: str | PathLike[str], text: str) -> Learned:
         """The model wrote this whole text to a file (see `Reading.wrote`)."""
-        return self.reading.wrote(path, text)
+        return self.reading.wrote(fspath(path), text)
 
-    def edited(self, path: str, old: str, new: str) -> Learned:
+    def edited(self, path: str | PathLike[str], old: str, new: str) -> Learned:
         """The model put `new` in place of `old` in a file (see `Reading.edited`)."""
-        return self.reading.edited(path, old, new)
+        return self.reading.edited(fspath(path), old, new)
 
     def status(self) -> ReadingStatus:
         """What was read and saved on this branch."""
