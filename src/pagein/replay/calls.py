@@ -28,6 +28,7 @@ from pagein.model.messages import (
     Unreadable,
     Usage,
 )
+from pagein.replay.shelf import Messages, Shelved
 
 Kind: TypeAlias = Literal["user", "assistant", "arguments", "result"]
 
@@ -44,18 +45,30 @@ class Block:
 
     ordinal: its number in the session, in order of appearance. born: index of the first call whose prompt holds it.
     call_id: for arguments and results, the id of the tool call, unique in the session. chars: what it weighs.
-    text: what a model sees of it.
+    message, place: what said it, and which of its blocks it is.
     """
 
     ordinal: int
     kind: Kind
     born: int
     chars: int
-    text: str
+    message: Shelved
+    place: int
     call_id: str = ""
     tool: str = ""
     is_read: bool = False
     is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """What a model sees of it. Read from disk: take it once."""
+        match self.message.get().blocks[self.place]:
+            case ToolCall() as call:
+                return call.arguments
+            case ToolResult(text=text) | Text(text=text):
+                return text
+            case _:
+                return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +78,7 @@ class Call:
     at, answered_at: start of the request and of its answer as recorded, seconds; never running backwards.
     segment: number of compactions before it; `opens_segment` on the first call of each segment.
     blocks: ordinals first seen by this call, [first, last). said: how many messages of `Calls.messages` precede it.
-    reply: the assistant message. output_chars: text, thinking and arguments of the reply.
+    message: the reply. reported: its usage, as recorded. output_chars: text, thinking and arguments of the reply.
     """
 
     index: int
@@ -76,15 +89,20 @@ class Call:
     opens_segment: bool
     blocks: tuple[int, int]
     said: int
-    reply: Message
+    message: Shelved
+    reported: Usage | None
     output_chars: int
     user_turn: bool
 
     @property
+    def reply(self) -> Message:
+        """The assistant message. Read from disk: take it once."""
+        return self.message.get()
+
+    @property
     def usage(self) -> Usage | None:
         """Recorded usage, None where the recording has none (a prompt of nothing is no usage)."""
-        usage = self.reply.usage
-        return usage if usage is not None and usage.prompt > 0 else None
+        return self.reported if self.reported is not None and self.reported.prompt > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +122,7 @@ class Calls:
 
     calls: list[Call] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
+    messages: Messages = field(default_factory=Messages)
     compactions: list[Compacted] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     timed: bool = False
@@ -160,6 +178,7 @@ class _Gathering:
         self.user_turn = False
         self.seen_ids: dict[str, int] = {}
         self.current_id: dict[str, str] = {}
+        self.reads: set[str] = set()  # ids of the calls of the latest assistant message that read a file
 
     def message(self, said: Message) -> None:
         if said.role == "assistant" and said.model == "<synthetic>":
@@ -170,16 +189,16 @@ class _Gathering:
         said = replace(said, blocks=tuple(self._unique(block) for block in said.blocks))
         if said.at is not None:
             self.into.timed = True
+        kept = self.into.messages.append(said)
         if said.role == "assistant":
-            self._call(said)
+            self._call(said, kept)
         else:
             if said.at is not None:
                 self.request_at = said.at if self.request_at is None else max(said.at, self.request_at)
             if said.role == "user" and any(isinstance(b, Text) and b.injected is None and b.text for b in said.blocks):
                 self.user_turn = True
-        self.into.messages.append(said)
-        for block in said.blocks:
-            self._block(said, block)
+        for place, block in enumerate(said.blocks):
+            self._block(said, kept, place, block)
 
     def event(self, event: HostEvent) -> None:
         if event.kind != "compaction":
@@ -189,7 +208,7 @@ class _Gathering:
         self.pending_from = len(self.into.blocks)
         self.into.compactions.append(Compacted(len(self.into.messages)))
 
-    def _call(self, reply: Message) -> None:
+    def _call(self, reply: Message, kept: Shelved) -> None:
         answered = reply.at if reply.at is not None else self.clock
         start = self.request_at if self.request_at is not None else answered
         self.clock = max(self.clock, start)
@@ -203,45 +222,37 @@ class _Gathering:
                 segment=self.segment,
                 opens_segment=self.opens_segment,
                 blocks=(self.pending_from, len(self.into.blocks)),
-                said=len(self.into.messages),
-                reply=reply,
+                said=len(self.into.messages) - 1,
+                message=kept,
+                reported=reply.usage,
                 output_chars=sum(_weight(block) for block in reply.blocks) + _thought(reply),
                 user_turn=self.user_turn,
             )
         )
+        calls = (block for block in reply.blocks if isinstance(block, ToolCall))
+        self.reads = {call.id for call in calls if any(access.op == "read" for access in call.accesses)}
         self.clock = max(self.clock, answered)
         self.pending_from = len(self.into.blocks)
         self.opens_segment = False
         self.request_at = None
         self.user_turn = False
 
-    def _block(self, message: Message, said: Said) -> None:
+    def _block(self, message: Message, kept: Shelved, place: int, said: Said) -> None:
         weight = _weight(said)
         if not weight:
             return
         born = len(self.into.calls)
         ordinal = len(self.into.blocks)
+        kind: Kind = "assistant" if message.role == "assistant" else "user"
         match said:
             case ToolCall():
-                block = Block(ordinal, "arguments", born, weight, said.arguments, said.id, said.name)
-            case ToolResult():
-                read = said.shown is not None or said.call_id in self._reads
-                block = Block(ordinal, "result", born, weight, said.text, said.call_id, said.name, read, said.is_error)
-            case Text():
-                kind: Kind = "assistant" if message.role == "assistant" else "user"
-                block = Block(ordinal, kind, born, weight, said.text)
+                block = Block(ordinal, "arguments", born, weight, kept, place, said.id, said.name)
+            case ToolResult(call_id=name):
+                read = said.shown is not None or name in self.reads
+                block = Block(ordinal, "result", born, weight, kept, place, name, said.name, read, said.is_error)
             case _:
-                block = Block(ordinal, "assistant" if message.role == "assistant" else "user", born, weight, "")
+                block = Block(ordinal, kind, born, weight, kept, place)
         self.into.blocks.append(block)
-
-    @property
-    def _reads(self) -> set[str]:
-        """Ids of the calls of the latest assistant message that read a file."""
-        for message in reversed(self.into.messages):
-            if message.role == "assistant":
-                calls = (block for block in message.blocks if isinstance(block, ToolCall))
-                return {call.id for call in calls if any(access.op == "read" for access in call.accesses)}
-        return set()
 
     def _unique(self, block: Said) -> Said:
         """Recordings repeat ids where they were redacted; a call and its result must still find one another."""

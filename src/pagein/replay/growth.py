@@ -166,7 +166,7 @@ def grow(calls: Calls, floor: float, chars_per_token: float, *, misses: bool) ->
         pool += hidden - taken
         shrank = usage is not None and earlier is not None and not opens and usage.prompt < _DROP * earlier
         cap = _cap(call, before, earlier_size, opens=opens, dropped=shrank, ttl=ttl) if misses else None
-        output = max(float(call.reply.usage.output) if call.reply.usage else 0.0, call.output_chars / chars_per_token)
+        output = max(float(call.reported.output) if call.reported else 0.0, call.output_chars / chars_per_token)
         sized.append(Sized(call, tokens, hidden, taken, opens, shrank, cap, size, output))
         before = call
     return sized

@@ -94,12 +94,9 @@ class _Index:
         self.reads: dict[str, list[tuple[int, Access]]] = {}
 
     def add(self, block: Block) -> None:
-        if not block.text:
+        text = _words(block)
+        if not text:
             return
-        if block.kind == "arguments":
-            text = "\n".join(strings_in(block.text))
-        else:
-            text = without_gutter(block.text) if block.kind == "result" else block.text
         self.texts.append((block.ordinal, text))
         offset = 0
         for line in text.split("\n"):
@@ -190,6 +187,14 @@ class _Index:
                 if _overlap(access, earlier):
                     yield ordinal
                     break
+
+
+def _words(block: Block) -> str:
+    """What of a block can recur: the strings of arguments, a result without its line numbers."""
+    text = block.text
+    if block.kind == "arguments" and text:
+        return "\n".join(strings_in(text))
+    return without_gutter(text) if block.kind == "result" else text
 
 
 def telling(line: str) -> bool:

@@ -60,7 +60,7 @@ class Paging:
     def __init__(self, recording: Recording, open_engine: OpenEngine, prices: Prices) -> None:
         self._messages = recording.calls.messages
         self._compactions = [one.said for one in recording.calls.compactions]
-        self._originals = {block.call_id: block.text for block in recording.calls.blocks if block.kind == "result"}
+        self._originals = {block.call_id: block for block in recording.calls.blocks if block.kind == "result"}
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
         settings = settings_for(prices, recording.ttl)
@@ -114,7 +114,7 @@ class Paging:
         return Hide(stubs, previews, reason=reason or "batch")
 
     def _entering(self, paged: PagedOut, resident: Removable) -> Previewed:
-        text = self._originals[paged.call_id]
+        text = self._originals[paged.call_id].text
         shown = preview(paged.object_id, "", 0, text, self._previews)
         return Previewed(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
 
@@ -148,7 +148,8 @@ class Paging:
     def prove(self, tally: Tally) -> None:
         """Recall everything that was ever paged out and compare it, byte for byte, with what the recording holds."""
         for call_id, object_id in self._paged.items():
-            self._exact(object_id, self._originals.get(call_id))
+            original = self._originals.get(call_id)
+            self._exact(object_id, None if original is None else original.text)
         tally.refused = self._refused
         tally.unrecoverable_bytes = self._lost
 

@@ -6,6 +6,7 @@ import msgspec
 
 from pagein.model.bill import CacheTrace, Composition, Detail, Resident
 from pagein.model.messages import Text, ToolCall
+from pagein.replay.calls import Block
 from pagein.replay.ledger import Trace
 from pagein.replay.recording import Recording
 from pagein.replay.window import PARTS
@@ -56,26 +57,26 @@ def _title(recording: Recording) -> str:
 
 def _residents(recording: Recording) -> list[Resident]:
     """The blocks that cost most to carry: tokens times the calls whose prompt held them."""
-    named = {
-        block.id: block
-        for message in recording.calls.messages
-        for block in message.blocks
-        if isinstance(block, ToolCall)
-    }
     ends = [one.call.index for one in recording.sized if one.opens_segment and one.call.index]
     ends.append(len(recording.sized))
-    largest: list[Resident] = []
+    carried: list[tuple[int, int, Block, float]] = []
     for one in recording.sized:
         end = next(last for last in ends if last > one.call.index)
         first, last = one.call.blocks
         for block, tokens in zip(recording.calls.blocks[first:last], one.blocks, strict=True):
-            carried = round(tokens * (end - one.call.index))
-            label = _label(named.get(block.call_id)) or _line(block.text)
-            largest.append(
-                Resident(label=label, kind=block.kind, tokens=round(tokens), born=one.call.index, carried=carried)
-            )
-    largest.sort(key=lambda resident: (-resident["carried"], resident["born"]))
-    return largest[:_LARGEST]
+            carried.append((-round(tokens * (end - one.call.index)), one.call.index, block, tokens))
+    carried.sort(key=lambda one: one[:2])
+    asked = {block.call_id: block for block in recording.calls.blocks if block.kind == "arguments"}
+    return [
+        Resident(label=_labelled(block, asked), kind=block.kind, tokens=round(tokens), born=born, carried=-weight)
+        for weight, born, block, tokens in carried[:_LARGEST]
+    ]
+
+
+def _labelled(block: Block, asked: dict[str, Block]) -> str:
+    call = asked.get(block.call_id)
+    said = call.message.get().blocks[call.place] if call is not None else None
+    return _label(said if isinstance(said, ToolCall) else None) or _line(block.text)
 
 
 def _label(call: ToolCall | None) -> str:

@@ -1,0 +1,79 @@
+"""The messages of a session on disk: memory holds where they are, not what they say.
+
+A session is walked through several times, in order, and may be larger than memory is wide. So what was said lies in a
+temporary file without a name, and is taken out one message at a time.
+"""
+
+import pickle
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import Final, overload
+
+from pagein.model.messages import Message
+
+_IN_MEMORY: Final = 8 * 1024 * 1024  # bytes; most sessions never see the disk
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Shelved:
+    """A message that was put away."""
+
+    shelf: "_Shelf"
+    start: int
+    size: int
+
+    def get(self) -> Message:
+        """The message, equal to the one that was put away."""
+        return self.shelf.get(self)
+
+
+class Messages(Sequence[Message]):
+    """Messages in order. Taking one out costs its size."""
+
+    def __init__(self) -> None:
+        self._shelf = _Shelf()
+        self._kept: list[Shelved] = []
+
+    def append(self, message: Message) -> Shelved:
+        """Put a message away behind the others."""
+        kept = self._shelf.put(message)
+        self._kept.append(kept)
+        return kept
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [kept.get() for kept in self._kept[index]]
+        return self._kept[index].get()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+class _Shelf:
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - as long as any message is asked for
+        weakref.finalize(self, self._file.close)
+        self._end = 0
+        # The blocks of a message are asked for one after the other.
+        self._latest: tuple[int, Message] | None = None
+
+    def put(self, message: Message) -> Shelved:
+        raw = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        self._file.seek(self._end)
+        self._file.write(raw)
+        kept = Shelved(self, self._end, len(raw))
+        self._end += len(raw)
+        return kept
+
+    def get(self, kept: Shelved) -> Message:
+        if self._latest is None or self._latest[0] != kept.start:
+            self._file.seek(kept.start)
+            message: Message = pickle.loads(self._file.read(kept.size))  # noqa: S301 - our own bytes, in a file without a name
+            self._latest = kept.start, message
+        return self._latest[1]
