@@ -109,6 +109,19 @@ def test_a_bad_file_is_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
     assert all(one["reason"] for one in bill["skipped"])
 
 
+def test_a_session_that_begins_between_the_passes_is_billed_all_the_same(tmp_path: Path) -> None:
+    _write(tmp_path / "a.jsonl", _lines("one"))
+
+    def told(step: Progress) -> None:
+        if step.total is None and not step.file:  # the first pass is over
+            _write(tmp_path / "b.jsonl", _lines("two"))
+            _write(tmp_path / "a.jsonl", [{**row, "model": "another"} for row in _lines("one", calls=9)])
+
+    bill = replay(Asked((tmp_path,), jobs=1), wiring.open_for_replay, told).bill
+    assert bill["skipped"] == []
+    assert [row["source"] for row in bill["per_session"]] == ["one", "two"]
+
+
 def test_nothing_usable_is_a_bill_of_nothing_that_says_why(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     bill = replay(Asked((tmp_path,), jobs=1), wiring.open).bill

@@ -87,6 +87,9 @@ class _Source:
     ratios: dict[str, float]
 
 
+_UNTAUGHT = _Source(SourceFacts({}, None, 0.0), {})
+
+
 @dataclass(frozen=True, slots=True)
 class _Paid:
     """What the second pass returns of a session."""
@@ -187,9 +190,10 @@ def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _So
     if not calls.calls:
         return None
     head = session.head
-    known = sources[head.source]
+    # a session may have begun, or changed its model, since the first pass
+    known = sources.get(head.source, _UNTAUGHT)
     model = _model(head.models, calls)
-    ratio = known.ratios[model]
+    ratio = known.ratios.get(model) or chars_per_token(model, ())
     recording = record(head, calls, known.facts, ratio, terms.prices)
     own = own_prices(model)
     replayed = on_own_cache(recording, own, misses=True)
