@@ -19,8 +19,9 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)  ## Replay the session that ships with the project and show the bill
 	$(BIN)/pagein replay examples/demo-session.jsonl.gz --html out/demo.html
 
-test: $(STAMP)  ## Run the tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+test: $(STAMP)  ## Run the tests: the fast ones first, then real coding agents against the simulated provider
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not clients"
+	$(BIN)/python -m pytest -q -m clients || test $$? -eq 5  # 5: there are none
 
 check: lint types imports docs test  ## Everything that CI runs
 
