@@ -395,7 +395,7 @@ def refused(lived: LivedIn, told: Told) -> None:
             assert result.text == text, "the agent must get what it would have had without us"
             told(str(result.failure))
         session.append(Message("user", (Text("go on"),)))
-        prepared = session.prepare()
+        prepared = session.advance()
         assert prepared.tail, "a request goes out all the same"
         told(str(prepared.failure).removeprefix("the journal was not kept: "))
     told("went on")

@@ -60,7 +60,7 @@ def play(session: Session, messages: Sequence[Message]) -> list[Prepared]:
     found = []
     for message in messages:
         if message.role == "assistant":
-            found.append(session.prepare())
+            found.append(session.advance())
         session.append(message)
     return found
 
@@ -87,7 +87,7 @@ LONG = [ASK, *turn("a", body("a")), *turn("b", body("b")), *turn("c", body("c"))
 def test_the_first_request_is_all_tail() -> None:
     session = engine().session("one")
     session.append(ASK)
-    assert session.prepare() == Prepared(keep=0, tail=(ASK,), epoch=0)
+    assert session.advance() == Prepared(keep=0, tail=(ASK,), epoch=0)
     assert session.rendering() == [ASK]
 
 
@@ -97,7 +97,7 @@ def test_within_an_epoch_each_request_extends_the_one_before() -> None:
     before = session.rendering()
     session.append(LONG[3])
     session.append(LONG[4])
-    prepared = session.prepare()
+    prepared = session.advance()
     assert prepared.keep == len(before)
     assert session.rendering() == [*before, *prepared.tail]
 
@@ -107,7 +107,7 @@ def test_old_results_leave_in_one_batch_and_the_frontier_says_where() -> None:
     *quiet, last = play(session, LONG)
     assert [one.opened for one in quiet] == [None] * 3
     assert last.opened is None
-    prepared = session.prepare()
+    prepared = session.advance()
     assert prepared.opened is not None
     assert [one.call_id for one in prepared.opened.paged] == ["a-0", "b-0"]
     assert prepared.opened.frontier == prepared.keep == 2
@@ -116,14 +116,14 @@ def test_old_results_leave_in_one_batch_and_the_frontier_says_where() -> None:
     assert shown["a-0"].startswith("[pagein: pg-")
     assert "| Bash | 600 tokens | a begins - 2 lines]" in shown["a-0"]
     assert shown["c-0"] == body("c")
-    assert session.prepare() == Prepared(keep=prepared.length, tail=(), epoch=1)
+    assert session.advance() == Prepared(keep=prepared.length, tail=(), epoch=1)
 
 
 def test_only_the_content_of_results_changes() -> None:
     session = engine().session("one")
     play(session, LONG)
     before = session.rendering()
-    session.prepare()
+    session.advance()
     after = session.rendering()
     assert [message.role for message in before] == [message.role for message in after[: len(before)]]
     for one, other in zip(before, after, strict=False):
@@ -160,7 +160,7 @@ def test_only_the_content_of_results_changes() -> None:
 def test_some_results_stay_whatever_their_age(kept: list[Message]) -> None:
     session = engine().session("one")
     play(session, [ASK, *kept, *LONG[1:], *turn("e", body("e")), *turn("f", body("f"))])
-    session.prepare()
+    session.advance()
     assert "a-0" in paged_out(session)
     assert "s" not in paged_out(session)
     assert not session.may_leave("s")
@@ -172,7 +172,7 @@ def test_thinking_arguments_and_blocks_unknown_to_us_stay() -> None:
     said = Message("assistant", (Thinking("hm", "signed"), Other("web_search", '{"a":1}'), *turn("z", "")[0].blocks))
     session = engine().session("one")
     play(session, [ASK, said, Message("tool", (ToolResult("z-0", body("z")),)), *LONG[1:]])
-    session.prepare()
+    session.advance()
     assert "z-0" in paged_out(session)
     assert session.rendering()[1] == said
 
@@ -181,14 +181,14 @@ def test_what_left_is_recalled_byte_for_byte() -> None:
     hard = "\ud800 lone, \0 nul, \r\n crlf, \ufeff bom \U0001f600 " * 20
     session = engine().session("one")
     play(session, [ASK, *turn("a", hard), *turn("b", body("b")), *LONG[5:], *turn("e", body("e"))])
-    session.prepare()
+    session.advance()
     assert session.recall(paged_out(session)["a-0"]) == hard
 
 
 def test_a_recall_is_journaled() -> None:
     session = engine().session("one")
     play(session, LONG)
-    session.prepare()
+    session.advance()
     name = paged_out(session)["a-0"]
     session.recall(name)
     assert session.leaf is not None
@@ -200,7 +200,7 @@ def test_another_process_recalls_by_id_alone(tmp_path: Path) -> None:
     with pagein.open(store=path, workspace=tmp_path, counter=OneToken(), settings=EAGER) as first:
         session = first.session("one")
         play(session, LONG)
-        session.prepare()
+        session.advance()
         names = paged_out(session)
     with pagein.open(store=path, workspace=tmp_path) as second:
         assert second.recall(names["a-0"]) == body("a")
@@ -213,7 +213,7 @@ def test_the_same_content_session_and_call_have_one_id_in_every_process() -> Non
     for _ in range(2):
         session = engine(store).session("one")
         play(session, LONG)
-        session.prepare()
+        session.advance()
         ids.append(paged_out(session))
     assert ids[0] == ids[1]
 
@@ -264,7 +264,7 @@ def test_when_the_store_fails_nothing_leaves_and_the_failure_is_reported() -> No
     session = engine(store).session("one")
     play(session, LONG)
     before = session.rendering()
-    prepared = session.prepare()
+    prepared = session.advance()
     assert prepared.opened is None
     assert prepared.epoch == 0
     assert prepared.failure is not None
@@ -272,18 +272,18 @@ def test_when_the_store_fails_nothing_leaves_and_the_failure_is_reported() -> No
     assert prepared.keep == len(before)
     assert session.rendering() == LONG
     store.broken = False
-    assert session.prepare().opened is not None
+    assert session.advance().opened is not None
 
 
 def test_when_the_journal_cannot_be_kept_the_request_goes_out_and_it_is_tried_again() -> None:
     store = Failing()
     session = engine(store, kept=True).session("one")
     session.append(ASK)
-    prepared = session.prepare()
+    prepared = session.advance()
     assert prepared.tail == (ASK,)
     assert prepared.failure is not None
     store.broken = False
-    assert session.prepare().failure is None
+    assert session.advance().failure is None
     assert len(list(store.entries("one"))) == len(session.journal)
 
 
@@ -301,7 +301,7 @@ class Colliding(MemoryStore):
 def test_an_id_that_is_taken_is_not_used_twice() -> None:
     session = engine(Colliding()).session("one")
     play(session, LONG)
-    assert session.prepare().opened is not None
+    assert session.advance().opened is not None
     assert session.recall(paged_out(session)["a-0"]) == body("a")
     assert session.recall(paged_out(session)["b-0"]) == body("b")
 
@@ -310,11 +310,11 @@ def test_a_compaction_leaves_the_system_prompt_and_what_was_kept() -> None:
     system = Message("system", (Text("be good"),))
     session = engine().session("one")
     play(session, [system, *LONG])
-    session.prepare()
+    session.advance()
     session.compacted(kept=2)
     summary = Message("user", (Text("what happened so far", "compact_summary"),))
     session.append(summary)
-    prepared = session.prepare()
+    prepared = session.advance()
     assert prepared.keep == 1
     assert prepared.epoch == 2
     assert prepared.opened is None
@@ -328,10 +328,10 @@ def test_a_compaction_leaves_the_system_prompt_and_what_was_kept() -> None:
 def test_what_was_paged_out_stays_so_behind_a_compaction_that_keeps_it() -> None:
     session = engine().session("one")
     play(session, LONG)
-    session.prepare()
+    session.advance()
     stubs = {name: text for name, text in texts(session.rendering()).items() if name in paged_out(session)}
     session.compacted(kept=len(LONG))
-    session.prepare()
+    session.advance()
     assert texts(session.rendering()).items() >= stubs.items()
     assert len(session.rendering()) == len(LONG)
 
@@ -341,14 +341,14 @@ def test_what_a_compaction_kept_grows_old_as_before() -> None:
     play(session, LONG[:5])
     session.compacted(kept=4)
     play(session, LONG[5:])
-    assert {one.call_id for one in (session.prepare().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
+    assert {one.call_id for one in (session.advance().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
 
 
 def test_what_was_old_before_a_compaction_may_leave_right_behind_it() -> None:
     session = engine().session("one")
     play(session, LONG)
     session.compacted(kept=len(LONG))
-    assert {one.call_id for one in (session.prepare().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
+    assert {one.call_id for one in (session.advance().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
 
 
 def test_keeping_a_negative_number_of_messages_is_the_hosts_error() -> None:
@@ -360,12 +360,12 @@ def test_another_branch_shares_what_it_shares_and_no_more() -> None:
     session = engine().session("one")
     play(session, LONG)
     fork = session.leaf
-    session.prepare()
+    session.advance()
     assert paged_out(session)
     session.move(fork)
     other = Message("user", (Text("otherwise"),))
     session.append(other)
-    prepared = session.prepare()
+    prepared = session.advance()
     # The branch had not decided anything yet: it decides for itself, and the same.
     assert prepared.opened is not None
     assert prepared.epoch == 1
@@ -378,7 +378,7 @@ def test_a_session_goes_on_in_another_process_as_if_nothing_had_happened(tmp_pat
     with engine(SqliteStore(path)) as whole:
         alone = whole.session("one")
         play(alone, LONG)
-        alone.prepare()
+        alone.advance()
         expected = alone.rendering()
         assert paged_out(alone)
     for message in LONG:
@@ -389,7 +389,7 @@ def test_a_session_goes_on_in_another_process_as_if_nothing_had_happened(tmp_pat
     for opened in (True, False):
         with engine(SqliteStore(path), kept=True) as part:
             session = part.session("one")
-            assert (session.prepare().opened is not None) is opened
+            assert (session.advance().opened is not None) is opened
             assert session.rendering() == expected
 
 
@@ -398,7 +398,7 @@ def test_a_request_says_only_what_is_new_however_long_the_session() -> None:
     session = engine(settings=settings).session("one")
     session.append(ASK)
     for number in range(3000):
-        tail = session.prepare().tail
+        tail = session.advance().tail
         assert len(tail) <= 2
         for message in turn(str(number), "x" * 400):
             session.append(message)
@@ -421,7 +421,7 @@ OPS = st.lists(
 def _prepare_and_check(session: Session, said: dict[str, set[str]]) -> None:
     """The request is valid, is what it says of the one before, and what it lacks can be had."""
     before = session.rendering()
-    prepared = session.prepare()
+    prepared = session.advance()
     rendering = session.rendering()
     assert rendering == [*before[: prepared.keep], *prepared.tail]
     assert prepared.failure is None
@@ -470,7 +470,7 @@ def test_within_an_epoch_requests_only_grow(ops: list[tuple[str, list[int]]]) ->
     last = Prepared(0, (), 0)
     for number, (op, values) in enumerate(one for one in ops if one[0] != "back"):
         _do(session, op, values, number, said)
-        prepared = session.prepare()
+        prepared = session.advance()
         if prepared.epoch == last.epoch:
             assert prepared.keep == last.length
         elif prepared.opened is not None and op != "compact":

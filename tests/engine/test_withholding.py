@@ -22,13 +22,13 @@ def _says(session_file: Path, command: str) -> tuple[list[Message], list[Message
         session = engine.session("one")
         for message in said:
             session.append(message)
-        session.prepare()
+        session.advance()
         here = session.rendering()
     with wiring.open(session_file, workspace=session_file.parent) as engine:
         again = engine.session("one")
         again.append(Message("assistant", (Text("seen"),)))
         again.append(Message("user", (Text("go on"),)))
-        again.prepare()
+        again.advance()
         return here, again.rendering()
 
 

@@ -84,7 +84,7 @@ def shown(session: Session) -> dict[str, str]:
 
 def noise(session: Session, turns: int, size: int = 10) -> None:
     for turn in range(turns):
-        session.prepare()
+        session.advance()
         call = f"noise-{len(session.journal)}-{turn}"
         session.append(Message("assistant", (ToolCall(call, "bash", "{}"),)))
         session.append(Message("tool", (ToolResult(call, "x" * size, "bash"),)))
@@ -93,11 +93,11 @@ def noise(session: Session, turns: int, size: int = 10) -> None:
 def test_what_stands_in_the_request_is_known_after_it_left(room: Room) -> None:
     session = room.session()
     session.append(ASK)
-    session.prepare()
+    session.advance()
     assert reads(session, "c1", "a.py") == "full"
-    session.prepare()
+    session.advance()
     assert reads(session, "c2", "a.py") == "unchanged"
-    session.prepare()
+    session.advance()
     assert reads(session, "c3", "a.py", offset=5, limit=9) == "unchanged_range"
 
 
@@ -106,7 +106,7 @@ def test_a_read_that_was_never_said_is_not_known_once_a_request_has_left_without
     session.append(ASK)
     assert mode(session.read("a.py").details) == "full"
     assert mode(session.read("a.py").details) == "unchanged"
-    session.prepare()
+    session.advance()
     assert mode(session.read("a.py").details) == "full"
 
 
@@ -116,7 +116,7 @@ def test_a_read_that_was_said_otherwise_than_it_was_answered_is_not_known(room: 
     result = session.read("a.py")
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py"}'),)))
     session.append(Message("tool", (ToolResult("c1", result.text[:100], "read"),)))
-    session.prepare()
+    session.advance()
     assert mode(session.read("a.py").details) == "full"
 
 
@@ -124,10 +124,10 @@ def test_a_read_said_late_counts_from_then_on(room: Room) -> None:
     session = room.session()
     session.append(ASK)
     result = session.read("a.py")
-    session.prepare()
+    session.advance()
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py"}'),)))
     session.append(Message("tool", (ToolResult("c1", result.text, "read"),)))
-    session.prepare()
+    session.advance()
     assert mode(session.read("a.py").details) == "unchanged"
 
 
@@ -135,16 +135,16 @@ def test_a_read_whose_text_was_paged_out_is_shown_again_and_others_stay_known(ro
     session = room.session()
     session.append(ASK)
     for call, path in (("c1", "a.py"), ("c2", "b.py"), ("c3", "c.py")):
-        session.prepare()
+        session.advance()
         reads(session, call, path)
     noise(session, 2)
-    session.prepare()
+    session.advance()
     left = {call for call, text in shown(session).items() if text.startswith(STUB)}
     assert "c1" in left
     assert "c3" not in left
     assert reads(session, "c4", "a.py") == "full"
     assert reads(session, "c5", "c.py") == "unchanged"
-    session.prepare()
+    session.advance()
 
 
 def test_a_recent_marker_keeps_what_it_rests_on_in_the_window(room: Room) -> None:
@@ -155,7 +155,7 @@ def test_a_recent_marker_keeps_what_it_rests_on_in_the_window(room: Room) -> Non
     reads(session, "c2", "b.py")
     assert reads(session, "c3", "a.py") == "unchanged"
     reads(session, "c4", "c.py")
-    session.prepare()
+    session.advance()
     text = shown(session)
     assert text["c2"].startswith(STUB)
     assert text["c1"].startswith("a.py line 0")
@@ -174,7 +174,7 @@ def test_nothing_leaves_where_what_may_leave_is_too_little(room: Room) -> None:
     reads(session, "c2", "b.py")
     assert reads(session, "c3", "a.py") == "unchanged"
     reads(session, "c4", "c.py")
-    assert session.prepare().opened is None
+    assert session.advance().opened is None
 
 
 def test_an_old_marker_leaves_with_its_base_and_is_not_quoted(room: Room) -> None:
@@ -183,7 +183,7 @@ def test_an_old_marker_leaves_with_its_base_and_is_not_quoted(room: Room) -> Non
     reads(session, "c1", "a.py")
     reads(session, "c2", "a.py")
     noise(session, 4, size=600)
-    session.prepare()
+    session.advance()
     text = shown(session)
     assert text["c1"].startswith(STUB)
     assert text["c2"].startswith(STUB)
@@ -201,7 +201,7 @@ def test_an_answer_said_before_the_one_it_rests_on_is_shown_in_full(room: Room) 
     text, marker = session.read("a.py").text, session.read("a.py").text
     assert marker.startswith("[readcache: ")
     session.append(Message("tool", (ToolResult("c1", marker, "read"), ToolResult("c2", text, "read"))))
-    prepared = session.prepare()
+    prepared = session.advance()
     assert prepared.failure is None
     assert shown(session) == {"c1": text, "c2": text}
     assert session.status().saved == 0
@@ -215,7 +215,7 @@ def test_an_answer_said_without_the_one_it_rests_on_is_shown_in_full(room: Room)
     assert marker.startswith("[readcache: ")
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py:3-20"}'),)))
     session.append(Message("tool", (ToolResult("c1", marker, "read"),)))
-    session.prepare()
+    session.advance()
     assert shown(session)["c1"].startswith("a.py line 2 of many\n")
     assert shown(session)["c1"].endswith("[10 more lines in file. Use offset=21 to continue.]")
     assert reads(session, "c2", "a.py:3-20") == "unchanged_range"
@@ -239,10 +239,10 @@ def test_a_marker_that_a_compaction_kept_without_its_base_leaves_before_the_next
     session = room.session()
     session.append(ASK)
     reads(session, "c1", "a.py")
-    session.prepare()
+    session.advance()
     reads(session, "c2", "a.py")
     session.compacted(kept=2)
-    prepared = session.prepare()
+    prepared = session.advance()
     assert prepared.opened is not None
     assert prepared.opened.reason == UNPROVEN
     assert shown(session)["c2"].startswith(STUB)
@@ -253,10 +253,10 @@ def test_a_marker_that_a_compaction_kept_with_its_base_stays(room: Room) -> None
     session = room.session()
     session.append(ASK)
     reads(session, "c1", "a.py")
-    session.prepare()
+    session.advance()
     reads(session, "c2", "a.py")
     session.compacted(kept=4)
-    assert session.prepare().opened is None
+    assert session.advance().opened is None
     assert shown(session)["c2"] == "[readcache: unchanged, 30 lines]"
     assert reads(session, "c3", "a.py") == "full"  # the barrier is strict all the same
 
@@ -268,7 +268,7 @@ def test_a_refresh_between_a_read_and_its_saying_holds(room: Room) -> None:
     session.refresh("a.py")
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py"}'),)))
     session.append(Message("tool", (ToolResult("c1", result.text, "read"),)))
-    session.prepare()
+    session.advance()
     assert mode(session.read("a.py").details) == "full"
 
 
@@ -281,12 +281,12 @@ def test_what_the_model_wrote_is_known_by_its_call(room: Room) -> None:
     (room.folder / "new.py").write_text(text)
     session.wrote("new.py", text)
     session.append(Message("tool", (ToolResult("w1", "ok", "write"),)))
-    session.prepare()
+    session.advance()
     assert reads(session, "c1", "new.py") == "unchanged"
-    session.prepare()
+    session.advance()
     (room.folder / "new.py").write_text(text.replace("written 3", "mine 3"))
     session.edited("new.py", "written 3", "mine 3")  # of which nobody says anything
-    session.prepare()
+    session.advance()
     found = session.read("new.py")
     assert mode(found.details) == "diff"
     assert "-written 3\n+mine 3\n" in found.text
@@ -299,7 +299,7 @@ def test_two_answers_with_one_text_are_told_apart_by_their_calls(room: Room) -> 
         room.put(name, 20)
     reads(session, "c1", "a.py")
     reads(session, "c2", "b.py")
-    session.prepare()
+    session.advance()
     calls = (ToolCall("d1", "read", '{"path":"b.py"}'), ToolCall("d2", "read", '{"path":"a.py"}'))
     session.append(Message("assistant", calls))
     second, first = session.read("a.py").text, session.read("b.py").text
@@ -317,7 +317,7 @@ def test_another_process_finds_the_same_ground(room: Room) -> None:
     session = room.session()
     session.append(ASK)
     reads(session, "c1", "a.py")
-    session.prepare()
+    session.advance()
     reads(session, "c2", "a.py")
     noise(session, 2)
     ground = session.evidence
@@ -334,11 +334,11 @@ def test_a_read_is_never_shown_as_a_preview(tmp_path: Path) -> None:
         session = engine.session("one", workspace=tmp_path)
         (tmp_path / "big.txt").write_text("\n".join(f"line {n} of a very long file" for n in range(1800)))
         session.append(ASK)
-        session.prepare()
+        session.advance()
         text = session.read("big.txt").text
         session.append(Message("assistant", (ToolCall("c1", "bash", '{"command":"cat big.txt"}'),)))
         session.append(Message("tool", (ToolResult("c1", text, "bash"),)))
-        session.prepare()
+        session.advance()
         assert shown(session)["c1"] == text
 
 
@@ -393,11 +393,11 @@ def test_the_witness_takes_an_unfounded_answer_out_of_the_request_and_says_why(t
     session.keep()
     trusting.close()
     watched = room.session()
-    prepared = watched.prepare()
+    prepared = watched.advance()
     assert prepared.failure is not None
     assert "c2: line 1 was never shown" in prepared.failure
     assert shown(watched)["c2"].startswith(STUB)
-    assert watched.prepare().failure is None
+    assert watched.advance().failure is None
 
 
 def test_the_witness_has_nothing_against_what_is_right(tmp_path: Path) -> None:
@@ -413,7 +413,7 @@ def test_the_witness_has_nothing_against_what_is_right(tmp_path: Path) -> None:
     moved = session.read("a.py", 20, 30)
     assert (moved.failure, mode(moved.details)) == (None, "unchanged_range")
     session.append(ASK)
-    assert session.prepare().failure is None
+    assert session.advance().failure is None
 
 
 # --- exclusions
@@ -438,7 +438,7 @@ def test_the_users_own_exclusions_keep_results_in_the_window(tmp_path: Path, cal
         session.append(Message("assistant", (call,)))
         session.append(Message("tool", (ToolResult("s", "plain text " * 200, "bash"),)))
         noise(session, 5, size=600)
-        session.prepare()
+        session.advance()
         assert shown(session)["s"].startswith("plain text ") == stays
 
 
@@ -452,7 +452,7 @@ def test_what_a_link_to_an_excluded_file_showed_is_never_paged_out(tmp_path: Pat
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"notes.txt"}'),)))
     session.append(Message("tool", (ToolResult("c1", result.text, "read"),)))
     noise(session, 5, size=900)
-    session.prepare()
+    session.advance()
     assert shown(session)["c1"] == result.text
     assert any(text.startswith(STUB) for text in shown(session).values())
     room.engine.close()
@@ -467,7 +467,7 @@ def test_a_check_of_the_store_reads_the_requests_themselves(room: Room) -> None:
     session.append(ASK)
     lied_to(session, room)
     reads(session, "c2", "a.py")
-    session.prepare()
+    session.advance()
     session.keep()
     room.engine.close()
     findings = checked(room)
@@ -485,7 +485,7 @@ def test_a_check_has_nothing_against_sessions_that_read_page_out_and_compact(roo
     reads(session, "c3", "a.py")
     session.compacted(kept=2)
     reads(session, "c4", "a.py")
-    session.prepare()
+    session.advance()
     alone = room.session("alone")
     for _ in range(2):
         alone.read("a.py")
@@ -510,7 +510,7 @@ def test_after_each_compaction_the_text_comes_once_and_then_markers_again(room: 
     for round_ in range(3):
         for turn in range(3):
             modes.append(reads(session, f"c{round_}{turn}", "a.py"))
-            session.prepare()
+            session.advance()
         session.compacted()
         session.append(ASK)
     assert modes == ["full", "unchanged", "unchanged"] * 3
@@ -521,7 +521,7 @@ def test_nothing_is_known_by_what_another_session_was_shown(room: Room) -> None:
     for session in (one, other):
         session.append(ASK)
         assert reads(session, "c1", "a.py") == "full"
-        session.prepare()
+        session.advance()
     assert reads(other, "c2", "a.py") == "unchanged"
 
 
@@ -542,7 +542,7 @@ def test_a_refresh_of_lines_holds_for_reads_that_were_not_said_yet(room: Room) -
     session.append(ASK)
     session.refresh("a.py", 5, 2)
     assert reads(session, "c1", "a.py") == "full"
-    session.prepare()
+    session.advance()
     assert reads(session, "c2", "a.py", 5, 2) != "unchanged_range"  # a full read does not settle a refreshed range
-    session.prepare()
+    session.advance()
     assert reads(session, "c3", "a.py") == "unchanged"

@@ -212,7 +212,7 @@ class World:
             talk.session.move(leaf)
 
     def asks(self, talk: Talk) -> None:
-        prepared = talk.session.prepare()
+        prepared = talk.session.advance()
         assert prepared.failure is None
         talk.places.append(talk.session.leaf or "")
         messages = talk.session.rendering()

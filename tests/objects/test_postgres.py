@@ -181,7 +181,7 @@ def test_an_engine_opens_on_the_address_of_a_database(postgres: str) -> None:
     address = f"postgresql:///postgres?host={host}&user=pagein"
     first, second = pagein.open(address), pagein.open(address)
     first.session("one").append(Message("user", (Text("hello"),)))
-    assert [message.role for message in second.session("one").prepare().tail] == ["user"]
+    assert [message.role for message in second.session("one").advance().tail] == ["user"]
     first.close()
     second.close()
     with pytest.raises(BadSetting):

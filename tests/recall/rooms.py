@@ -54,7 +54,7 @@ class Room:
             session.append(Message("assistant", (ToolCall(f"c{self.said}", "Bash", "{}"),)))
             session.append(Message("tool", (ToolResult(f"c{self.said}", text, "Bash"),)))
         for _ in range(3):
-            session.prepare()
+            session.advance()
             self.said += 1
             session.append(Message("assistant", (ToolCall(f"c{self.said}", "Bash", "{}"),)))
             session.append(Message("tool", (ToolResult(f"c{self.said}", "ok", "Bash"),)))

@@ -124,7 +124,7 @@ def test_a_recall_is_journaled_and_keeps_object_and_result_warm(room: Room) -> N
     again = room.session()
     assert warmth_of(again).is_warm(name)
     for _ in range(3):
-        session.prepare()
+        session.advance()
     assert not warmth_of(session).is_warm(name)
 
 

@@ -1,4 +1,4 @@
-"""A session: messages go in one by one, before each model call a request comes out.
+"""A session: messages go in one by one, before each model call `advance` gives the request.
 
 The session owns no rules. It journals what happens, asks the policy, has stored what the policy wants paged out, and renders
 the state at its leaf.
@@ -174,7 +174,7 @@ class Session:
         """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
         self._keeping.move(leaf)
 
-    def prepare(self, at: float | None = None) -> Prepared:
+    def advance(self, at: float | None = None) -> Prepared:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
         at = self._state().now if at is None else at
         previewed, missed = self._previewed()
@@ -200,7 +200,7 @@ class Session:
         return [piece.message for piece in pieces_since(self._sent, 0)]
 
     def keep(self) -> None:
-        """What happened so far survives the process. `prepare` does so by itself. Raises StoreError; then it may be tried again."""
+        """What happened so far survives the process. `advance` does so by itself. Raises StoreError; then it may be tried again."""
         self._keeping.keep()
 
     def catch_up(self) -> None:

@@ -92,7 +92,7 @@ class Paging:
             self._feed(sized.call.said - self._new(sized, ledger))
             self._session.compacted()
         self._feed(sized.call.said)
-        prepared = self._session.prepare(sized.call.at)
+        prepared = self._session.advance(sized.call.at)
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
             self._frontier, self._passed = None, 0

@@ -82,7 +82,7 @@ class LivedIn:
             session.append(Message("user", (Text(f"please, {self.calls}"),)))
         session.append(Message("assistant", (ToolCall(call, "Bash", '{"command":"make"}'),)))
         session.append(Message("tool", (ToolResult(call, text, "Bash"),)))
-        prepared = session.prepare()
+        prepared = session.advance()
         if isinstance(prepared.opened, EpochOpened):
             self.stubs |= {one.object_id: self.texts[one.call_id] for one in prepared.opened.paged}
 
