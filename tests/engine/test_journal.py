@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.conversations import WILD
 
+from pagein.engine.folds import Fold
 from pagein.engine.journal import Journal, entry_name, replayed
 from pagein.engine.rendering import pieces_since
 from pagein.engine.state import START, Rules, State, step
@@ -131,3 +132,31 @@ def test_entries_that_the_host_never_told_of_are_its_error() -> None:
     for use in (lambda: journal.append("x", Compacted()), lambda: journal.state_at("x"), lambda: journal.branch("x")):
         with pytest.raises(HostError, match="never told"):
             use()
+
+
+@given(BODIES, BODIES)
+def test_what_was_forgotten_changes_nothing_of_what_comes(before: list[Body], after: list[Body]) -> None:
+    whole: Journal[State] = Journal(START, fold)
+    forgetful: Journal[State] = Journal(START, fold)
+    told = Fold(forgetful, 0, lambda count, _: count + 1)
+    leaf = branch(whole, None, before)
+    assert branch(forgetful, None, before) == leaf
+    if leaf is None:
+        return
+    forgetful.forget(leaf)
+    assert len(forgetful) == 1
+    end = branch(forgetful, leaf, after)
+    assert end == branch(whole, leaf, after)
+    assert shown(forgetful.state_at(end)) == shown(whole.state_at(end))
+    assert told.at(end) == len(before) + len(after)
+
+
+def test_nobody_goes_back_to_what_was_forgotten() -> None:
+    journal: Journal[State] = Journal(START, fold)
+    first = journal.append(None, Noted("n", "{}")).id
+    last = journal.append(first, Noted("n", "{}")).id
+    journal.forget(last)
+    with pytest.raises(HostError, match="forgotten"):
+        journal.branch(last)
+    with pytest.raises(HostError, match="forgotten"):
+        journal.state_at(first)

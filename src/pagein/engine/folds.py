@@ -15,6 +15,10 @@ class Entries(Protocol):
         """The entry of this name."""
         ...
 
+    def on_forget(self, tell: Callable[[EntryId], object]) -> None:
+        """Have this called before entries are forgotten, with the leaf that stays."""
+        ...
+
 
 class Fold(Generic[S]):
     """States folded by `step`, beginning with `start`. One more entry costs one step, however long the branch."""
@@ -24,6 +28,7 @@ class Fold(Generic[S]):
         self._start = start
         self._step = step
         self._states: dict[EntryId, S] = {}
+        entries.on_forget(self._forget)
 
     def at(self, leaf: EntryId | None) -> S:
         """The state after the branch that ends at `leaf` (None: before everything)."""
@@ -36,3 +41,6 @@ class Fold(Generic[S]):
         for entry in reversed(todo):
             state = self._states[entry.id] = self._step(state, entry.body)
         return state
+
+    def _forget(self, leaf: EntryId) -> None:
+        self._states = {leaf: self.at(leaf)}

@@ -2,7 +2,8 @@
 
 Rules of this file
 ------------------
-1. Nothing is ever changed or taken away. A branch is the way from the root to an entry.
+1. Nothing is ever changed or taken away. A branch is the way from the root to an entry. A session that is kept nowhere may let
+   go of its past (`forget`): what follows is the same, and nobody can go back.
 2. An entry that the host does not name is named by the hash of its parent's name and of what it says. So the same
    conversation has the same names in every process, and saying again what was said at the same place adds nothing.
 3. State at an entry is folded from its branch alone and remembered, so one more entry costs one step.
@@ -28,6 +29,7 @@ class Journal(Generic[S]):
         self._step = step
         self._entries: dict[EntryId, Entry] = {}
         self._states: dict[EntryId, S] = {}
+        self._forgetting: list[Callable[[EntryId], object]] = []
 
     def append(
         self, parent: EntryId | None, body: Body, *, at: float | None = None, name: EntryId | None = None
@@ -65,11 +67,25 @@ class Journal(Generic[S]):
         return state
 
     def entry(self, name: EntryId) -> Entry:
-        """The entry of this name. Raises HostError where there is none."""
+        """The entry of this name. Raises HostError where there is none, or none any more."""
         try:
             return self._entries[name]
         except KeyError:
-            raise HostError(f"the host asked for entry {name!r}, which it never told of") from None
+            raise HostError(f"the host asked for entry {name!r}, which it never told of or has had forgotten") from None
+
+    def forget(self, leaf: EntryId) -> None:
+        """Let go of all entries and states but those at `leaf`, so that memory holds no more than what the state there holds.
+
+        Raises HostError for an unknown entry.
+        """
+        entry, state = self.entry(leaf), self.state_at(leaf)
+        for tell in self._forgetting:
+            tell(leaf)
+        self._entries, self._states = {leaf: entry}, {leaf: state}
+
+    def on_forget(self, tell: Callable[[EntryId], object]) -> None:
+        """Have this called before entries are forgotten, with the leaf that stays: for other folds over this journal."""
+        self._forgetting.append(tell)
 
     def branch(self, leaf: EntryId | None) -> list[Entry]:
         """The entries from the root to `leaf`."""

@@ -51,6 +51,12 @@ class Keeping:
         with self.lock:
             self.leaf, self._moved = leaf, True
 
+    def forget(self) -> None:
+        """Let go of all entries but the one where the session stands, if they end with their process."""
+        with self.lock:
+            if self._journals is None and self.leaf is not None:
+                self._journal.forget(self.leaf)
+
     def inherit(self, branch: Iterable[Entry]) -> None:
         """Begin with these entries of another session."""
         with self.lock:

@@ -199,6 +199,10 @@ class Session:
         """The whole of the request that was prepared last, empty before the first."""
         return [piece.message for piece in pieces_since(self._sent, 0)]
 
+    def forget(self) -> None:
+        """Let go of all that happened before the leaf: nobody goes back there. A session that is kept forgets nothing."""
+        self._keeping.forget()
+
     def keep(self) -> None:
         """What happened so far survives the process. `advance` does so by itself. Raises StoreError; then it may be tried again."""
         self._keeping.keep()

@@ -93,6 +93,7 @@ class Paging:
             self._session.compacted()
         self._feed(sized.call.said)
         prepared = self._session.advance(sized.call.at)
+        self._session.forget()
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
             self._frontier, self._passed = None, 0
