@@ -12,9 +12,9 @@ from benchmarks.peers.script import Script, Turn
 from benchmarks.peers.shapes import Shown, seen_text
 
 from pagein.model.messages import ToolCall
+from pagein.policy.clients.accesses import quotes
 from pagein.replay.ledger import SLICE_TOKENS, Recall
 from pagein.replay.needs import Holder, Need, Needs
-from pagein.replay.readers.accesses import quotes
 
 
 @dataclass(frozen=True, slots=True)

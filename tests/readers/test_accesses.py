@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.messages import Access, ToolCall
-from pagein.replay.readers.accesses import accesses, patch_lines, quotes
-from pagein.replay.readers.shell_reads import shell_reads
+from pagein.policy.clients.accesses import accesses, patch_lines, quotes
+from pagein.policy.clients.shell_reads import shell_reads
 
 
 def _accesses(name: str, cwd: str | None = None, **arguments: object) -> tuple[Access, ...]:

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pagein.model.messages import HostEvent, Message, Other, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.replay.readers.accesses import patch_lines
+from pagein.policy.clients.accesses import patch_lines
 from pagein.replay.recorded import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pagein.model.messages import Access, Message, Text, ToolCall
+from pagein.policy.clients.accesses import patch_lines, quotes
 from pagein.replay.calls import Block, Calls, strings_in, without_gutter
-from pagein.replay.readers.accesses import patch_lines, quotes
 
 NeedKind: TypeAlias = Literal["L", "E", "P"]
 

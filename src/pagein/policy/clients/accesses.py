@@ -1,15 +1,15 @@
-"""What a recorded tool call touches, and what it quotes: told from its name and arguments alone.
+"""What a tool call touches, and what it quotes: told from its name and arguments alone.
 
 Tools are known by their name as the clients spell it (Claude Code, codex, OpenCode, pi, Copilot CLI, SWE-agent); a tool of
-another name touches nothing. Shell commands are parsed with best effort, see `pagein.replay.readers.shell_reads`.
+another name touches nothing. Shell commands are parsed with best effort, see `pagein.policy.clients.shell_reads`.
 """
 
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from pagein.model.fields import Row, lines_of, number, objects, text
 from pagein.model.messages import Access, ToolCall
-from pagein.replay.readers.fields import Row, lines_of, number, objects, text
-from pagein.replay.readers.shell_reads import shell_reads
+from pagein.policy.clients.shell_reads import shell_reads
 
 _PATHS: Final = ("file_path", "filePath", "path", "filename", "notebook_path", "target_file", "absolute_path")
 _OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text", "search")

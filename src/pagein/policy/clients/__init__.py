@@ -1,0 +1,1 @@
+"""What the tools of known clients mean: which files they read, write and edit, and how their results show that."""
