@@ -1,11 +1,15 @@
 """What a rewrite costs and when it pays, in figures small enough to check by hand."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.policy.economics import CAUTION, Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
 from pagein.policy.residency import EMPTY, PRICED, Resident, Standing, plan
+from pagein.providers.cache import CacheRequest, Mark, simulate
+from pagein.providers.caches.rules import ANTHROPIC
 
 PRICES = Economics(read=0.1, write=1.25, output=5.0, lifetime=300.0, share=0.02)
 
@@ -27,10 +31,18 @@ def _standing(calls: int, tokens: int = 2000, *, reads: bool = False, now: int |
 
 
 def test_a_pause_of_the_lifetime_makes_the_cache_cold_and_an_unknown_time_does_not() -> None:
-    assert not is_cold(Moment(299.9, 0.0, 1, 1), PRICES)
-    assert is_cold(Moment(300.0, 0.0, 1, 1), PRICES)
+    assert not is_cold(Moment(300.0, 0.0, 1, 1), PRICES)
+    assert is_cold(Moment(300.1, 0.0, 1, 1), PRICES)
     assert not is_cold(Moment(None, 0.0, 1, 1), PRICES)
-    assert not is_cold(Moment(300.0, None, 1, 1), PRICES)
+    assert not is_cold(Moment(301.0, None, 1, 1), PRICES)
+
+
+@given(st.floats(0.0, 1000.0))
+def test_the_engine_takes_for_cold_what_the_simulator_does(gap: float) -> None:
+    rules = ANTHROPIC.least(1)
+    first = CacheRequest(at=0.0, chain=(1,), cumulative=(100.0,), marks=(Mark(1),))
+    again = simulate((first, replace(first, at=gap)), rules)[1]
+    assert is_cold(Moment(gap, 0.0, 100, 0), replace(PRICES, lifetime=rules.ttl + rules.grace)) == (again.read == 0.0)
 
 
 def test_a_rewrite_costs_what_stands_behind_it_and_nothing_where_it_is_cold() -> None:
@@ -54,6 +66,16 @@ def test_the_rent_must_have_reached_the_price_and_half_of_it_at_a_user_turn() ->
     assert not pays(999, 1000, _warm(), PRICES, rich)
     assert pays(1001, 1000, _warm(), PRICES, rich)
     assert pays(501, 1000, _warm(user_turn=True), PRICES, rich)
+
+
+def test_where_user_turns_do_not_count_they_are_calls_like_any_other() -> None:
+    patient, rich = replace(PRICES, user_turns=False), Account(bill=1e9)
+    assert not pays(999, 1000, _warm(user_turn=True), patient, rich)
+    settings = replace(PRICED, economics=patient)
+    spoken, silent = _warm(user_turn=True), _warm()
+    for calls in range(30):
+        told = plan(_standing(calls), settings, spoken, rich).epoch
+        assert told == plan(_standing(calls), settings, silent, rich).epoch
 
 
 def test_no_rewrite_costs_more_than_the_bankroll() -> None:

@@ -20,13 +20,17 @@ CAUTION = 1.5  # sizes are estimates: what is hidden from us behind the frontier
 
 @dataclass(frozen=True, slots=True)
 class Economics:
-    """Prices as multiples of an input token, the lifetime of what is cached in seconds, and the share of the bill to risk."""
+    """Prices as multiples of an input token, the lifetime of what is cached in seconds, and the share of the bill to risk.
+
+    user_turns: whether a fresh user turn makes a rewrite cheap.
+    """
 
     read: float = 0.1
     write: float = 1.25
     output: float = 5.0
     lifetime: float = 300.0
     share: float = 0.02
+    user_turns: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,12 @@ def is_cold(moment: Moment, economics: Economics) -> bool:
     """Whether nothing of the last request can be cached any more: decided by the clock, once per pause."""
     if moment.now is None or moment.last is None:
         return False
-    return moment.now - moment.last >= economics.lifetime
+    return moment.now - moment.last > economics.lifetime  # to the second of its lifetime an entry is still read
+
+
+def is_user_turn(moment: Moment, economics: Economics) -> bool:
+    """Whether a person has just spoken, and that counts."""
+    return moment.user_turn and economics.user_turns
 
 
 def carried(account: Account, moment: Moment, economics: Economics) -> Account:
@@ -86,7 +95,7 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
     """Whether to rewrite now. rent: what carrying the removable tokens has cost since they might have gone."""
     if is_cold(moment, economics):
         return True
-    due = USER_TURN_RENT if moment.user_turn else 1.0
+    due = USER_TURN_RENT if is_user_turn(moment, economics) else 1.0
     return rent > due * cost and CAUTION * cost <= account.saved + economics.share * account.bill
 
 

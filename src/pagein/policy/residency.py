@@ -17,7 +17,17 @@ from typing import Final
 from pagein.errors import BadSetting
 from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolResult
-from pagein.policy.economics import Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
+from pagein.policy.economics import (
+    Account,
+    Economics,
+    Moment,
+    carried,
+    is_cold,
+    is_user_turn,
+    pays,
+    rewrite_cost,
+    rewritten,
+)
 from pagein.policy.previews import Previews
 from pagein.policy.stubs import LONGEST
 
@@ -262,7 +272,8 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
         return Plan(decide(standing, settings), account, account)
     alone = carried(account, moment, economics)
     cold = is_cold(moment, economics)
-    easy = cold or moment.user_turn
+    spoken = is_user_turn(moment, economics)
+    easy = cold or spoken
     gain = standing.old_gain + (standing.ripe_gain if easy else 0)
     if gain <= 0:
         return Plan(None, alone, alone)
@@ -270,15 +281,15 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
     if not pays(moment.scale * standing.rent(economics.read), cost, moment, economics, alone):
         return Plan(None, alone, alone)
     candidates = sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place)
-    epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(cold=cold, moment=moment))
+    epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(cold=cold, spoken=spoken))
     gain = sum(one.gain for one in epoch.page_out)
     return Plan(epoch, rewritten(alone, moment, economics, cost, gain), alone)
 
 
-def _reason(*, cold: bool, moment: Moment) -> str:
+def _reason(*, cold: bool, spoken: bool) -> str:
     if cold:
         return "cold cache"
-    return "user turn" if moment.user_turn else "rent paid"
+    return "user turn" if spoken else "rent paid"
 
 
 def _batch(candidates: Iterable[Resident], settings: Residency, left: int, reason: str) -> Epoch:

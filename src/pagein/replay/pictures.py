@@ -24,7 +24,7 @@ def detail(recording: Recording, traces: dict[str, Trace]) -> Detail:
         file=recording.head.file,
         title=_title(recording),
         times=[round(call.at - start, 1) for call in calls],
-        pauses=[b.index for a, b in pairwise(calls) if b.at - a.at >= recording.ttl],
+        pauses=[b.index for a, b in pairwise(calls) if b.at - a.at > recording.ttl],
         compactions=[one.call.index for one in recording.sized if one.opens_segment and one.call.index],
         traces={name: _cache(trace) for name, trace in traces.items()},
         composition={
