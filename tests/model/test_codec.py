@@ -15,7 +15,19 @@ from pagein.model.codec import (
     encode_entry,
     encode_message,
 )
-from pagein.model.entries import Body, Compacted, Entry, EpochOpened, Noted, PagedOut, Recalled, RequestSent, Said
+from pagein.model.entries import (
+    Body,
+    Compacted,
+    Entry,
+    EpochOpened,
+    Inserted,
+    Noted,
+    PagedOut,
+    Recalled,
+    RequestSent,
+    Restored,
+    Said,
+)
 from pagein.model.messages import Message, Text, Unreadable
 from pagein.model.names import ContentHash
 
@@ -30,10 +42,20 @@ PAGED = st.builds(
     message=NUMBERS,
     block=NUMBERS,
 )
+RESTORED = st.builds(
+    Restored, call_id=TEXTS, object_id=TEXTS, text=TEXTS, tokens=NUMBERS, message=NUMBERS, block=NUMBERS
+)
 BODIES: st.SearchStrategy[Body] = st.one_of(
     st.builds(Said, message=MESSAGES, result_tokens=st.lists(NUMBERS, max_size=3).map(tuple)),
     st.builds(Compacted, kept=NUMBERS),
-    st.builds(EpochOpened, number=NUMBERS, frontier=NUMBERS, paged=st.lists(PAGED, max_size=2).map(tuple)),
+    st.builds(
+        EpochOpened,
+        number=NUMBERS,
+        frontier=NUMBERS,
+        paged=st.lists(PAGED, max_size=2).map(tuple),
+        restored=st.lists(RESTORED, max_size=2).map(tuple),
+    ),
+    st.builds(Inserted, kind=TEXTS, text=TEXTS, tokens=NUMBERS, names=st.lists(TEXTS, max_size=2).map(tuple)),
     st.builds(RequestSent, epoch=NUMBERS, length=NUMBERS),
     st.builds(Recalled, object_id=TEXTS),
     st.builds(Noted, kind=TEXTS, data=TEXTS),

@@ -4,17 +4,31 @@
 shares with the state before.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
+from pagein.engine import hand as the_hand
+from pagein.engine.hand import Hand
 from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, pushed, size
 from pagein.engine.repair import Draft
-from pagein.model.entries import Body, Compacted, EpochOpened, PagedOut, Previewed, RequestSent, Said
-from pagein.model.messages import Block, Message, ToolCall, ToolResult
+from pagein.model.entries import (
+    Body,
+    Compacted,
+    EpochOpened,
+    Inserted,
+    PagedOut,
+    Previewed,
+    RequestSent,
+    Restored,
+    Said,
+)
+from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult
+from pagein.policy import warmth
 from pagein.policy.economics import Account
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.residency import EMPTY, Residency, Resident, Standing, removable
+from pagein.policy.warmth import COLD, Warmth
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -24,7 +38,8 @@ class State:
     draft: the next request in the making. standing: what in it may be paged out. epoch: how many times the window was rewritten, by
     us or by the host. sent: the last request that left, None before the first. sent_at: when that was. now: the latest time that
     anything said carried. account: what the session cost and saved so far. floor: tokens in front of all messages, scale: tokens the
-    provider counts for one of our estimate; both by the usage it reported, the latest counting.
+    provider counts for one of our estimate; both by the usage it reported, the latest counting. hand: what the user wants. warm: what
+    was recalled lately.
     """
 
     draft: Draft = field(default_factory=Draft)
@@ -36,9 +51,12 @@ class State:
     account: Account = field(default_factory=Account)
     floor: float | None = None
     scale: float = 1.0
+    hand: Hand = the_hand.NOTHING
+    warm: Warmth = COLD
 
 
 START: Final = State()
+_Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restored]
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
 
@@ -51,28 +69,36 @@ class Rules:
 
 
 def step(state: State, body: Body, rules: Rules) -> State:
-    """The state after one more entry. O(1) amortised; opening an epoch and compacting cost what they rewrite."""
+    """The state after one more entry. O(1) amortised; opening an epoch, compacting and the user's wishes cost what they touch."""
+    before = state.hand
+    hand, warm = the_hand.step(before, body), warmth.step(state.warm, body)
+    if hand is not before or warm is not state.warm:
+        state = replace(state, hand=hand, warm=warm)
     match body:
         case Said():
-            draft = state.draft.with_said(body.message, body.result_tokens, body.tokens)
-            moved = _with_draft(state, draft, rules)
-            now = _latest(state.now, body.message.at)
-            standing = moved.standing.at_call(moved.draft.calls, rules.residency)
-            return _calibrated(replace(moved, standing=standing, now=now), body.message)
+            state = _said(state, body, rules)
         case RequestSent():
             ready = _with_draft(state, state.draft.ready(), rules)
             account = Account(body.bill, body.saved, body.absent)
-            return replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
+            state = replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
         case Previewed():
-            return _entered(state, body, rules)
+            state = _entered(state, body, rules)
         case EpochOpened():
-            if any(one.message >= length(state.draft.tip) for one in body.paged):  # said since the last request
-                state = _with_draft(state, state.draft.ready(), rules)
-            return _paged_out(state, body)
+            state = _paged_out(state, body, rules)
+        case Inserted():
+            state = _inserted(state, body, rules)
         case Compacted():
-            return _compacted(state, body.kept, rules)
-        case _:
-            return state
+            state = _compacted(state, body.kept, rules)
+        case _ if hand is not before:
+            state = _touched(state, before, rules)
+    return state
+
+
+def _said(state: State, said: Said, rules: Rules) -> State:
+    moved = _with_draft(state, state.draft.with_said(said.message, said.result_tokens, said.tokens), rules)
+    now = _latest(state.now, said.message.at)
+    standing = moved.standing.at_call(moved.draft.calls, rules.residency)
+    return _calibrated(_hastened(replace(moved, standing=standing, now=now)), said.message)
 
 
 def _with_draft(
@@ -91,8 +117,9 @@ def _with_draft(
     pieces = pieces_since(draft.tip, known)
     in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
     for place, piece in enumerate(pieces, start=known):
-        for resident in _residents(place, piece, calls, rules, kept or {}):
-            standing = standing.born(replace(resident, before=in_front))
+        for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
+            if resident.call_id not in state.hand.staying:
+                standing = standing.born(replace(resident, before=in_front))
         in_front += piece.weight
     return replace(state, draft=draft, standing=standing)
 
@@ -118,6 +145,7 @@ def _residents(
     calls: dict[str, ToolCall],
     rules: Rules,
     kept: Mapping[tuple[int, int], PagedOut],
+    hand: Hand,
 ) -> Iterable[Resident]:
     if piece.born is None:
         return
@@ -133,7 +161,7 @@ def _residents(
             and not may_show_excluded(call, rules.excluded)
         ):
             is_read = any(access.op == "read" for access in call.accesses)
-            whole = kept.get((place, index))
+            whole = kept.get((place, index)) or hand.stands_for(block)
             shown = count if whole is None else _tokens_of(block.text, whole)
             yield Resident(block.call_id, place, index, shown, piece.born, is_read=is_read, kept=whole)
 
@@ -149,19 +177,25 @@ def _entered(state: State, previews: Previewed, rules: Rules) -> State:
     return _with_draft(state, replace(draft, tip=tip), rules, kept)
 
 
-def _paged_out(state: State, epoch: EpochOpened) -> State:
+def _paged_out(state: State, epoch: EpochOpened, rules: Rules) -> State:
+    changes: tuple[PagedOut | Restored, ...] = (*epoch.paged, *epoch.restored)
+    if any(one.message >= length(state.draft.tip) for one in changes):  # said since the last request
+        state = _with_draft(state, state.draft.ready(), rules)
     draft = state.draft
-    gone = {(one.message, one.block): one for one in epoch.paged}
+    gone = {(one.message, one.block): one for one in changes}
     tip = cut(draft.tip, epoch.frontier)
     in_front: dict[int, int] = {}
     for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
         in_front[place] = size(tip)
         tip = pushed(tip, _stubbed(place, piece, gone))
     standing = state.standing.without(gone, in_front)
-    return replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number)
+    rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number)
+    back = frozenset(one.call_id for one in epoch.restored) - state.hand.staying
+    # what came back is as young as what is said now
+    return _with_residents(rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules)))
 
 
-def _stubbed(place: int, piece: Piece, gone: dict[tuple[int, int], PagedOut]) -> Piece:
+def _stubbed(place: int, piece: Piece, gone: _Changes) -> Piece:
     if not any((place, index) in gone for index in range(len(piece.message.blocks))):
         return piece
     # A stub is too short to leave again, so its place in `tokens` may stay as it is.
@@ -170,7 +204,7 @@ def _stubbed(place: int, piece: Piece, gone: dict[tuple[int, int], PagedOut]) ->
     for index, block in enumerate(piece.message.blocks):
         paged = gone.get((place, index))
         if paged is not None and isinstance(block, ToolResult):
-            spared += _tokens_of(block.text, paged) - _tokens_of(paged.stub, paged)
+            spared += _weight_in(block.text, paged) - _weight_in(_text_in(paged), paged)
     return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, piece.weight - spared))
 
 
@@ -179,8 +213,69 @@ def _tokens_of(text: str, paged: PagedOut) -> int:
     return round(len(text) * paged.tokens / paged.chars) if paged.chars else 0
 
 
-def _replaced(block: Block, paged: PagedOut | None) -> Block:
-    return replace(block, text=paged.stub, shown=None) if paged and isinstance(block, ToolResult) else block
+def _weight_in(text: str, change: PagedOut | Restored) -> int:
+    if isinstance(change, PagedOut):
+        return _tokens_of(text, change)
+    return round(len(text) * change.tokens / len(change.text)) if change.text else 0
+
+
+def _text_in(change: PagedOut | Restored) -> str:
+    return change.stub if isinstance(change, PagedOut) else change.text
+
+
+def _replaced(block: Block, change: PagedOut | Restored | None) -> Block:
+    return replace(block, text=_text_in(change), shown=None) if change and isinstance(block, ToolResult) else block
+
+
+# --- the user's hand ---
+
+
+def _touched(state: State, before: Hand, rules: Rules) -> State:
+    """Who must stay from now on waits for nothing; who need not any more may grow old again."""
+    now = state.hand.staying
+    held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.staying]
+    if held:
+        state = replace(state, standing=state.standing.without(held))
+    freed = before.staying - now
+    return _hastened(_with_residents(state, _of_calls(state, freed, rules)))
+
+
+def _hastened(state: State) -> State:
+    """Results that are to go may go, but for those that the next call sees for the first time."""
+    if not state.hand.dropping:
+        return state
+    return replace(state, standing=state.standing.hastened(state.hand.dropping, state.draft.calls))
+
+
+def _with_residents(state: State, residents: Iterable[Resident]) -> State:
+    standing = state.standing
+    for one in residents:
+        standing = standing.born(one)
+    return state if standing is state.standing else replace(state, standing=standing)
+
+
+def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
+    """The results of these calls that may leave one day, as the window has them."""
+    calls: dict[str, ToolCall] = {}
+    in_front = 0
+    for place, piece in enumerate(pieces_since(state.draft.tip, 0) if wanted else ()):
+        calls.update((block.id, block) for block in piece.message.blocks if isinstance(block, ToolCall))
+        if any(isinstance(block, ToolResult) and block.call_id in wanted for block in piece.message.blocks):
+            found = _residents(place, piece, calls, rules, {}, state.hand)
+            yield from (replace(one, before=in_front) for one in found if one.call_id in wanted)
+        in_front += piece.weight
+
+
+def _inserted(state: State, body: Inserted, rules: Rules) -> State:
+    """Text of ours behind what was said last, in a message that no request held yet."""
+    state = _with_draft(state, state.draft.ready(), rules)
+    tip = state.draft.tip
+    if tip is None or tip is state.sent:
+        return state
+    block = Text(body.text, injected=the_hand.label(body.kind, body.names))
+    message = replace(tip.piece.message, blocks=(*tip.piece.message.blocks, block))
+    longer = pushed(tip.before, replace(tip.piece, message=message, weight=tip.piece.weight + body.tokens))
+    return replace(state, draft=replace(state.draft, tip=longer))
 
 
 def _compacted(state: State, kept: int, rules: Rules) -> State:
@@ -195,4 +290,10 @@ def _compacted(state: State, kept: int, rules: Rules) -> State:
     for piece in pieces:
         if piece.said > first_kept:
             fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
-    return replace(fresh, standing=fresh.standing.at_call(fresh.draft.calls, rules.residency))
+    blocks = [
+        block for piece in (*pieces_since(fresh.draft.tip, 0), *fresh.draft.held()) for block in piece.message.blocks
+    ]
+    results = (block for block in blocks if isinstance(block, ToolResult))
+    hand = fresh.hand.kept_behind(results, the_hand.names_in(blocks))
+    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
+    return replace(fresh, standing=standing, hand=hand)

@@ -22,11 +22,13 @@ from pagein.model.entries import (
     Compacted,
     Entry,
     EpochOpened,
+    Inserted,
     Noted,
     PagedOut,
     Previewed,
     Recalled,
     RequestSent,
+    Restored,
     Said,
 )
 from pagein.model.messages import (
@@ -64,6 +66,7 @@ _BODIES: Final[Mapping[str, type[Body]]] = {
     "compacted": Compacted,
     "previewed": Previewed,
     "epoch_opened": EpochOpened,
+    "inserted": Inserted,
     "request_sent": RequestSent,
     "recalled": Recalled,
     "noted": Noted,
@@ -176,7 +179,9 @@ def _body_out(body: Body) -> Fields:
             return {"entry": "previewed", "paged": [_paged_out(one) for one in body.paged]}
         case EpochOpened():
             paged = [_paged_out(one) for one in body.paged]
-            opened = {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
+            opened: Fields = {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
+            if body.restored:
+                opened["restored"] = [_plain(one) for one in body.restored]
             return {**opened, "reason": body.reason} if body.reason else opened
         case _:
             return {"entry": _NAME_OF[type(body)], **_plain(body)}
@@ -267,7 +272,8 @@ def _body_in(raw: Fields) -> Body:
             return Previewed(tuple(_paged_in(one) for one in raw["paged"]))
         case "epoch_opened":
             paged = tuple(_paged_in(one) for one in raw["paged"])
-            return msgspec.convert({**raw, "paged": paged}, type=EpochOpened)
+            restored = msgspec.convert(raw.get("restored", ()), type=tuple[Restored, ...])
+            return msgspec.convert({**raw, "paged": paged, "restored": restored}, type=EpochOpened)
         case kind:
             return msgspec.convert(raw, type=_BODIES[kind])
 

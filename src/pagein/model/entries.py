@@ -56,6 +56,18 @@ class Previewed:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """One tool result whose own text took the place of a stub or preview again. text: the whole of it. tokens: what it weighs."""
+
+    call_id: str
+    object_id: str
+    text: str
+    tokens: int
+    message: int
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
 class EpochOpened:
     """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed; `reason` why."""
 
@@ -63,6 +75,20 @@ class EpochOpened:
     frontier: int
     paged: tuple[PagedOut, ...]
     reason: str = ""
+    restored: tuple[Restored, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """Text of ours that stands at the end of the window from here on, behind what was said last, as a block of its own.
+
+    kind: `pinned` or `manifest`. names: of the pinned texts in it. tokens: what it weighs, estimated.
+    """
+
+    kind: str
+    text: str
+    tokens: int = 0
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +122,7 @@ class Noted:
     data: str
 
 
-Body: TypeAlias = Said | Compacted | Previewed | EpochOpened | RequestSent | Recalled | Noted
+Body: TypeAlias = Said | Compacted | Previewed | EpochOpened | Inserted | RequestSent | Recalled | Noted
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ is one rewrite of the window, which voids the provider's cache behind the fronti
 A group (an assistant message with its results) stays together in the request. Only the content of results is ever replaced.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
@@ -205,6 +205,12 @@ class Standing:
         stays = replace(self, _young=young, _ripe=ripe, _reads=reads, _old=None, old_tokens=0, old_gain=0, old_since=0)
         ripe_gain = sum(one.gain for one in ripe.all())
         return replace(stays, old_before=0, ripe_gain=ripe_gain)._aged(old.all())  # noqa: SLF001 its own kind
+
+    def hastened(self, calls: Collection[str], before: int) -> "Standing":
+        """The results of these calls may go now, whatever their age, but for those that were born by call `before` or later."""
+        old = {_place(one) for one in self.old()}
+        waiting = [one for one in self.all() if one.call_id in calls and one.born < before and _place(one) not in old]
+        return self.without(map(_place, waiting))._aged(waiting) if waiting else self  # noqa: SLF001 its own kind
 
     def old(self) -> Iterator[Resident]:
         """Residents that may go, in the order in which they grew old."""

@@ -1,0 +1,157 @@
+"""The user's hand on a branch: what must stay, what is to go or to come back, and which texts every window shows.
+
+A fold over the entries of the branch (law 6); of two wishes about one object the later one counts. It knows also what stands in
+place of results now, so that an object's id finds its call.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.model.entries import Body, EpochOpened, Inserted, Noted, PagedOut, Previewed, RequestSent
+from pagein.model.hand import Wish, name_of, wish_of
+from pagein.model.messages import Block, Text, ToolResult
+from pagein.model.sharing import SharedMap
+
+PINNED: Final = "pinned"
+MANIFEST: Final = "manifest"
+_OURS: Final = "pagein:"
+_NOBODY: Final[frozenset[str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hand:
+    """What the user wants, where the branch stands.
+
+    pinned, vetoed: calls whose results stay. dropping: calls whose results are to go, whatever their age. restoring: calls whose results are to
+    come back. epoch_now: whether the next call opens an epoch if anything may go. texts: pinned texts by name, in the order in which they came;
+    shown: names of those that stand in the window. off: whether we are to decide nothing. heard: ids of all wishes so far.
+    away: by call, what stands for its result in the window. calls: by object id, the call it came from.
+    """
+
+    pinned: frozenset[str] = _NOBODY
+    vetoed: frozenset[str] = _NOBODY
+    dropping: frozenset[str] = _NOBODY
+    restoring: frozenset[str] = _NOBODY
+    epoch_now: bool = False
+    texts: tuple[tuple[str, str], ...] = ()
+    shown: frozenset[str] = _NOBODY
+    off: bool = False
+    heard: frozenset[str] = _NOBODY
+    away: SharedMap[PagedOut] = field(default_factory=SharedMap)
+    calls: SharedMap[str] = field(default_factory=SharedMap)
+
+    @property
+    def staying(self) -> frozenset[str]:
+        """Calls whose results may not leave."""
+        return self.pinned | self.vetoed if self.vetoed else self.pinned
+
+    @property
+    def unsaid(self) -> tuple[tuple[str, str], ...]:
+        """Pinned texts that the window does not show yet."""
+        return tuple(one for one in self.texts if one[0] not in self.shown)
+
+    def stands_for(self, result: ToolResult) -> PagedOut | None:
+        """What was paged out, if this result shows what stands for it."""
+        away = self.away.get(result.call_id)
+        return away if away is not None and away.stub == result.text else None
+
+    def kept_behind(self, results: Iterable[ToolResult], texts: Collection[str]) -> "Hand":
+        """The hand behind a compaction that kept these results, and the pinned texts of these names: nothing else is in the window."""
+        away: SharedMap[PagedOut] = SharedMap()
+        kept: set[str] = set()
+        for result in results:
+            paged = self.stands_for(result)
+            kept.add(result.call_id)
+            if paged is not None:
+                away = away.put(result.call_id, paged)
+        restoring = frozenset(call for call in self.restoring if call in away)
+        shown = self.shown & frozenset(texts)
+        return replace(self, away=away, restoring=restoring, dropping=self.dropping & kept, shown=shown)
+
+
+NOTHING: Final = Hand()
+
+
+def label(kind: str, names: Iterable[str]) -> str:
+    """How a text of ours in the window is marked, for those who look at messages."""
+    return " ".join((f"{_OURS}{kind}", *names))
+
+
+def names_in(blocks: Iterable[Block]) -> frozenset[str]:
+    """The names of the pinned texts among these blocks."""
+    marks = (block.injected for block in blocks if isinstance(block, Text) and block.injected)
+    return frozenset(name for mark in marks if mark.startswith(_OURS + PINNED) for name in mark.split()[1:])
+
+
+def step(hand: Hand, body: Body) -> Hand:
+    """The hand after one more entry. What a compaction kept is told apart by `kept_behind`."""
+    match body:
+        case Noted():
+            wish = wish_of(body)
+            return hand if wish is None or wish.id in hand.heard else _wished(hand, wish)
+        case Previewed():
+            return _left(hand, body.paged)
+        case EpochOpened():
+            return _at_edge(hand, body)
+        case Inserted() if body.names:
+            return replace(hand, shown=hand.shown.union(body.names))
+        case RequestSent() if hand.epoch_now:
+            return replace(hand, epoch_now=False)
+        case _:
+            return hand
+
+
+def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:
+    left = _left(hand, epoch.paged)
+    for one in epoch.restored:
+        left = replace(left, away=left.away.without(one.call_id))
+    gone = frozenset(one.call_id for one in epoch.paged)
+    back = frozenset(one.call_id for one in epoch.restored)
+    return replace(left, dropping=left.dropping - gone, restoring=left.restoring - back, epoch_now=False)
+
+
+def _left(hand: Hand, paged: tuple[PagedOut, ...]) -> Hand:
+    away, calls = hand.away, hand.calls
+    for one in paged:
+        away, calls = away.put(one.call_id, one), calls.put(one.object_id, one.call_id)
+    return replace(hand, away=away, calls=calls)
+
+
+def _wished(hand: Hand, wish: Wish) -> Hand:
+    heard = replace(hand, heard=hand.heard | {wish.id})
+    if wish.act in ("pin", "unpin", "drop", "restore", "veto"):
+        return _of_object(heard, wish)
+    match wish.act:
+        case "epoch":
+            return replace(heard, epoch_now=True)
+        case "say":
+            name = name_of(wish.text)
+            others = tuple(one for one in hand.texts if one[0] != name)
+            return replace(heard, texts=(*others, (name, wish.text)))
+        case "unsay":
+            name = name_of(wish.text)
+            texts = tuple(one for one in hand.texts if one[0] != name)
+            return replace(heard, texts=texts, shown=hand.shown - {name})
+        case _:
+            return replace(heard, off=wish.act == "off")
+
+
+def _of_object(hand: Hand, wish: Wish) -> Hand:
+    this = frozenset((wish.call_id,))
+    is_away = wish.call_id in hand.away
+    pinned, vetoed = hand.pinned - this, hand.vetoed - this
+    dropping, restoring = hand.dropping - this, hand.restoring - this
+    match wish.act:
+        case "pin":
+            pinned |= this
+        case "veto":
+            vetoed = hand.vetoed | this
+            pinned = hand.pinned
+        case "drop":
+            dropping |= this
+        case "restore":
+            pinned, vetoed = hand.pinned, hand.vetoed
+    if wish.act in ("pin", "restore") and is_away:
+        restoring |= this
+    return replace(hand, pinned=pinned, vetoed=vetoed, dropping=dropping, restoring=restoring)
