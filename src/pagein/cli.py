@@ -123,7 +123,8 @@ class _Output:
     "pagein replay session.jsonl\n\n"
     "pagein replay sessions/ --html report.html\n\n"
     "pagein replay sessions/ --json > bill.json\n\n"
-    "pagein replay session.jsonl --prices generic:r=.05,w=1 --policy pagein --policy clear",
+    "pagein replay session.jsonl --prices generic:r=.05,w=1 --policy pagein --policy clear\n\n"
+    "pagein replay sessions/ --without birth --without cold,user-turn",
 )
 def replay(  # noqa: PLR0913 - a command has as many options as it has
     *,
@@ -157,6 +158,16 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
             "--policy", metavar="NAME", help="Replay this policy only; may be given several times.", show_default="all"
         ),
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="LAYER[,LAYER]",
+            help="Replay pagein also without this layer of its policy, or without several at once; may be given several "
+            "times. An unknown name is answered with the list.",
+            show_default="all layers",
+        ),
+    ] = None,
     baseline: Annotated[
         str, typer.Option("--baseline", metavar="NAME", help="The policy that ratios are taken against.")
     ] = "append",
@@ -177,11 +188,14 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
 
     Needs no key, no server and no network, and changes nothing. Costs are in BIT: one uncached input token costs 1.
     """
+    from pagein.replay.layers import ablation
     from pagein.replay.run import Asked
     from pagein.replay.session import POLICIES
 
     for name in (*(policy or ()), baseline):
         _known(name, POLICIES)
+    for names in without or ():
+        ablation(names.split(","))
     output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet)
     if html is not None:
         _check_writable(html)
@@ -189,6 +203,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         paths=tuple(paths or _own_sessions()),
         prices=prices,
         policies=tuple(policy or ()),
+        without=tuple(without or ()),
         baseline=baseline,
         stress=stress,
         jobs=jobs,

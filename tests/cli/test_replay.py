@@ -59,6 +59,11 @@ def test_chosen_policies_come_with_the_baseline_only(run: Run, session: Path) ->
     assert set(bill["policies"]) == {"append", "clear"}
 
 
+def test_pagein_without_a_layer_is_one_more_row(run: Run, session: Path) -> None:
+    ran = run("replay", session, "--policy", "pagein", "--without", "birth", "--without", "epochs,cold")
+    assert all(f"\n{name} " in ran.out for name in ("append", "pagein", "without-birth", "without-epochs+cold"))
+
+
 def test_another_baseline_is_what_ratios_are_taken_against(run: Run, session: Path) -> None:
     ran = run("replay", session, "--policy", "append-1h", "--baseline", "none")
     assert "BIT under none." in ran.out
@@ -76,6 +81,7 @@ def test_quiet_prints_the_verdict_alone(run: Run, session: Path) -> None:
     [
         (["--policy", "magic"], "there is no policy 'magic'; the policies are none, append,"),
         (["--baseline", "magic"], "there is no policy 'magic'"),
+        (["--without", "magic"], "there is no layer 'magic'; the layers are birth, epochs, marks, bankroll, cold"),
         (["--prices", "no-such-model"], "no-such-model"),
         (["--prices", "generic:z=1"], "generic:z=1"),
         (["--html", "."], "is a folder; name a file in it"),

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from pagein.replay.layers import LAYERS
 from pagein.replay.session import POLICIES
 from pagein.ui.columns import POLICY_MEANINGS
 
@@ -55,6 +56,11 @@ def test_every_policy_is_in_the_docs_and_has_a_meaning(root: Path) -> None:
     page = (root / "docs" / "replay.md").read_text(encoding="utf-8")
     assert [name for name in POLICIES if f"`{name}`" not in page] == []
     assert set(POLICY_MEANINGS) == set(POLICIES)
+
+
+def test_every_layer_that_can_be_taken_away_is_in_the_docs(root: Path) -> None:
+    page = (root / "docs" / "replay.md").read_text(encoding="utf-8")
+    assert [name for name in LAYERS if f"| `{name}` |" not in page] == []
 
 
 def test_every_command_of_the_tutorial_has_the_options_it_uses(root: Path) -> None:

@@ -6,7 +6,6 @@ provider would check it, and in the end everything that was paged out is recalle
 
 import tempfile
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -24,7 +23,9 @@ from pagein.ports import TokenCounter
 from pagein.providers.prices import Prices
 from pagein.providers.tokens import RatioCounter
 from pagein.providers.validity.checking import Checker
+from pagein.replay.frontier import Frontier
 from pagein.replay.growth import ONE_HOUR, Sized
+from pagein.replay.layers import FULL, planned
 from pagein.replay.ledger import NOTHING, Hide, Ledger, Previewed, Recall, Removable, Tally
 from pagein.replay.recording import Recording
 
@@ -50,28 +51,30 @@ def settings_for(prices: Prices, lifetime: int) -> Settings:
 
 
 class Paging:
-    """The engine at work on one recording, on a store of its own that is gone afterwards."""
+    """The engine at work on one recording, on a store of its own that is gone afterwards.
 
-    name = "pagein"
+    name: `pagein`, or what it is called without some of its layers (`replay.layers`).
+    """
+
     recall: Recall = "slice"
     ttl: int | None = None  # the host's own marks and lifetimes are respected
     caches = True
 
-    def __init__(self, recording: Recording, open_engine: OpenEngine, prices: Prices) -> None:
+    def __init__(self, recording: Recording, open_engine: OpenEngine, prices: Prices, name: str = FULL) -> None:
+        self.name = name
         self._messages = recording.calls.messages
         self._compactions = [one.said for one in recording.calls.compactions]
         self._originals = {block.call_id: block for block in recording.calls.blocks if block.kind == "result"}
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
-        settings = settings_for(prices, recording.ttl)
+        planning = planned(name, settings_for(prices, recording.ttl))
+        settings = planning.settings
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
         self._checker = Checker()
-        self._smallest = settings.residency.min_tokens
+        self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark)
         self._previews = settings.residency.previews or Previews()
-        self._frontier: int | None = None
-        self._passed = 0
         self._fed = 0
         self._paged: dict[str, str] = {}  # object id by call id
         self._refused = self._lost = 0
@@ -96,7 +99,7 @@ class Paging:
         self._session.forget()
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
-            self._frontier, self._passed = None, 0
+            self._frontier.moved()
         if prepared.opened is None and not prepared.previewed:
             return NOTHING
         residents = {one.call_id: one for one in ledger.resident}
@@ -120,18 +123,8 @@ class Paging:
         return Previewed(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
 
     def frontier(self, ledger: Ledger) -> int:
-        """The oldest result that the engine may still page out. Looked for only where it can have moved."""
-        if self._frontier is None:
-            for one in islice(ledger.resident, self._passed, None):
-                if self._may_leave(one, ledger):
-                    self._frontier = one.position
-                    break
-                self._passed += 1
-        return self._frontier or 0
-
-    def _may_leave(self, one: Removable, ledger: Ledger) -> bool:
-        block = ledger.recording.calls.blocks[one.holder]
-        return one.tokens >= self._smallest and not block.is_error
+        """The oldest result that the engine may still page out."""
+        return self._frontier.position(ledger)
 
     def recalled(self, copy: Removable, ledger: Ledger) -> None:
         """The model asks for a slice of what was paged out; the engine answers from the store."""

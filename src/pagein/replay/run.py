@@ -19,6 +19,7 @@ from pagein.replay.calibration import Sample, accesses_files, chars_per_token, s
 from pagein.replay.calls import Calls, gather
 from pagein.replay.figures import by_policy, mean_ratios
 from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
+from pagein.replay.layers import ablation
 from pagein.replay.paging import OpenEngine
 from pagein.replay.prediction import Compared, compare, own_prices, prediction
 from pagein.replay.readers import Skipped as Unfit
@@ -37,11 +38,15 @@ _DEAREST = 1e6  # sums beyond it would end as infinities
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core."""
+    """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core.
+
+    without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
+    """
 
     paths: tuple[Path, ...]
     prices: str = "generic:r=.1,w=1.25"
     policies: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     baseline: str = "append"
     stress: bool = True
     jobs: int = 0
@@ -125,7 +130,11 @@ def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
     for name in (*chosen, asked.baseline):
         if name not in POLICIES:
             raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(POLICIES)}")
-    wanted = tuple(name for name in POLICIES if name in chosen or name in (asked.baseline, "append"))
+    always = {asked.baseline, "append", *(["pagein"] if asked.without else [])}
+    ablated = dict.fromkeys(ablation(names.split(",")) for names in asked.without)
+    listed = [name for name in POLICIES if name in chosen or name in always]
+    place = listed.index("pagein") + 1 if ablated else 0
+    wanted = (*listed[:place], *ablated, *listed[place:])
     charged = prices_of(asked.prices, asked.today)
     if max(charged.read, charged.write_5m, charged.write_1h, charged.output, charged.input_usd or 0.0) > _DEAREST:
         raise BadSetting(f"prices {asked.prices!r}: nothing costs {_DEAREST:,.0f} times as much as anything else")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pagein.model.bill import Detail, Figures, SessionBill
 from pagein.providers.prices import Prices
 from pagein.replay.figures import figures
+from pagein.replay.layers import layers_missing
 from pagein.replay.ledger import Ledger, Policy, Tally, Trace
 from pagein.replay.oracle import bound, optimum
 from pagein.replay.paging import OpenEngine, Paging
@@ -62,8 +63,8 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
 
 
 def _played(name: str, recording: Recording, terms: Terms, traces: dict[str, Trace]) -> Figures:
-    if name == "pagein":
-        with Paging(recording, terms.open_engine, terms.prices) as paging:
+    if layers_missing(name) is not None:
+        with Paging(recording, terms.open_engine, terms.prices, name) as paging:
             tally = _run(recording, paging, terms, traces)
             paging.prove(tally)
         return figures(tally, terms.prices, proved=True)

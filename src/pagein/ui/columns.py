@@ -26,6 +26,12 @@ POLICY_MEANINGS: Mapping[str, str] = {
 }
 
 
+def meaning_of(policy: str) -> str:
+    """What a policy does, in a line; empty for one that nobody knows."""
+    missing = policy.partition("without-")[2].replace("+", ", ")
+    return f"{ENGINE} without {missing}" if missing else POLICY_MEANINGS.get(policy, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One policy on one session or sum: its figures beside those of the baseline and of the optimum, where they exist."""

@@ -13,6 +13,7 @@ from pagein.ui.columns import (
     Column,
     Row,
     did_something,
+    meaning_of,
     quotient,
     rows,
     sum_columns,
@@ -80,7 +81,7 @@ def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, who
     ]
     body = []
     for row in listed:
-        meaning = f"<small>{text(POLICY_MEANINGS.get(row.name, ''))}</small>" if whole else ""
+        meaning = f"<small>{text(meaning_of(row.name))}</small>" if whole else ""
         cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in columns[1:])
         name = f"<th scope='row'>{text(row.name)}{meaning}</th>"
         body.append(f"<tr{_class(row, bill)}>{name}<td>{_bar(row)}</td>{cells}</tr>")

@@ -1,0 +1,113 @@
+"""The layers of pagein's policy, and pagein without some of them: what each is worth (ablation).
+
+One line of `LAYERS` is one layer: what it does, and the engine's terms without it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Final
+
+from pagein.engine.engine import Settings
+from pagein.errors import BadSetting
+from pagein.policy.economics import Economics
+from pagein.policy.residency import Residency
+
+FULL: Final = "pagein"
+_PREFIX: Final = "without-"
+_NEVER: Final = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What pagein decides by in a replay. frontier_mark: whether a cache mark is spent on the first block that may change next."""
+
+    settings: Settings
+    frontier_mark: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer: what it does, in words, and the planning without it."""
+
+    does: str
+    without: Callable[[Planning], Planning]
+
+
+def _residency(change: Callable[[Residency], Residency]) -> Callable[[Planning], Planning]:
+    def without(planning: Planning) -> Planning:
+        settings = planning.settings
+        return replace(planning, settings=replace(settings, residency=change(settings.residency)))
+
+    return without
+
+
+def _economics(change: Callable[[Economics], Economics]) -> Callable[[Planning], Planning]:
+    def without(residency: Residency) -> Residency:
+        prices = residency.economics
+        return residency if prices is None else replace(residency, economics=change(prices))
+
+    return _residency(without)
+
+
+LAYERS: Final[Mapping[str, Layer]] = {
+    "birth": Layer(
+        "big outputs enter as previews",
+        _residency(lambda residency: replace(residency, previews=None)),
+    ),
+    "epochs": Layer(
+        "old results leave in batches",
+        _residency(lambda residency: replace(residency, economics=None, batch_tokens=_NEVER)),
+    ),
+    "marks": Layer(
+        "a cache mark stands where the next batch would begin",
+        lambda planning: replace(planning, frontier_mark=False),
+    ),
+    "bankroll": Layer(
+        "a rewrite costs no more than what was saved so far and 2 % of the bill",
+        _economics(lambda prices: replace(prices, share=float(_NEVER))),
+    ),
+    "cold": Layer(
+        "a pause beyond the cache's lifetime makes a rewrite free",
+        _economics(lambda prices: replace(prices, lifetime=float("inf"))),
+    ),
+    "user-turn": Layer(
+        "a fresh user turn makes a rewrite cheap",
+        _economics(lambda prices: replace(prices, user_turns=False)),
+    ),
+}
+"""By the name that `--without` takes."""
+
+
+def ablation(names: Iterable[str]) -> str:
+    """The name of the policy without these layers. Raises BadSetting for a layer that there is none of."""
+    missing = [_known(name.strip()) for name in names]
+    return _PREFIX + "+".join(name for name in LAYERS if name in missing)
+
+
+def layers_missing(policy: str) -> tuple[str, ...] | None:
+    """The layers that a policy of this name lacks, none for pagein itself; None for a policy that is not pagein's.
+
+    Raises BadSetting where it names a layer that there is none of.
+    """
+    if policy == FULL:
+        return ()
+    if not policy.startswith(_PREFIX):
+        return None
+    return tuple(map(_known, policy.removeprefix(_PREFIX).split("+")))
+
+
+def planned(policy: str, settings: Settings) -> Planning:
+    """How the policy of this name plans, by settings that hold for all of it."""
+    planning = Planning(settings)
+    for name in layers_missing(policy) or ():
+        planning = LAYERS[name].without(planning)
+    return planning
+
+
+def _known(name: str) -> str:
+    if name in LAYERS:
+        return name
+    near = get_close_matches(name, LAYERS, 1)
+    meant = f" (did you mean {near[0]!r}?)" if near else ""
+    raise BadSetting(f"there is no layer {name!r}{meant}; the layers are {', '.join(LAYERS)}")
