@@ -1,0 +1,16 @@
+"""Frames of server-sent events."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pagein.model.codec import encode_json
+
+
+def named(event: Mapping[str, Any]) -> bytes:
+    """An event whose name is its `type`."""
+    return b"event: " + str(event["type"]).encode() + b"\n" + data(event)
+
+
+def data(event: Mapping[str, Any]) -> bytes:
+    """An event without a name."""
+    return b"data: " + encode_json(event) + b"\n\n"

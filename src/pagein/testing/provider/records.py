@@ -1,0 +1,89 @@
+"""What the simulated provider received, and the bill over all of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from pagein.model.messages import Usage
+from pagein.providers.validity import Api
+
+Outcome: TypeAlias = Literal["answered", "refused", "failed", "broken", "gone", "pending"]
+"""pending: being answered. refused: by a rule. failed: as the script says. broken: in mid-stream. gone: the client went first."""
+
+_SECRET: Final = ("authorization", "x-api-key", "api-key", "cookie", "proxy-authorization", "x-goog-api-key")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One request. at: seconds since 1970, by the provider's clock. headers: in lower case, credentials left out.
+
+    api: None for what is no model call. refused: the id of the rule that it broke, None where it broke none. turn: the place in the
+    script of what answered it, -1 for none. usage: None for what never reached the model. reason: of the cache's figures.
+    bit: what it cost.
+    """
+
+    at: float
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any = None
+    api: Api | None = None
+    model: str = ""
+    status: int = 0
+    outcome: Outcome = "pending"
+    refused: str | None = None
+    message: str | None = None
+    turn: int = -1
+    usage: Usage | None = None
+    reason: str | None = None
+    bit: float = 0.0
+    usd: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """All model calls so far. usage: sums. bit: cost. usd: None where a model has no price in dollars. models: cost by model."""
+
+    requests: int = 0
+    refused: int = 0
+    failed: int = 0
+    usage: Usage = field(default_factory=Usage)
+    bit: float = 0.0
+    usd: float | None = 0.0
+    models: Mapping[str, float] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def bill_of(records: Iterable[Record]) -> Bill:
+    """The bill over these requests."""
+    calls = [record for record in records if record.api is not None]
+    charged = [(record, record.usage) for record in calls if record.usage is not None]
+    sums = [0, 0, 0, 0, 0]
+    models: dict[str, float] = {}
+    for record, usage in charged:
+        row = (usage.fresh, usage.read, usage.written, usage.written_1h, usage.output)
+        sums = [one + more for one, more in zip(sums, row, strict=True)]
+        models[record.model] = models.get(record.model, 0.0) + record.bit
+    dollars = [record.usd for record, _ in charged]
+    known = [one for one in dollars if one is not None]
+    return Bill(
+        requests=len(calls),
+        refused=sum(record.outcome == "refused" for record in calls),
+        failed=sum(record.outcome in ("failed", "broken") for record in calls),
+        usage=Usage(*sums),
+        bit=sum(models.values()),
+        usd=sum(known) if len(known) == len(dollars) else None,
+        models=models,
+    )
+
+
+def redacted(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers with names in lower case; what stands for credentials says only that it was there."""
+    return {name.lower(): "[redacted]" if name.lower() in _SECRET else value for name, value in headers}

@@ -1,0 +1,234 @@
+"""What the simulated provider says: a script is a list of turns, a turn is what one model call answers.
+
+As JSON a turn is a list. Its items are what is said, in order, and directions about the turn as a whole:
+
+    {"text": "..."}  {"thinking": "..."}  {"redacted": "..."}  {"tool": "read", "args": {...}, "ns": "mcp__pagein"}
+    {"usage": 31000}  {"usage": {"input": 31000, "output": 5, "read": 0, "written": 0}}
+    {"error": 429, "retry_after": 2, "times": 1, "after": 5, "kind": "...", "message": "..."}  {"break": 5, "times": 1}
+    {"wait": .5}  {"delay": .01}  {"stop": "max_tokens"}
+    {"capture": {"id": "id ([0-9a-f-]+)"}}  {"otherwise": [...]}
+
+`{{id}}` in texts and arguments stands for what was captured from the request.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from pagein.errors import BadInput
+
+Json: TypeAlias = Mapping[str, Any]
+
+BREAK: Final = 0
+"""Status of a failure that is no answer at all: the connection ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Thinking; with `redacted` its text never leaves the provider."""
+
+    text: str
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool. Arguments that are a string are those of a tool that takes free text (Responses only)."""
+
+    tool: str
+    args: Mapping[str, Any] | str = field(default_factory=dict)
+    namespace: str | None = None
+
+
+Said: TypeAlias = Say | Think | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a turn fails. status: of the answer, BREAK for a connection that ends.
+
+    after: events that are streamed before it fails; None: it fails instead of answering. times: how often the same request fails before
+    it is answered; 0: always. retry_after: seconds, for the header. kind, message: of the error; None: the provider's own words.
+    """
+
+    status: int
+    after: int | None = None
+    times: int = 1
+    retry_after: float | None = None
+    kind: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one model call answers.
+
+    usage: figures that replace those of the simulated cache (`input`, `read`, `written`, `output`). wait: seconds before the first
+    byte. delay: seconds before each event of a stream. stop: why the model stopped, None for what follows from what it said.
+    captures: regular expressions by name. otherwise: the turn that is taken where one of them is not found.
+    """
+
+    said: tuple[Said, ...] = ()
+    usage: Mapping[str, int] = field(default_factory=dict)
+    failure: Failure | None = None
+    wait: float = 0.0
+    delay: float = 0.0
+    stop: str | None = None
+    captures: Mapping[str, str] = field(default_factory=dict)
+    otherwise: "Turn | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Turns in order."""
+
+    turns: tuple[Turn, ...]
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether any turn calls a tool."""
+        return any(isinstance(one, Call) for turn in self.turns for one in turn.said)
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """All the scripts that a provider was given. plain: for prompts that name none. named: by the name in `SCRIPT@name`."""
+
+    plain: Script | None = None
+    named: Mapping[str, Script] = field(default_factory=dict)
+
+
+NO_SCRIPTS: Final = Scripts()
+
+
+def scripts_from(value: object) -> Scripts:
+    """Scripts from a list of turns, or from an object of named scripts in which `default` is the plain one. Raises BadInput."""
+    if isinstance(value, Scripts):
+        return value
+    if isinstance(value, Script):
+        return Scripts(value)
+    if isinstance(value, Mapping):
+        named = {str(name): script_from(turns, f"script {name}") for name, turns in value.items()}
+        return Scripts(named.get("default"), named)
+    return Scripts(script_from(value))
+
+
+def script_from(value: object, what: str = "script") -> Script:
+    """A script from a list of turns. Raises BadInput that names the turn."""
+    if isinstance(value, Script):
+        return value
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise BadInput(f"{what}: not a list of turns")
+    return Script(tuple(turn_from(one, f"{what}: turn {place}") for place, one in enumerate(value)))
+
+
+def turn_from(value: object, what: str = "turn") -> Turn:
+    """A turn from a list of what is said and directed; a bare string is said. Raises BadInput."""
+    if isinstance(value, Turn):
+        return value
+    if isinstance(value, str):
+        return Turn((Say(value),))
+    items = [value] if isinstance(value, Mapping) else value
+    if not isinstance(items, Sequence):
+        raise BadInput(f"{what}: not a list")
+    turn = Turn()
+    for item in items:
+        turn = _with(turn, item, what)
+    return turn
+
+
+def _with(turn: Turn, item: object, what: str) -> Turn:
+    if isinstance(item, Say | Think | Call):
+        return replace(turn, said=(*turn.said, item))
+    if isinstance(item, str):
+        return replace(turn, said=(*turn.said, Say(item)))
+    if not isinstance(item, Mapping):
+        raise BadInput(f"{what}: {item!r} is neither text nor an object")
+    read = next((reader for key, reader in _READERS.items() if key in item), None)
+    if read is None:
+        raise BadInput(f"{what}: {dict(item)!r} has none of {', '.join(_READERS)}")
+    try:
+        return read(turn, item)
+    except (TypeError, ValueError, AttributeError) as problem:
+        raise BadInput(f"{what}: {dict(item)!r}: {problem}") from problem
+
+
+def _say(turn: Turn, item: Json) -> Turn:
+    return replace(turn, said=(*turn.said, Say(_text(item["text"]))))
+
+
+def _think(turn: Turn, item: Json) -> Turn:
+    return replace(turn, said=(*turn.said, Think(_text(item["thinking"]))))
+
+
+def _think_unseen(turn: Turn, item: Json) -> Turn:
+    return replace(turn, said=(*turn.said, Think(_text(item["redacted"]), redacted=True)))
+
+
+def _call(turn: Turn, item: Json) -> Turn:
+    args = item.get("args", {})
+    namespace = item.get("ns")
+    call = Call(
+        _text(item["tool"]),
+        args if isinstance(args, str) else dict(args),
+        None if namespace is None else str(namespace),
+    )
+    return replace(turn, said=(*turn.said, call))
+
+
+def _usage(turn: Turn, item: Json) -> Turn:
+    given = item["usage"]
+    figures = {"input": int(given)} if isinstance(given, int) else {str(k): int(v) for k, v in given.items()}
+    if strange := sorted(figures.keys() - {"input", "read", "written", "output"}):
+        raise ValueError(f"usage has no {', '.join(strange)}")
+    return replace(turn, usage=figures)
+
+
+def _error(turn: Turn, item: Json) -> Turn:
+    after, wait = item.get("after"), item.get("retry_after")
+    failure = Failure(
+        int(item["error"]),
+        None if after is None else int(after),
+        int(item.get("times", 1)),
+        None if wait is None else float(wait),
+        item.get("kind"),
+        item.get("message"),
+    )
+    return replace(turn, failure=failure)
+
+
+def _break(turn: Turn, item: Json) -> Turn:
+    return replace(turn, failure=Failure(BREAK, int(item["break"]), int(item.get("times", 1))))
+
+
+def _otherwise(turn: Turn, item: Json) -> Turn:
+    return replace(turn, otherwise=turn_from(item["otherwise"], "otherwise"))
+
+
+_READERS: Final[Mapping[str, Callable[[Turn, Json], Turn]]] = {
+    "text": _say,
+    "thinking": _think,
+    "redacted": _think_unseen,
+    "tool": _call,
+    "usage": _usage,
+    "error": _error,
+    "break": _break,
+    "wait": lambda turn, item: replace(turn, wait=float(item["wait"])),
+    "delay": lambda turn, item: replace(turn, delay=float(item["delay"])),
+    "stop": lambda turn, item: replace(turn, stop=_text(item["stop"])),
+    "capture": lambda turn, item: replace(turn, captures={str(k): _text(v) for k, v in item["capture"].items()}),
+    "otherwise": _otherwise,
+}
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a string")
+    return value

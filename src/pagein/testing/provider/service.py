@@ -1,0 +1,140 @@
+"""The simulated provider without HTTP: from a call to what is sent back, and the record of it. Not thread-safe; one loop owns it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+from pagein.providers.validity import Api
+from pagein.providers.validity.bodies import turns_of
+from pagein.providers.validity.bonds import canonical, hashed
+from pagein.testing.provider import anthropic, chat, responses
+from pagein.testing.provider.accounts import Accounts, Charged
+from pagein.testing.provider.answering import spoken, told
+from pagein.testing.provider.asked import Asked
+from pagein.testing.provider.choosing import Chosen, chosen
+from pagein.testing.provider.refusing import Doorkeeper, Refusal
+from pagein.testing.provider.reply import Reply, Thought
+from pagein.testing.provider.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, Turn, scripts_from, turn_from
+from pagein.testing.provider.settings import Settings
+
+Answerer: TypeAlias = Callable[[Asked], object]
+"""A script as a function: from a call to a turn, or to what `turn_from` takes."""
+
+FORMATS: Final[Mapping[Api, Any]] = {"anthropic": anthropic, "openai_chat": chat, "openai_responses": responses}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back. reply: None where the call fails at once. failure: how it fails, None where it does not."""
+
+    asked: Asked
+    turn: Turn
+    index: int
+    reply: Reply | None = None
+    failure: Failure | None = None
+    charged: Charged | None = None
+
+    def whole(self) -> dict[str, Any]:
+        """The body of an answer in one piece."""
+        found: dict[str, Any] = FORMATS[self.asked.api].whole(self.reply)
+        return found
+
+    def events(self) -> Iterable[bytes]:
+        """The events of a streamed answer."""
+        found: Iterable[bytes] = FORMATS[self.asked.api].events(self.reply)
+        return found
+
+
+class Service:
+    """One provider: its scripts, its accounts, its memory."""
+
+    def __init__(self, script: object, settings: Settings) -> None:
+        """Raises BadInput for a script, BadSetting for prices, that cannot be used."""
+        self._answerer: Answerer | None = None
+        self._scripts = NO_SCRIPTS
+        if callable(script) and not isinstance(script, Script | Scripts):
+            self._answerer = script
+        elif script is not None:
+            self._scripts = scripts_from(script)
+        self._settings = settings
+        self._key = blake2b(settings.secret.encode(), digest_size=32).digest()
+        self._doorkeeper = Doorkeeper(
+            self._key, settings.account, takes_foreign_thinking=settings.takes_foreign_thinking
+        )
+        self.accounts = Accounts(settings.prices)
+        self._answered = 0
+        self._failures: Counter[bytes] = Counter()
+
+    def refusal(self, asked: Asked) -> Refusal | None:
+        """Why a call is refused, None where it is not."""
+        return self._doorkeeper.refusal(asked)
+
+    def answer(self, asked: Asked) -> Answer:
+        """What a call that is not refused is answered."""
+        choice = self._chosen(asked)
+        turn = choice.turn
+        failure = self._failing(asked, turn.failure)
+        if failure is not None and failure.after is None:
+            return Answer(asked, turn, choice.index, failure=failure)
+        self._answered += 1
+        tag = hashed(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
+        prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
+        blocks = () if prewarms else spoken(asked, turn.said, tag, self._key)
+        charged = self.accounts.charge(asked, blocks, turn.wait)
+        tokens = self.accounts.prompts.tokens
+        reply = Reply(
+            tag,
+            asked.model,
+            int(asked.at),
+            blocks,
+            told(charged.usage, turn.usage),
+            sum(tokens(asked.model, block.text) for block in blocks if isinstance(block, Thought)),
+            "max_tokens" if prewarms else turn.stop,
+            self._settings.chunk,
+            _reports_usage(asked),
+            charged.prices.cache.model == "breakpoints",
+        )
+        self._remember(asked, reply)
+        return Answer(asked, turn, choice.index, reply, failure, charged)
+
+    def count(self, asked: Asked) -> int:
+        """The tokens of a prompt."""
+        return self.accounts.prompt(asked).tokens
+
+    def _chosen(self, asked: Asked) -> Chosen:
+        if self._answerer is None:
+            return chosen(asked, self._scripts)
+        return Chosen(turn_from(self._answerer(asked)), 0)
+
+    def _failing(self, asked: Asked, failure: Failure | None) -> Failure | None:
+        """The failure, unless this very request has failed often enough."""
+        if failure is None or not failure.times:
+            return failure
+        turns = turns_of(asked.body, asked.api).turns
+        name = hashed(*(canonical(part) for turn in turns for part in turn.parts), asked.model.encode())
+        self._failures[name] += 1
+        return failure if self._failures[name] <= failure.times else None
+
+    def _remember(self, asked: Asked, reply: Reply) -> None:
+        if asked.api == "anthropic":
+            self._doorkeeper.remember(asked, [anthropic.wire_block(block) for block in reply.blocks])
+        elif asked.api == "openai_responses":
+            self._doorkeeper.remember(asked, responses.items(reply))
+
+
+def error_of(failure: Failure, api: Api) -> dict[str, Any]:
+    """The body of a failure that is an answer."""
+    found: dict[str, Any] = FORMATS[api].error(failure.status, failure.message, failure.kind)
+    return found
+
+
+def is_break(failure: Failure) -> bool:
+    """Whether the connection just ends."""
+    return failure.status == BREAK
+
+
+def _reports_usage(asked: Asked) -> bool:
+    options = asked.body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
