@@ -14,10 +14,11 @@ from pagein.policy.clients.shell_reads import shell_reads
 _PATHS: Final = ("file_path", "filePath", "path", "filename", "notebook_path", "target_file", "absolute_path")
 _OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text", "search")
 _PATCHES: Final = ("input", "patchText", "patch", "cmd", "command")
-_READS: Final = frozenset(("read", "view", "read_file", "open", "readfile", "notebookread"))
-_EDITS: Final = frozenset(("edit", "multiedit", "str_replace", "replace", "notebookedit", "edit_file"))
-_WRITES: Final = frozenset(("write", "create", "write_file", "create_file"))
-_SHELLS: Final = frozenset(
+# names of tools, in lower case
+READS: Final = frozenset(("read", "view", "read_file", "open", "readfile", "notebookread"))
+EDITS: Final = frozenset(("edit", "multiedit", "str_replace", "replace", "notebookedit", "edit_file"))
+WRITES: Final = frozenset(("write", "create", "write_file", "create_file"))
+SHELLS: Final = frozenset(
     ("bash", "exec_command", "shell", "local_shell", "shell_command", "run_command", "execute_bash")
 )
 _BEGIN: Final = "*** Begin Patch"
@@ -36,12 +37,12 @@ def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[Access,
 
     arguments: JSON text. cwd: folder of the session; paths inside it are told relative to it.
     """
-    row = _decoded(arguments)
+    row = arguments_of(arguments)
     tool = name.lower()
     body = _patch_body(row)
     if body is not None:
         found = list(_patched(body))
-    elif tool in _SHELLS:
+    elif tool in SHELLS:
         found = list(shell_reads(lines_of(row.get("cmd", row.get("command"))), text(row, "workdir", "cwd")))
     else:
         found = list(_native(tool, row))
@@ -50,9 +51,9 @@ def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[Access,
 
 def quotes(call: ToolCall) -> tuple[str, ...]:
     """The old texts that an edit must quote from the file, as it spells them; empty ones are left out."""
-    if call.name.lower() not in _EDITS:
+    if call.name.lower() not in EDITS:
         return ()
-    row = _decoded(call.arguments)
+    row = arguments_of(call.arguments)
     candidates = [text(row, *_OLD), *(text(edit, *_OLD) for edit in objects(row.get("edits")))]
     return tuple(old for old in candidates if old)
 
@@ -62,14 +63,15 @@ def patch_lines(call: ToolCall) -> tuple[str, ...]:
 
     Source: kind P of the needs that the notes on real sessions define; longer lines are found as any other text is.
     """
-    body = _patch_body(_decoded(call.arguments))
+    body = _patch_body(arguments_of(call.arguments))
     if body is None:
         return ()
     quoted = (line[1:].strip() for line in body.split("\n") if line[:1] in ("-", " "))
     return tuple(line for line in quoted if _SHORTEST_PATCH_LINE <= len(line) <= _LONGEST_PATCH_LINE)
 
 
-def _decoded(arguments: str) -> Row:
+def arguments_of(arguments: str) -> Row:
+    """The arguments of a call by name, nothing where their text is no JSON object."""
     import msgspec
 
     try:
@@ -99,11 +101,11 @@ def _native(tool: str, row: Row) -> Iterator[Access]:
     path = text(row, *_PATHS)
     if not path:
         return
-    if tool in _READS:
+    if tool in READS:
         yield _read(path, row)
-    elif tool in _EDITS:
+    elif tool in EDITS:
         yield Access("edit", path)
-    elif tool in _WRITES:
+    elif tool in WRITES:
         yield Access("write", path)
 
 

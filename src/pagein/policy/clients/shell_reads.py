@@ -6,7 +6,7 @@ range. A file that goes through any other filter shows unknown lines of itself, 
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,19 @@ _SED_RANGE: Final = re.compile(r"(\d+)(?:,(\d+|\$))?p")
 _COUNT: Final = re.compile(r"-(?:n|-lines=)?(\d+)")
 _REDIRECT: Final = re.compile(r"\d*[<>]\S*")
 _TO_DESCRIPTOR: Final = re.compile(r"\d*>&\d|&>>?\s*\S+")
+_SHELL_WORDS: Final = 3  # of `bash -lc COMMAND`
+_STRANGE: Final = re.compile(r"[`*?<>;~\n\\\[\]{}()#!]|\$(?!p)|\|\||(?<!&)&(?!&)")
+_FILE: Final = r"(?:\0[^-\0][^\0]*)"
+_RANGE: Final = r"\0\d+(?:,(?:\d+|\$))?p;?"
+_FORMS: Final = tuple(
+    re.compile(form)
+    for form in (
+        rf"cat(?:\0-n)?{_FILE}?",
+        rf"nl\0-ba{_FILE}",
+        rf"sed\0-n{_RANGE}{_FILE}?",
+        rf"head(?:\0-n\0?\d+|\0-\d+)?{_FILE}?",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +162,46 @@ def _joined(folder: str | None, path: str) -> str:
     if folder is None or path.startswith(("/", "~")) or path[1:2] == ":":
         return path
     return f"{folder.rstrip('/')}/{path.removeprefix('./')}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExactRead:
+    """A command line that shows lines of one file and does nothing else. last: None for all that follow. numbered: as `cat -n` does."""
+
+    path: str
+    first: int
+    last: int | None
+    numbered: bool = False
+
+
+def exact_read(arguments: Mapping[str, object]) -> ExactRead | None:
+    """The read that a shell call makes, by its arguments; None where it does, or might do, anything else."""
+    command = arguments.get("cmd", arguments.get("command"))
+    if isinstance(command, list):
+        command = command[-1] if len(command) == _SHELL_WORDS and str(command[1]).startswith("-") else None
+    if not isinstance(command, str) or _STRANGE.search(command) is not None:
+        return None
+    folder = arguments.get("workdir", arguments.get("cwd"))
+    where = folder if isinstance(folder, str) else None
+    pipelines = list(_pipelines(command))
+    if len(pipelines) > 1 and len(pipelines[0]) == 1 and pipelines[0][0][:1] == ["cd"]:
+        return _exact(pipelines[1:], _joined(where, pipelines[0][0][1])) if len(pipelines[0][0]) > 1 else None
+    return _exact(pipelines, where)
+
+
+def _exact(pipelines: Sequence[list[list[str]]], folder: str | None) -> ExactRead | None:
+    if len(pipelines) != 1 or not all(_is_simple(words) for words in pipelines[0]):
+        return None
+    words = pipelines[0]
+    shown = _shown(words[0])
+    for later in words[1:]:
+        shown = _narrowed(shown, _shown(later))
+    if len(shown.files) != 1 or shown.start is None:
+        return None
+    numbered = words[0][0] == "nl" or words[0][:2] == ["cat", "-n"]
+    return ExactRead(_joined(folder, shown.files[0]), shown.start, shown.end, numbered)
+
+
+def _is_simple(words: Sequence[str]) -> bool:
+    """Whether this is one of the forms of which every word is understood."""
+    return any(form.fullmatch("\0".join(words)) is not None for form in _FORMS)

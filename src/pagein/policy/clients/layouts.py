@@ -1,0 +1,167 @@
+"""How read tools lay out the lines of a file, and the way back to the lines."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.model.messages import Access
+from pagein.policy.clients.shell_reads import ExactRead
+
+_LONGEST_LINE: Final = 2000  # characters; read tools cut longer ones, so what they show of them is not the line
+_MOST_LINES: Final = 2000  # where read tools stop although more was asked for
+_NUMBERED: Final = r"[ ]*(\d+)\t"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownText:
+    """The lines of a file that a result shows.
+
+    path: as the call gives it. first: number of the first line. lines: their text, without gutter. total: lines of the file as the
+    client counts them, None where the result does not tell. before, after: characters of the result in front of the lines and
+    behind them (wrappers, notices). gutter: regular expression of what stands before each line, "" for nothing.
+    """
+
+    path: str
+    first: int
+    lines: tuple[str, ...]
+    total: int | None
+    before: int = 0
+    after: int = 0
+    gutter: str = ""
+
+    @property
+    def last(self) -> int:
+        """Number of the last line."""
+        return self.first + len(self.lines) - 1
+
+    def rows(self, text: str) -> list[str]:
+        """The lines of this result as they stand in it, gutters and all."""
+        return self._core(text).split("\n")
+
+    def replaced(self, text: str, core: str) -> str:
+        """The result with other text where the lines stand. Wrappers and notices stay."""
+        return text[: self.before] + core + text[len(text) - self.after :]
+
+    def size(self, text: str) -> int:
+        """Characters that the lines take in the result."""
+        return len(self._core(text))
+
+    def _core(self, text: str) -> str:
+        return text[self.before : len(text) - self.after]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One way to show lines.
+
+    before: what stands in front of the first line. gutter: what stands before each, group 1 its number; "" where they are not
+    numbered. after: what may stand behind the last line; group `total`: lines of the file, `more`: lines that follow, `next`: the line
+    to go on with. cuts: whether long lines are cut without leaving a trace, and long files with no notice.
+    """
+
+    before: re.Pattern[str]
+    gutter: str
+    after: re.Pattern[str]
+    cuts: bool = False
+
+
+def shown_by(layouts: Sequence[Layout], access: Access, arguments: Mapping[str, object], text: str) -> ShownText | None:
+    """The lines that a read tool's result shows, by the first layout that fits."""
+    if not _is_plain(arguments):
+        return None
+    for layout in layouts:
+        shown = _numbered(layout, access, text) if layout.gutter else _unnumbered(layout, access, text)
+        if shown is not None:
+            return shown if all(len(line) < _LONGEST_LINE for line in shown.lines) else None
+    return None
+
+
+def _is_plain(arguments: Mapping[str, object]) -> bool:
+    """Whether offset and limit are such that every client takes them alike: positive whole numbers, or absent."""
+    asked = (arguments.get("offset"), arguments.get("limit"))
+    return all(one is None or (isinstance(one, int) and not isinstance(one, bool) and one > 0) for one in asked)
+
+
+def _numbered(layout: Layout, access: Access, text: str) -> ShownText | None:
+    head = layout.before.match(text)
+    if head is None:
+        return None
+    begin = head.end()
+    gutter = re.compile(layout.gutter)
+    rows, at, first = list[str](), begin, 0
+    for row in text[begin:].split("\n"):
+        match = gutter.match(row)
+        if match is None or (rows and int(match[1]) != first + len(rows)):
+            break
+        first = first or int(match[1])
+        rows.append(row[match.end() :])
+        at += len(row) + 1
+    at -= 1
+    tail = layout.after.fullmatch(text, max(at, begin))
+    if not rows or tail is None or first != (access.start or 1):
+        return None
+    total = _total(layout, tail, access, first, len(rows))
+    last = first + len(rows) - 1
+    if total is not None and total < last:
+        return None
+    return ShownText(access.path, first, tuple(rows), total, begin, len(text) - at, layout.gutter)
+
+
+def _unnumbered(layout: Layout, access: Access, text: str) -> ShownText | None:
+    """Lines as they are, behind which a notice may stand. A notice that does not fit what was asked for is text."""
+    head = layout.before.match(text)
+    if head is None or not text:
+        return None
+    begin, first = head.end(), access.start or 1
+    tail = layout.after.search(text, begin)
+    end = len(text) if tail is None else tail.start()
+    lines = tuple(text[begin:end].split("\n"))
+    following = first + len(lines)
+    if tail is not None and _number(tail, "next") not in (None, following):
+        return None
+    total = following - 1 if tail is None else _total(layout, tail, access, first, len(lines))
+    if total is not None and total < following - 1:
+        return None
+    return ShownText(access.path, first, lines, total, begin, len(text) - end)
+
+
+def _total(layout: Layout, tail: re.Match[str], access: Access, first: int, count: int) -> int | None:
+    last = first + count - 1
+    told, more = _number(tail, "total"), _number(tail, "more")
+    if told is not None:
+        return told
+    if more is not None:
+        return last + more
+    if _number(tail, "next") is not None:  # more follows, but how much is not told
+        return None
+    if access.end is not None:
+        return last if last < access.end else None
+    return None if layout.cuts and count >= _MOST_LINES else last
+
+
+def _number(match: re.Match[str], name: str) -> int | None:
+    found = match.groupdict().get(name)
+    return None if found is None else int(found)
+
+
+def raw_text(read: ExactRead, text: str, begin: int) -> ShownText | None:
+    """The lines in the output of a command that shows one file and does nothing else. begin: where the output begins."""
+    end = len(text) - text.endswith("\n") if len(text) > begin else len(text)
+    if end <= begin:
+        return None
+    rows = text[begin:end].split("\n")
+    if read.last is not None and len(rows) > read.last - read.first + 1:
+        return None
+    if not read.numbered:
+        return ShownText(read.path, read.first, tuple(rows), None, begin, len(text) - end)
+    gutter = re.compile(_NUMBERED)
+    found = [gutter.match(row) for row in rows]
+    lines = tuple(
+        row[match.end() :]
+        for n, (row, match) in enumerate(zip(rows, found, strict=True), read.first)
+        if match is not None and int(match[1]) == n
+    )
+    if len(lines) < len(rows):
+        return None
+    return ShownText(read.path, read.first, lines, None, begin, len(text) - end, _NUMBERED)

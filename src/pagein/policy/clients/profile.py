@@ -1,0 +1,138 @@
+"""A client profile: what the tools of one client mean, and how its results show it. Data and pure functions over it.
+
+Rules of this file
+------------------
+1. A tool that the profile does not name is just output: it reads nothing, writes nothing and never fails by its text.
+2. What a result shows is told from its own text, with the numbers that its own gutter, notices and arguments give. Where any of
+   them contradicts another, it shows nothing that could be told: that costs a saving, never a truth.
+3. Whether a call failed is what the wire says, or, where the wire has no word for it, what the client's text says.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
+
+from pagein.model.messages import Access, Block, Message, ShownLines, ToolCall, ToolResult
+from pagein.policy.clients.accesses import accesses, arguments_of
+from pagein.policy.clients.layouts import Layout, ShownText, raw_text, shown_by
+from pagein.policy.clients.shell_reads import ExactRead, exact_read
+
+Op: TypeAlias = Literal["read", "write", "edit", "list", "search", "exec", "other"]
+
+_FAILS: Final = re.compile(r"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a call does. accesses: the files that it touches, as far as its arguments tell."""
+
+    op: Op
+    accesses: tuple[Access, ...] = ()
+
+
+OUTPUT: Final = Meaning("other")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One client.
+
+    ops: what its tools do, by name. layouts: how its read tool shows lines; the first that fits counts.
+    fails: by kind of tool, what a whole result looks like that reports a failure; `any` holds for each of them.
+    envelope: what its shell puts in front of the output, group 1 the exit code; None for output alone. after_output: what it may put behind.
+    torn: what output looks like of which something is missing. trims: whether blank lines around shell output are lost.
+    counts_last: whether a trailing newline counts as one more line in its reads.
+    repeat: its own answer to a read that it answered before, None where it has none.
+    """
+
+    name: str
+    ops: Mapping[str, Op] = field(default_factory=dict)
+    layouts: tuple[Layout, ...] = ()
+    fails: Mapping[Op | Literal["any"], re.Pattern[str]] = field(default_factory=dict)
+    envelope: re.Pattern[str] | None = None
+    torn: re.Pattern[str] = _FAILS
+    trims: bool = True
+    counts_last: bool = True
+    repeat: re.Pattern[str] = _FAILS
+
+    def meaning(self, call: ToolCall) -> Meaning:
+        """What a call does. A patch is an edit by whatever tool it comes."""
+        op = self.ops.get(call.name)
+        if op is None:
+            return OUTPUT
+        found = accesses(call.name, call.arguments)
+        changes = op == "exec" and any(one.op != "read" for one in found)
+        return Meaning("edit" if changes else op, found)
+
+    def failed(self, call: ToolCall, result: ToolResult) -> bool:
+        """Whether a result reports a failure, by the wire or by its text."""
+        op = self.ops.get(call.name)
+        if result.is_error or op is None:
+            return result.is_error
+        code = self._exit_code(result.text)
+        if code is not None:
+            return code != 0
+        return any(self.fails.get(kind, _FAILS).search(result.text) is not None for kind in (op, "any"))
+
+    def succeeded(self, call: ToolCall, result: ToolResult) -> bool:
+        """Whether nothing says that a call failed."""
+        return not self.failed(call, result)
+
+    def shown(self, call: ToolCall, result: ToolResult) -> ShownText | None:
+        """The lines of one file that a result shows, None where that cannot be told exactly."""
+        if self.failed(call, result) or result.images:
+            return None
+        meaning = self.meaning(call)
+        if len(meaning.accesses) != 1 or meaning.accesses[0].op != "read":
+            return None
+        if self.torn.search(result.text) is not None:
+            return None
+        if meaning.op == "read":
+            return shown_by(self.layouts, meaning.accesses[0], arguments_of(call.arguments), result.text)
+        return self._shown_by_shell(call, result.text) if meaning.op == "exec" else None
+
+    def is_repeat(self, call: ToolCall, result: ToolResult) -> bool:
+        """Whether a result is the client's own word that a read shows what an earlier one showed."""
+        return self.ops.get(call.name) == "read" and self.repeat.fullmatch(result.text.strip()) is not None
+
+    def annotated(self, message: Message, calls: Mapping[str, ToolCall] | None = None) -> Message:
+        """A message off the wire with what only the client's ways tell: accesses of calls; tool, failure and lines of results.
+
+        calls: the calls that it may answer, by id. What stands there already stays.
+        """
+        blocks = tuple(self._annotated(block, calls or {}) for block in message.blocks)
+        same = all(new is old for new, old in zip(blocks, message.blocks, strict=True))
+        return message if same else replace(message, blocks=blocks)
+
+    def _annotated(self, block: Block, calls: Mapping[str, ToolCall]) -> Block:
+        if isinstance(block, ToolCall) and not block.accesses:
+            found = self.meaning(block).accesses
+            return replace(block, accesses=found) if found else block
+        call = calls.get(block.call_id) if isinstance(block, ToolResult) else None
+        if call is None or not isinstance(block, ToolResult):
+            return block
+        shown = self.shown(call, block)
+        lines = None if shown is None else ShownLines(shown.first, len(shown.lines), shown.total)
+        told = (block.name or call.name, self.failed(call, block), block.shown or lines)
+        if told == (block.name, block.is_error, block.shown):
+            return block
+        return replace(block, name=told[0], is_error=told[1], shown=told[2])
+
+    def _exit_code(self, text: str) -> int | None:
+        found = None if self.envelope is None else self.envelope.match(text)
+        return int(found[1]) if found is not None else None
+
+    def _shown_by_shell(self, call: ToolCall, text: str) -> ShownText | None:
+        """Lines that a command line shows of one file, where it does nothing else."""
+        read = exact_read(arguments_of(call.arguments))
+        found = None if self.envelope is None else self.envelope.match(text)
+        if read is None or (found is None) != (self.envelope is None):
+            return None
+        shown = raw_text(read, text, found.end() if found is not None else 0)
+        return None if shown is None or (self.trims and not _is_certain(read, shown)) else shown
+
+
+def _is_certain(read: ExactRead, shown: ShownText) -> bool:
+    """Whether no line can have been lost at the beginning: they are numbered, or as many as were asked for."""
+    return read.numbered or (read.last is not None and len(shown.lines) == read.last - read.first + 1)
