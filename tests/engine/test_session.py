@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.repair import NOBODY_SPOKE
-from pagein.engine.session import Prepared, Session
+from pagein.engine.requests import Prepared
+from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.entries import Entry, EpochOpened
 from pagein.model.messages import Access, Image, Message, Other, Text, Thinking, ToolCall, ToolResult

@@ -78,6 +78,11 @@ def label(kind: str, names: Iterable[str]) -> str:
     return " ".join((f"{_OURS}{kind}", *names))
 
 
+def is_ours(injected: str | None) -> bool:
+    """Whether a text of a message is marked as one of ours."""
+    return injected is not None and injected.startswith(_OURS)
+
+
 def names_in(blocks: Iterable[Block]) -> frozenset[str]:
     """The names of the pinned texts among these blocks."""
     marks = (block.injected for block in blocks if isinstance(block, Text) and block.injected)

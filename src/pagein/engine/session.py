@@ -23,6 +23,7 @@ from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
+from pagein.engine.requests import OPEN_GATE, Gate, Prepared
 from pagein.engine.state import START, Rules, State, step
 from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
 from pagein.errors import HostError, StoreError
@@ -45,29 +46,6 @@ from pagein.policy.economics import Account
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.residency import EMPTY, Residency, Standing, plan
 from pagein.ports import JournalStore, Signal, TokenCounter
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request: the first `keep` messages of the one that this session prepared before, then `tail`.
-
-    epoch: how often the window was rewritten so far, by us or by the host. While it lasts, `keep` is all of the request before.
-    previewed: big outputs that enter as previews with this request. opened: the epoch that we opened for it, None where we
-    left the window alone.
-    failure: why what should have been done was not (law 7); the request is good all the same. None where all went well.
-    """
-
-    keep: int
-    tail: tuple[Message, ...]
-    epoch: int
-    opened: EpochOpened | None = None
-    failure: str | None = None
-    previewed: tuple[PagedOut, ...] = ()
-
-    @property
-    def length(self) -> int:
-        """How many messages the request has."""
-        return self.keep + len(self.tail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +152,11 @@ class Session:
         """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
         self._keeping.move(leaf)
 
-    def advance(self, at: float | None = None) -> Prepared:
+    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
         at = self._state().now if at is None else at
-        previewed, missed = self._previewed()
-        opened, failure, account = self._curated(at, previewed)
+        previewed, missed = self._previewed() if gate.previews else ((), None)
+        opened, failure, account = self._curated(at, previewed, gate)
         failure = failure or missed
         if opened is not None:
             self._add(opened)
@@ -326,7 +304,7 @@ class Session:
         return previewed, None
 
     def _curated(
-        self, at: float | None, previewed: tuple[PagedOut, ...]
+        self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate
     ) -> tuple[EpochOpened | None, str | None, Account]:
         """The pass before a call: what the policy wants paged out is stored; an epoch is opened only when that is done."""
         state = self._state()
@@ -334,7 +312,7 @@ class Session:
         planned = plan(state.standing, self._parts.residency, moment, account)
         planned = spared(planned, state, self.evidence, self._parts.residency, moment)
         leaving, objection = leaving_soundly(state, self.evidence, planned, self._stored if self._watched else None)
-        if not leaving:
+        if not leaving or not gate.opens(min(one.resident.message for one in leaving)):
             return None, objection, planned.alone
         try:
             paged = self._parts.pager.page_out(self.name, leaving)

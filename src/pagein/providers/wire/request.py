@@ -10,14 +10,16 @@ Rules of this file
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from pagein.errors import BadInput, HostError
-from pagein.model.codec import decode_json
+from pagein.model.codec import decode_json, encode_json
 from pagein.model.messages import Message, Text, Thinking, ToolResult
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire import anthropic, openai_chat, openai_responses, spans
 from pagein.providers.wire.format import Format
+from pagein.providers.wire.values import with_field
 
 _FORMATS: Final[Mapping[Api, Format]] = {
     "anthropic": anthropic.FORMAT,
@@ -91,13 +93,86 @@ class WireRequest:
         return spans.object_of({**self.fields, key: spans.array_of(self.items)})
 
 
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A request body taken apart, nothing in it decoded. fields: all of them as their bytes, in order; items: the messages as theirs."""
+
+    api: Api
+    fields: Mapping[str, bytes]
+    items: Sequence[bytes]
+
+    def body(self, items: Sequence[bytes], fields: Mapping[str, bytes] | None = None) -> bytes:
+        """The body with these messages, and these fields (None: its own) around them."""
+        around = self.fields if fields is None else fields
+        return spans.object_of({**around, _FORMATS[self.api].items: spans.array_of(items)})
+
+
+def opened(body: bytes, api: Api) -> Envelope:
+    """Take a request body apart. Raises BadInput where it is no JSON object with a list of messages."""
+    key = _FORMATS[api].items
+    fields = spans.fields(body, "the request body")
+    given = fields.get(key, b"[]")
+    if _is_bare(given, api):
+        return Envelope(api, fields, [given])
+    return Envelope(api, fields, spans.items(given, key))
+
+
+def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Message]:
+    """One message as plain values and as we see it. place: its number, for the report. Raises BadInput where it is no JSON object."""
+    wire = _FORMATS[api]
+    value = _value(item, f"{wire.items}.{place}")
+    if isinstance(value, str) and _is_bare(item, api):
+        value = {"role": "user", "content": value}
+    if not isinstance(value, dict):
+        raise BadInput(f"{wire.items}.{place} is not a JSON object")
+    return value, wire.message(value)
+
+
+def with_texts(item: bytes, api: Api, texts: Mapping[int, str]) -> bytes:
+    """A message with the content of results replaced, given by block. Everything else keeps its bytes."""
+    return _FORMATS[api].with_results(item, texts)
+
+
+def with_notes(item: bytes, api: Api, notes: Sequence[str]) -> bytes:
+    """A message of the user's side with texts of ours behind it: as blocks of it, or where its format has none there, as messages
+    of the user behind it, joined by commas.
+    """
+    match api:
+        case "anthropic":
+            return with_field(item, "content", partial(_with_blocks, notes=notes))
+        case "openai_chat":
+            behind = [{"role": "user", "content": note} for note in notes]
+        case "openai_responses":
+            behind = [
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": note}]} for note in notes
+            ]
+    return b",".join([item, *map(encode_json, behind)])
+
+
+def _with_blocks(content: bytes | None, notes: Sequence[str]) -> bytes:
+    raw = (content or b"[]").strip()
+    blocks = [spans.object_of({"type": b'"text"', "text": raw})] if raw[:1] == b'"' else spans.items(raw, "content")
+    return spans.array_of([*blocks, *(encode_json({"type": "text", "text": note}) for note in notes)])
+
+
+def without_blocks(item: bytes, api: Api, gone: Collection[int]) -> bytes:
+    """A message without these blocks of thinking; itself where its format has no such blocks."""
+    shorter = _FORMATS[api].without_blocks
+    return item if shorter is None else shorter(item, gone)
+
+
+def _is_bare(given: bytes, api: Api) -> bool:
+    """Whether the messages are a bare string, which is short for one."""
+    return api == "openai_responses" and given.lstrip()[:1] == b'"'
+
+
 def decode(body: bytes, api: Api) -> WireRequest:
     """Read a request body. Raises BadInput where it is no JSON object with a list of messages."""
     wire = _FORMATS[api]
     fields = spans.fields(body, "the request body")
     rest = {name: _value(raw, name) for name, raw in fields.items() if name in ("system", "instructions")}
     given = fields.get(wire.items, b"[]")
-    if api == "openai_responses" and given.lstrip()[:1] == b'"':
+    if _is_bare(given, api):
         # A bare string is short for one message; there is no result in it that could be replaced.
         said = Message("user", (Text(str(_value(given, wire.items))),))
         return WireRequest(api, body, fields, (given,), (said,), wire.system(rest))

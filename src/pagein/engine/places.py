@@ -1,0 +1,46 @@
+"""Where messages stand in a journal: the entry to go on from behind each, and the request that ended with it.
+
+What follows a message in a journal until the next message (decisions, requests, recalls) belongs to it; the last of these is
+where a conversation that goes on behind the message goes on. Told by the entries alone, so every process sees the same.
+"""
+
+from collections.abc import Iterable
+
+from pagein.model.entries import Entry, EntryId, RequestSent, Said
+
+_ROOT: EntryId = ""
+
+
+class Places:
+    """The places of one journal, kept up to date by `learn`."""
+
+    def __init__(self) -> None:
+        self._owners: dict[EntryId, EntryId] = {}
+        self._stands: dict[EntryId, EntryId] = {}
+        self._sent: dict[EntryId, EntryId] = {}
+
+    def learn(self, entries: Iterable[Entry]) -> None:
+        """Take in entries, parents first. Those that are known change nothing."""
+        for entry in entries:
+            if entry.id in self._owners:
+                continue
+            parent = _ROOT if entry.parent is None else self._owners.get(entry.parent, _ROOT)
+            owner = self._owners[entry.id] = entry.id if isinstance(entry.body, Said) else parent
+            self._stands[owner] = entry.id
+            if isinstance(entry.body, RequestSent):
+                self._sent[owner] = entry.id
+
+    def __contains__(self, name: EntryId) -> bool:
+        """Whether a message of this name was said."""
+        return name in self._stands
+
+    def __len__(self) -> int:
+        return len(self._owners)
+
+    def stand(self, name: EntryId) -> EntryId:
+        """Where to go on behind this message."""
+        return self._stands[name]
+
+    def sent(self, name: EntryId) -> EntryId | None:
+        """The request that ended with this message, the last of them where there were several; None where none did."""
+        return self._sent.get(name)

@@ -1,0 +1,105 @@
+"""What comes out of preparing a request, and of comparing its answer with what was expected."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from pagein.errors import BadInput
+from pagein.model.codec import decode_json
+from pagein.model.entries import EntryId, EpochOpened, PagedOut
+from pagein.model.messages import Message
+from pagein.providers.validity import Api
+
+Placed: TypeAlias = Literal["new", "continued", "retried", "forked", "compacted", "passed"]
+"""How a request stands to those before it: the first of its conversation; more of one that is known; the same as one before; part
+of one before and then something else; a conversation that the client began anew; or not looked at."""
+Part: TypeAlias = Literal["model", "tools", "system", "settings", "headers", "messages"]
+"""A part of a request on which a provider's cache depends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request: the first `keep` messages of the one that this session prepared before, then `tail`.
+
+    epoch: how often the window was rewritten so far, by us or by the host. While it lasts, `keep` is all of the request before.
+    previewed: big outputs that enter as previews with this request. opened: the epoch that we opened for it, None where we
+    left the window alone.
+    failure: why what should have been done was not (law 7); the request is good all the same. None where all went well.
+    """
+
+    keep: int
+    tail: tuple[Message, ...]
+    epoch: int
+    opened: EpochOpened | None = None
+    failure: str | None = None
+    previewed: tuple[PagedOut, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """How many messages the request has."""
+        return self.keep + len(self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What may be decided before a call. previews: outputs may enter as such. opens: whether an epoch may begin at a message.
+
+    Both are given where a request is not to be touched, or must not be for what stands in it.
+    """
+
+    previews: bool = True
+    opens: Callable[[int], bool] = lambda _: True
+
+
+OPEN_GATE = Gate()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """A provider's request, ready to be sent.
+
+    body: the bytes to send; the client's own where nothing was replaced. session: the name of the session that it was placed in, and
+    entry: where its request stands there, None where it stands nowhere.
+    messages: how many the client sent, and shared: how many of them, from the first on, were known there.
+    epoch, opened, previewed: as in `Prepared`. replaced: results of the request that stand as a stub or preview now.
+    changed_by_client: what of the prefix the client itself changed since the request before on this branch.
+    repaired: the request is not valid by itself, so nothing was decided for it.
+    failure: why what should have been done was not; the body is good all the same (law 7).
+    """
+
+    body: bytes
+    api: Api
+    at: float
+    session: str = ""
+    entry: EntryId | None = None
+    placed: Placed = "passed"
+    messages: int = 0
+    shared: int = 0
+    epoch: int = 0
+    opened: EpochOpened | None = None
+    previewed: tuple[PagedOut, ...] = ()
+    replaced: int = 0
+    changed_by_client: tuple[Part, ...] = ()
+    repaired: bool = False
+    failure: str | None = None
+    original: bytes = b""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it differs from what the client sent."""
+        return self.body is not self.original and self.body != self.original
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The body as plain values."""
+        value = decode_json(self.body)
+        if not isinstance(value, dict):
+            raise BadInput("the request body is not a JSON object")
+        return value
+
+
+def as_body(request: Mapping[str, Any] | bytes) -> bytes:
+    """A request as its bytes."""
+    from pagein.model.codec import encode_json
+
+    return request if isinstance(request, bytes) else encode_json(dict(request))
