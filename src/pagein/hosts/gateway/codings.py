@@ -1,0 +1,102 @@
+"""Content codings: a body taken out of its coding, whole or as it comes."""
+
+import zlib
+from typing import Final, Protocol
+
+_RAW: Final = -zlib.MAX_WBITS
+_ANY_HEADER: Final = zlib.MAX_WBITS | 32
+
+
+class Decoder(Protocol):
+    """Takes a body out of its coding, piece by piece."""
+
+    def decode(self, part: bytes) -> bytes:
+        """What these bytes add. Raises ValueError where they are not in the coding."""
+
+
+def decoder(coding: str) -> Decoder | None:
+    """A decoder for the value of a `content-encoding` header; None where it cannot be read here."""
+    match coding.strip().lower():
+        case "" | "identity":
+            return _Plain()
+        case "gzip" | "x-gzip":
+            return _Zlib(_ANY_HEADER)
+        case "deflate":
+            return _Deflate()
+        case "zstd":
+            return _Zstd()
+        case _:
+            return None
+
+
+def decoded(body: bytes, coding: str, limit: int) -> bytes | None:
+    """A whole body out of its coding; None where it cannot be read, or would be longer than `limit` bytes."""
+    reader = decoder(coding)
+    if reader is None:
+        return None
+    parts, size = [], 0
+    try:
+        for start in range(0, len(body), _STEP):
+            part = reader.decode(body[start : start + _STEP])
+            parts.append(part)
+            size += len(part)
+            if size > limit:
+                return None
+    except ValueError:
+        return None
+    return b"".join(parts)
+
+
+# A step is small, so that what is packed a thousandfold is noticed before it fills the memory.
+_STEP: Final = 1 << 16
+
+
+class _Plain:
+    def decode(self, part: bytes) -> bytes:
+        return part
+
+
+class _Zlib:
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+        self._reader = zlib.decompressobj(bits)
+
+    def decode(self, part: bytes) -> bytes:
+        found = []
+        try:
+            while part:
+                found.append(self._reader.decompress(part))
+                part = self._reader.unused_data if self._reader.eof else b""
+                if part:  # members may follow one another
+                    self._reader = zlib.decompressobj(self._bits)
+        except zlib.error as problem:
+            raise ValueError(f"not in its coding: {problem}") from problem
+        return b"".join(found)
+
+
+class _Deflate:
+    """`deflate` means zlib, and is bare in practice as often: the first byte tells."""
+
+    def __init__(self) -> None:
+        self._reader: _Zlib | None = None
+
+    def decode(self, part: bytes) -> bytes:
+        if not part:
+            return b""
+        if self._reader is None:
+            self._reader = _Zlib(zlib.MAX_WBITS if part[0] & 0x0F == zlib.DEFLATED else _RAW)
+        return self._reader.decode(part)
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        import zstandard
+
+        self._failure = zstandard.ZstdError
+        self._reader = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
+
+    def decode(self, part: bytes) -> bytes:
+        try:
+            return self._reader.decompress(part)
+        except self._failure as problem:
+            raise ValueError(f"not in its coding: {problem}") from problem

@@ -1,0 +1,27 @@
+"""Whose money a request spends, as far as its headers tell. Nothing of a credential is kept, not even a hash. Pure."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from pagein.hosts.gateway.headers import value_of
+
+_LOGIN: Final = re.compile(r"sk-ant-oat")
+_TOKEN: Final = re.compile(r"[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}")
+
+WHY_UNTOUCHED: Final = (
+    "this client uses a subscription's login, not an API key, so its requests pass through untouched and are only measured: "
+    "the vendor's terms may not allow tools to change them, and no tokens are billed that could be saved. "
+    "MCP or hooks are the recommended way in. `pagein serve --subscriptions` edits them all the same, at your own risk"
+)
+"""What is said, once, when such a client is first seen."""
+
+
+def is_subscription(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether this looks like a subscription's login (OAuth) rather than an API key."""
+    given = list(headers)
+    if value_of(given, "x-api-key"):
+        return False
+    kind, _, token = value_of(given, "authorization").strip().partition(" ")
+    token = token.strip()
+    return kind.lower() == "bearer" and bool(_LOGIN.match(token) or _TOKEN.fullmatch(token))

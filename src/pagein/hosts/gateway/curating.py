@@ -1,0 +1,167 @@
+"""The engine as the gateway sees it, and the care that no failure of it reaches the client (law 7)."""
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol, TypeAlias
+
+from pagein.errors import BadInput
+from pagein.hosts.gateway.hints import Hint
+from pagein.hosts.gateway.replies import Reply
+from pagein.providers.validity.rules import Api
+
+Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"]
+
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One model call as the client sent it. at: seconds since 1970. hint: what its headers say about its session."""
+
+    body: bytes
+    api: Api
+    hint: Hint | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """The bytes to send, and what was decided about them.
+
+    session: the name of the session that it was placed in. failure: what failed, "" for nothing; then `body` is what law 7 asks for.
+    epoch: why an epoch was opened with this request, "" where none was. foreign: what the client changed in its own prefix.
+    replaced: results that stand in it as stubs, previews or markers. saved: characters that it is shorter by.
+    window: characters by kind of content. ticket: the engine's own value for `observe`.
+    """
+
+    body: bytes
+    session: str = ""
+    model: str = ""
+    failure: str = ""
+    epoch: str = ""
+    foreign: str = ""
+    replaced: int = 0
+    saved: int = 0
+    window: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    ticket: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What an answer's usage tells. Costs are in BIT; None where it cannot be said.
+
+    saved: what the call would have cost without us, less what it did. shortfall: tokens that the cache should have held and did
+    not; explanation: why, "" where nothing fell short.
+    """
+
+    cost: float | None = None
+    saved: float | None = None
+    shortfall: int = 0
+    explanation: str = ""
+
+
+NOTHING_NOTED: Final = Noted()
+
+
+class Curator(Protocol):
+    """What decides on requests. Called from several threads at once; it does not know of HTTP."""
+
+    def prepare(self, asked: Asked) -> Curated:
+        """The request as it should go out. Raises BadInput for a body that no provider would read."""
+
+    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        """Take in the answer to a request that was sent as `curated`."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class PassThrough:
+    """Decides nothing."""
+
+    def prepare(self, asked: Asked) -> Curated:
+        """The request as it came."""
+        return Curated(asked.body, asked.hint.key if asked.hint is not None else "")
+
+    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        """Nothing is learned."""
+        del curated, reply, at
+        return NOTHING_NOTED
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What goes out. kind: what failed, None for nothing; why: in words for the log."""
+
+    curated: Curated
+    kind: Failure | None = None
+    why: str = ""
+
+
+class Guard:
+    """Asks a curator from worker threads, for so long and no longer.
+
+    A thread that overstays cannot be ended. As long as all of them do, requests pass at once.
+    """
+
+    def __init__(self, curator: Curator, budget: float, threads: int = 8) -> None:
+        self._curator = curator
+        self._budget = budget
+        self._threads = threads
+        self._overstayed = 0
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="pagein-curate")
+
+    async def decide(self, asked: Asked) -> Decision:
+        """What to send for this request: the curator's answer, or the client's own bytes. Never raises."""
+        if self._overstayed >= self._threads:
+            return Decision(Curated(asked.body), "busy", "all threads are at work on requests that were given up")
+        future = self._pool.submit(self._curator.prepare, asked)
+        await asyncio.wait([waiting := asyncio.wrap_future(future)], timeout=self._budget)
+        if not waiting.done():
+            waiting.cancel()
+            self._give_up(future)
+            return Decision(Curated(asked.body), "budget", f"no decision within {self._budget:g} s")
+        return _judged(asked, waiting)
+
+    async def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        """Tell the curator of an answer. Raises whatever it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._curator.observe, curated, reply, at)
+
+    def close(self) -> None:
+        """Let go of curator and threads. One that hangs is not waited for."""
+        self._pool.shutdown(wait=not self._overstayed, cancel_futures=True)
+        self._curator.close()
+
+    def _give_up(self, future: "Future[Curated]") -> None:
+        if future.cancel():
+            return
+        loop = asyncio.get_running_loop()
+        self._overstayed += 1
+
+        def back(_: object) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._came_back)
+
+        future.add_done_callback(back)
+
+    def _came_back(self) -> None:
+        self._overstayed -= 1
+
+
+def _judged(asked: Asked, done: "asyncio.Future[Curated]") -> Decision:
+    failure = done.exception()
+    if isinstance(failure, BadInput):
+        return Decision(Curated(asked.body), "unreadable", str(failure))
+    if failure is not None:
+        return Decision(Curated(asked.body), "engine", f"{type(failure).__name__}: {failure}")
+    curated = done.result()
+    if not curated.body:
+        return Decision(Curated(asked.body), "invalid", "the decision holds no request")
+    if curated.failure:
+        return Decision(curated, "engine", curated.failure)
+    return Decision(curated)

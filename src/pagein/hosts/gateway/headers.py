@@ -1,0 +1,105 @@
+"""Headers on their way through: what concerns one connection only is dropped, our own stay here, the rest is untouched. Pure."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+Headers: TypeAlias = list[tuple[str, str]]
+
+OURS: Final = "x-pagein-"
+OFF: Final = "x-pagein"
+"""`x-pagein: off` on a request passes it through as it is."""
+SESSION: Final = "x-pagein-session"
+WARNING: Final = "x-pagein-warning"
+
+READABLE: Final = frozenset({"identity", "gzip", "x-gzip", "deflate", "zstd"})
+"""Content codings that can be read here. Brotli is not among them: it would be one more dependency for every user."""
+
+# `expect` is answered by this server itself, and the length is written anew for the body that is sent.
+_ONE_CONNECTION: Final = frozenset(
+    {
+        "connection",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_LENGTH: Final = "content-length"
+
+
+def passed_on(headers: Iterable[tuple[str, str]], *, length: bool) -> Headers:
+    """Headers for the next hop, in order, repeated ones included. length: whether the body stays as it is, and so its length."""
+    given = list(headers)
+    dropped = _ONE_CONNECTION | _named_by_connection(given)
+    if not length:
+        dropped |= {_LENGTH}
+    return [(name, value) for name, value in given if name.lower() not in dropped and not is_ours(name)]
+
+
+def as_sent(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Headers as they stood on the wire, names in their own spelling.
+
+    Names that are repeated get their first spelling: the HTTP client takes another one for a header that replaces it.
+    """
+    spelled: dict[str, str] = {}
+    found = []
+    for key, value in raw:
+        name = key.decode("utf-8", "surrogateescape")
+        found.append((spelled.setdefault(name.lower(), name), value.decode("utf-8", "surrogateescape")))
+    return found
+
+
+def is_ours(name: str) -> bool:
+    """Whether a header is between client and gateway, and no upstream's business."""
+    lower = name.lower()
+    return lower == OFF or lower.startswith(OURS)
+
+
+def says_off(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether this request asks to be passed through as it is."""
+    return any(name.lower() == OFF and value.strip().lower() == "off" for name, value in headers)
+
+
+def value_of(headers: Iterable[tuple[str, str]], wanted: str) -> str:
+    """The first value under a lower-case name, "" where there is none."""
+    return next((value for name, value in headers if name.lower() == wanted), "")
+
+
+def readable_codings(headers: Headers) -> Headers:
+    """The headers with `accept-encoding` cut to codings that can be read here.
+
+    A client that accepts none of them, nor plain bytes by not saying anything, is left with plain bytes.
+    """
+    return _changed(headers, "accept-encoding", _cut)
+
+
+def without(headers: Headers, *names: str) -> Headers:
+    """The headers without those of lower-case names."""
+    return [(name, value) for name, value in headers if name.lower() not in names]
+
+
+def _changed(headers: Headers, wanted: str, change: Callable[[str], str]) -> Headers:
+    return [(name, change(value) if name.lower() == wanted else value) for name, value in headers]
+
+
+def _cut(value: str) -> str:
+    kept = [part.strip() for part in value.split(",") if _coding(part) in READABLE]
+    if len(kept) == len([part for part in value.split(",") if part.strip()]) and kept:
+        return value
+    return ", ".join(kept) or "identity"
+
+
+def _coding(part: str) -> str:
+    return part.partition(";")[0].strip().lower()
+
+
+def _named_by_connection(headers: Headers) -> frozenset[str]:
+    values = (value for name, value in headers if name.lower() == "connection")
+    return frozenset(token.lower() for value in values for token in re.split(r"[,\s]+", value) if token)

@@ -1,0 +1,100 @@
+"""Figures for Prometheus."""
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from pagein.model.messages import Usage
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.0, 2.0, 5.0)
+
+
+class Metrics:
+    """The counters of one gateway. Labels only take values from lists of ours, so that none grows without end."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter("pagein_requests", "Requests answered", ["route", "status"], registry=self.registry)
+        self._passed = Counter(
+            "pagein_passed", "Model calls passed through as they were", ["why"], registry=self.registry
+        )
+        self._failures = Counter(
+            "pagein_failures", "Failures that the client was kept from", ["kind"], registry=self.registry
+        )
+        self._breaks = Counter(
+            "pagein_breaks", "Answers that did not come to their end", ["side"], registry=self.registry
+        )
+        self._tokens = Counter(
+            "pagein_tokens", "Tokens by how they are billed", ["route", "kind"], registry=self.registry
+        )
+        self._saved = Gauge("pagein_saved_bit", "Saved so far, in base-input-token equivalents", registry=self.registry)
+        self._epochs = Counter("pagein_epochs", "Epochs opened", ["side"], registry=self.registry)
+        self._shortfalls = Counter(
+            "pagein_cache_shortfalls",
+            "Calls that read less from the cache than predicted",
+            ["explanation"],
+            registry=self.registry,
+        )
+        self._short_tokens = Counter(
+            "pagein_cache_shortfall_tokens", "Tokens by which they fell short", registry=self.registry
+        )
+        self._added = Histogram(
+            "pagein_added_seconds",
+            "Time a model call was held before it was sent on",
+            registry=self.registry,
+            buckets=_BUCKETS,
+        )
+        self._under_way = Gauge("pagein_under_way", "Requests being answered now", registry=self.registry)
+
+    def began(self) -> None:
+        """A request came in."""
+        self._under_way.inc()
+
+    def ended(self, route: str, status: int) -> None:
+        """It was answered; status 0 where it was not."""
+        self._under_way.dec()
+        self._requests.labels(route, str(status)).inc()
+
+    def passed(self, why: str) -> None:
+        """A model call went through as it was."""
+        self._passed.labels(why).inc()
+
+    def failed(self, kind: str) -> None:
+        """Something of ours, or behind us, failed."""
+        self._failures.labels(kind).inc()
+
+    def broke(self, side: str) -> None:
+        """An answer broke off, by the `upstream` or by the `client`."""
+        self._breaks.labels(side).inc()
+
+    def held(self, seconds: float) -> None:
+        """So long was a model call held."""
+        self._added.observe(seconds)
+
+    def used(self, route: str, usage: Usage) -> None:
+        """The provider told what a call used."""
+        for kind, count in (
+            ("read", usage.read),
+            ("written", usage.written),
+            ("fresh", usage.fresh),
+            ("output", usage.output),
+        ):
+            self._tokens.labels(route, kind).inc(count)
+
+    def saved(self, bit: float) -> None:
+        """A call was cheaper by so much; less than 0 where it was dearer."""
+        self._saved.inc(bit)
+
+    def epoch(self, side: str) -> None:
+        """An epoch was opened, by `us` or by the `client`."""
+        self._epochs.labels(side).inc()
+
+    def fell_short(self, explanation: str, tokens: int) -> None:
+        """The cache held less than predicted."""
+        self._shortfalls.labels(explanation).inc()
+        self._short_tokens.inc(tokens)
+
+    def text(self) -> bytes:
+        """The page that Prometheus reads."""
+        return generate_latest(self.registry)

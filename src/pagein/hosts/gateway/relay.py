@@ -1,0 +1,284 @@
+"""The way of a request through the gateway: as it came, or as the curator would have it; and of its answer back.
+
+Rules of this file
+------------------
+1. What is not curated is not read: its bytes stream through in both directions, with back-pressure.
+2. What is curated and not changed goes out as the very bytes that came in.
+3. The answer is passed on as it comes and read beside that. What its reading does never changes what is passed on.
+4. A break of the upstream is a break for the client; a client that hangs up ends the call upstream.
+"""
+
+import asyncio
+import io
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import ClientError, ClientResponse, ClientSession, StreamReader, web
+from multidict import CIMultiDict
+from yarl import URL
+
+from pagein.hosts.gateway import headers as names
+from pagein.hosts.gateway.answers import Relayed, no_websocket, refusal
+from pagein.hosts.gateway.codings import decoded
+from pagein.hosts.gateway.credentials import WHY_UNTOUCHED, is_subscription
+from pagein.hosts.gateway.curating import Asked, Decision, Guard
+from pagein.hosts.gateway.headers import Headers
+from pagein.hosts.gateway.hints import Hint, from_headers
+from pagein.hosts.gateway.proxies import Proxies
+from pagein.hosts.gateway.replies import NO_REPLY
+from pagein.hosts.gateway.reporting import Answered, Reporter
+from pagein.hosts.gateway.routes import Route, route
+from pagein.hosts.gateway.settings import GatewaySettings, joined
+from pagein.hosts.gateway.switch import Switch
+from pagein.hosts.gateway.tee import Tee
+
+# The client would add these where an agent sent none.
+_NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
+_SWITCHED_OFF: Final = ("off", "asked")
+_LONG: Final = 1 << 19
+# What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's.
+_UPSTREAM: Final = (ClientError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request as it will be sent. decision: None where it passes through as it came, for the reason `passed`."""
+
+    route: Route
+    headers: Headers
+    data: bytes | StreamReader | None
+    hint: Hint | None = None
+    decision: Decision | None = None
+    passed: str = ""
+    at: float = 0.0
+    began: float = 0.0
+    added: float = 0.0
+
+    @property
+    def warning(self) -> str:
+        """What failed of ours, as the client is told it; "" for nothing."""
+        return "" if self.decision is None or self.decision.kind is None else self.decision.kind
+
+
+class Relay:
+    """Answers every request that is not for the gateway itself."""
+
+    def __init__(
+        self, http: ClientSession, settings: GatewaySettings, guard: Guard, switch: Switch, reporter: Reporter
+    ) -> None:
+        self._http = http
+        self._settings = settings
+        self._guard = guard
+        self._switch = switch
+        self._reporter = reporter
+        self._proxies = Proxies()
+        self._afterwards: set[asyncio.Task[None]] = set()
+        self.under_way = 0
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request."""
+        given = names.as_sent(request.raw_headers)
+        found = route(request.method, request.raw_path, request.headers)
+        metrics = self._reporter.metrics
+        metrics.began()
+        self.under_way += 1
+        self.idle.clear()
+        status = 0
+        try:
+            answer = await self._answer(request, given, found)
+            status = answer.status
+        finally:
+            self.under_way -= 1
+            if not self.under_way:
+                self.idle.set()
+            metrics.ended(found.name, status)
+        return answer
+
+    async def settled(self) -> None:
+        """Wait until everything that is told of calls has been told."""
+        while self._afterwards:
+            await asyncio.wait(self._afterwards)
+
+    async def _answer(self, request: web.Request, given: Headers, found: Route) -> web.StreamResponse:
+        if names.value_of(given, "upgrade").strip().lower() == "websocket":
+            return no_websocket(found.vendor)
+        passed = self._passed(request, given, found)
+        try:
+            if found.api is None or passed:
+                return await self._forward(request, self._as_it_came(request, given, found, passed))
+            return await self._forward(request, await self._curated(request, given, found))
+        except web.HTTPRequestEntityTooLarge:
+            limit = self._settings.body_limit
+            self._reporter.metrics.failed("body_limit")
+            return refusal(found.vendor, 413, f"the request is larger than {limit:,} bytes (body_limit)", "body_limit")
+
+    def _passed(self, request: web.Request, given: Headers, found: Route) -> str:
+        """Why a model call passes through as it is, "" where it does not."""
+        if found.api is None:
+            return ""
+        if self._switch.is_off():
+            return "off"
+        if names.says_off(given):
+            return "asked"
+        if is_subscription(given) and not self._settings.subscriptions:
+            self._reporter.notice(WHY_UNTOUCHED)
+            return "subscription"
+        kind = request.content_type
+        return "" if kind.endswith("json") or not names.value_of(given, "content-type") else "content_type"
+
+    def _as_it_came(self, request: web.Request, given: Headers, found: Route, passed: str) -> Outgoing:
+        data = request.content if request.can_read_body else None
+        return Outgoing(
+            found,
+            names.passed_on(given, length=True),
+            data,
+            from_headers(given) if passed else None,
+            passed=passed,
+            at=_now(),
+            began=time.perf_counter(),
+        )
+
+    async def _curated(self, request: web.Request, given: Headers, found: Route) -> Outgoing:
+        original = await request.read()
+        began, at = time.perf_counter(), _now()
+        sent = names.readable_codings(names.passed_on(given, length=False))
+        hint = from_headers(given)
+        coding = names.value_of(given, "content-encoding")
+        body = decoded(original, coding, self._settings.body_limit) if coding else original
+        if body is None or found.api is None:
+            return Outgoing(found, sent, original, hint, passed="coding", at=at, began=began)
+        decision = await self._guard.decide(Asked(body, found.api, hint, at))
+        if decision.kind is not None:
+            self._reporter.failed(decision.kind, decision.why)
+        data = decision.curated.body
+        if data == body:
+            data = original
+        elif coding:
+            sent = names.without(sent, "content-encoding")
+        added = time.perf_counter() - began
+        return Outgoing(found, sent, data, hint, decision, "", at, began, added)
+
+    async def _forward(self, request: web.Request, outgoing: Outgoing) -> web.StreamResponse:
+        address = URL(joined(self._settings.upstream(outgoing.route.vendor), outgoing.route.path), encoded=True)
+        tee: Tee | None = None
+        status = 0
+        try:
+            async with self._http.request(
+                request.method,
+                address,
+                headers=CIMultiDict(outgoing.headers),
+                data=_sendable(outgoing.data),
+                allow_redirects=False,
+                skip_auto_headers=_NOT_ADDED,
+                proxy=self._proxies.to(address),
+            ) as upstream:
+                status = upstream.status
+                tee = _tee(outgoing, upstream)
+                return await self._back(request, outgoing, upstream, tee)
+        except _UPSTREAM as problem:
+            status = 504 if isinstance(problem, TimeoutError) else 502
+            return self._unreachable(outgoing, status, problem)
+        finally:
+            if outgoing.route.api is not None:
+                self._report(outgoing, status, tee)
+
+    async def _back(
+        self, request: web.Request, outgoing: Outgoing, upstream: ClientResponse, tee: Tee | None
+    ) -> web.StreamResponse:
+        headers = names.passed_on(names.as_sent(upstream.raw_headers), length=True)
+        if outgoing.warning:
+            headers.append((names.WARNING, outgoing.warning))
+        answer = Relayed(upstream.status, upstream.reason, headers)
+        try:
+            await answer.prepare(request)
+            while part := await _next(upstream):
+                await answer.write(part)
+                if tee is not None:
+                    tee.feed(part)
+            await answer.write_eof()
+        except _Broken as problem:
+            self._reporter.broke("upstream", outgoing.route)
+            _hang_up(request)
+            del problem
+        except ConnectionError:  # the client's: what goes wrong upstream is `_Broken` here
+            self._reporter.broke("client", outgoing.route)
+        except asyncio.CancelledError:
+            self._reporter.broke("client", outgoing.route)
+            raise
+        return answer
+
+    def _unreachable(self, outgoing: Outgoing, status: int, problem: BaseException) -> web.Response:
+        kind = "upstream_silent" if status == 504 else "upstream"  # noqa: PLR2004 -- gateway timeout
+        self._reporter.failed(kind, type(problem).__name__)
+        vendor = outgoing.route.vendor
+        told = f"no answer from {self._settings.upstream(vendor)} ({type(problem).__name__})"
+        return refusal(vendor, status, told, kind)
+
+    def _report(self, outgoing: Outgoing, status: int, tee: Tee | None) -> None:
+        reply = tee.reply() if tee is not None else NO_REPLY
+        if outgoing.passed in _SWITCHED_OFF:
+            self._reporter.metrics.passed(outgoing.passed)
+            return
+        took = time.perf_counter() - outgoing.began
+        unread = tee.lost if tee is not None else ""
+        self._afterward(
+            self._reporter.answered(
+                Answered(
+                    outgoing.route,
+                    outgoing.hint,
+                    outgoing.decision,
+                    outgoing.passed,
+                    outgoing.at,
+                    outgoing.added,
+                    took,
+                    status,
+                    reply,
+                    unread,
+                )
+            )
+        )
+
+    def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
+        """Tell of a call in a task of its own: the handler's is cancelled where the client hung up."""
+        task = asyncio.get_running_loop().create_task(telling)
+        self._afterwards.add(task)
+        task.add_done_callback(self._afterwards.discard)
+
+
+class _Broken(Exception):
+    """The upstream broke off in the middle of its answer."""
+
+
+async def _next(upstream: ClientResponse) -> bytes:
+    """Whatever has come since, b"" at the end."""
+    try:
+        return await upstream.content.readany()
+    except _UPSTREAM as problem:
+        raise _Broken from problem
+
+
+def _sendable(data: bytes | StreamReader | None) -> bytes | io.BytesIO | StreamReader | None:
+    """A body as the HTTP client likes it: long ones as files, of which it sends a piece at a time."""
+    if isinstance(data, bytes):
+        return io.BytesIO(data) if len(data) > _LONG else data or None
+    return data
+
+
+def _tee(outgoing: Outgoing, upstream: ClientResponse) -> Tee | None:
+    if outgoing.route.api is None or outgoing.passed in _SWITCHED_OFF:
+        return None
+    return Tee(outgoing.route.api, upstream.headers.items())
+
+
+def _hang_up(request: web.Request) -> None:
+    """End the connection without the end of the answer. What was written before still goes out."""
+    if request.transport is not None:
+        request.transport.close()
+
+
+def _now() -> float:
+    return time.time()  # noqa: TID251 -- the rim reads the clock

@@ -1,0 +1,142 @@
+"""What is told of a call when it is over: to the curator, in figures, on the pages, in the log."""
+
+import logging
+from dataclasses import dataclass
+
+from pagein.hosts.gateway.curating import NOTHING_NOTED, Decision, Guard, Noted
+from pagein.hosts.gateway.hints import Hint
+from pagein.hosts.gateway.logs import tell
+from pagein.hosts.gateway.metrics import Metrics
+from pagein.hosts.gateway.replies import Reply
+from pagein.hosts.gateway.routes import Route
+from pagein.hosts.gateway.state import Board, Call
+
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call that is over, however it ended.
+
+    decision: None where it was passed through, for the reason `passed`. at: when it came. added, took: seconds held, and in all.
+    status: 0 where none was sent. unread: why the answer could not be read along.
+    """
+
+    route: Route
+    hint: Hint | None
+    decision: Decision | None
+    passed: str
+    at: float
+    added: float
+    took: float
+    status: int
+    reply: Reply
+    unread: str = ""
+
+
+class Reporter:
+    """Tells of calls."""
+
+    def __init__(self, metrics: Metrics, board: Board, logger: logging.Logger, guard: Guard) -> None:
+        self.metrics = metrics
+        self.board = board
+        self._logger = logger
+        self._guard = guard
+
+    def notice(self, text: str) -> None:
+        """Say something once, on the page and in the log."""
+        if self.board.notice(text):
+            tell(self._logger, "notice", logging.WARNING, text=text)
+
+    def failed(self, kind: str, why: str) -> None:
+        """Something failed that the client was kept from."""
+        self.metrics.failed(kind)
+        tell(self._logger, "failure", logging.WARNING, kind=kind, why=why[:_LONGEST])
+
+    def broke(self, side: str, call: Route) -> None:
+        """An answer broke off."""
+        self.metrics.broke(side)
+        tell(self._logger, "break", side=side, route=call.name)
+
+    async def answered(self, one: Answered) -> None:
+        """A model call is over. Never raises."""
+        noted = await self._noted(one)
+        call = _call(one, noted)
+        self.board.add(call)
+        self._count(one, call)
+        tell(
+            self._logger,
+            "call",
+            route=call.route,
+            session=call.session,
+            model=call.model,
+            status=call.status,
+            passed=call.passed,
+            failure=call.failure[:_LONGEST],
+            epoch=call.epoch,
+            foreign=call.foreign,
+            replaced=call.replaced,
+            added_ms=round(call.added * 1000, 2),
+            took_ms=round(call.took * 1000),
+            finished=call.finished,
+            read=call.usage.read if call.usage else None,
+            written=call.usage.written if call.usage else None,
+            fresh=call.usage.fresh if call.usage else None,
+            output=call.usage.output if call.usage else None,
+            shortfall=call.shortfall,
+            explanation=call.explanation,
+            unread=one.unread,
+        )
+
+    async def _noted(self, one: Answered) -> Noted:
+        if one.decision is None or one.decision.kind is not None:
+            return NOTHING_NOTED
+        try:
+            return await self._guard.observe(one.decision.curated, one.reply, one.at)
+        except Exception as problem:  # noqa: BLE001 -- the client has its answer; what is left must not harm the next (law 7)
+            self.failed("observe", f"{type(problem).__name__}: {problem}")
+            return NOTHING_NOTED
+
+    def _count(self, one: Answered, call: Call) -> None:
+        metrics = self.metrics
+        if call.usage is not None:
+            metrics.used(call.route, call.usage)
+        if call.passed:
+            metrics.passed(call.passed)
+        else:
+            metrics.held(one.added)
+        if call.saved is not None:
+            metrics.saved(call.saved)
+        for side, reason in (("us", call.epoch), ("client", call.foreign)):
+            if reason:
+                metrics.epoch(side)
+        if call.explanation:
+            metrics.fell_short(call.explanation, call.shortfall)
+
+
+def _call(one: Answered, noted: Noted) -> Call:
+    curated = one.decision.curated if one.decision is not None else None
+    hint = one.hint
+    return Call(
+        at=one.at,
+        session=(curated.session if curated is not None else "") or (hint.key if hint is not None else ""),
+        source=hint.source if hint is not None else "history",
+        route=one.route.name,
+        model=curated.model if curated is not None else "",
+        status=one.status,
+        passed=one.passed,
+        failure=(one.decision.why or one.decision.kind or "") if one.decision is not None else "",
+        epoch=curated.epoch if curated is not None else "",
+        foreign=curated.foreign if curated is not None else "",
+        replaced=curated.replaced if curated is not None else 0,
+        saved_characters=curated.saved if curated is not None else 0,
+        added=one.added,
+        took=one.took,
+        finished=one.reply.finished,
+        usage=one.reply.usage,
+        window=curated.window if curated is not None else {},
+        cost=noted.cost,
+        saved=noted.saved,
+        shortfall=noted.shortfall,
+        explanation=noted.explanation,
+    )

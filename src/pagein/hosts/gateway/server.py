@@ -1,0 +1,141 @@
+"""The gateway as a server: what it is made of, its start and its end."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
+
+from pagein import __version__
+from pagein.hosts.gateway.answers import leave_as_it_was
+from pagein.hosts.gateway.curating import Curator, Guard, PassThrough
+from pagein.hosts.gateway.logs import LOGGER
+from pagein.hosts.gateway.metrics import Metrics
+from pagein.hosts.gateway.pages import Names, figures, health
+from pagein.hosts.gateway.relay import Relay
+from pagein.hosts.gateway.reporting import Reporter
+from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.hosts.gateway.state import Board
+from pagein.hosts.gateway.switch import Switch, default_switch
+
+_CONNECT = 60.0
+# Agents put state into headers; what an upstream answers may be long as well.
+_HEADER = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a gateway is given: who decides (None: nobody), the kill switch, and where it logs."""
+
+    curator: Curator | None = None
+    switch: Switch | None = None
+    logger: logging.Logger | None = None
+
+
+class Gateway:
+    """A gateway that listens, between `start` and `stop`."""
+
+    def __init__(self, settings: GatewaySettings, parts: Parts | None = None) -> None:
+        given = parts if parts is not None else Parts()
+        self._settings = settings
+        self._curates = given.curator is not None
+        self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
+        self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
+        self.metrics = Metrics()
+        self.board = Board()
+        logger = given.logger if given.logger is not None else logging.getLogger(LOGGER)
+        self._reporter = Reporter(self.metrics, self.board, logger, self._guard)
+        self._logger = logger.getChild("http")
+        self._http: ClientSession | None = None
+        self._relay: Relay | None = None
+        self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+        self.began = 0.0
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        host = self._settings.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def under_way(self) -> int:
+        """Requests being answered now."""
+        return self._relay.under_way if self._relay is not None else 0
+
+    async def start(self) -> None:
+        """Listen. Raises OSError where the address cannot be had."""
+        self.began = time.time()  # noqa: TID251 -- the rim reads the clock
+        settings = self._settings
+        self._http = ClientSession(
+            auto_decompress=False,
+            connector=TCPConnector(limit=0),
+            cookie_jar=DummyCookieJar(),
+            timeout=ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=settings.silence),
+            max_line_size=_HEADER,
+            max_field_size=_HEADER,
+        )
+        self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter)
+        self._runner = web.AppRunner(
+            self._application(self._relay),
+            handler_cancellation=True,
+            auto_decompress=False,
+            access_log=None,
+            logger=self._logger,
+            max_line_size=_HEADER,
+            max_field_size=_HEADER,
+            shutdown_timeout=1.0,
+        )
+        await self._runner.setup()
+        self._site = web.TCPSite(self._runner, settings.host, settings.port, reuse_address=True)
+        try:
+            await self._site.start()
+        except OSError:
+            await self.stop(0)
+            raise
+        self.port = self._runner.addresses[0][1]
+
+    async def drain(self, seconds: float) -> bool:
+        """Take no new connections, and wait for calls under way. Whether all came to their end in time."""
+        if self._site is not None:
+            await self._site.stop()
+            self._site = None
+        if self._relay is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._relay.idle.wait(), seconds)
+        return not self.under_way
+
+    async def stop(self, seconds: float | None = None) -> bool:
+        """End: calls under way get so many seconds (None: as many as the settings say). Whether all of them came to their end."""
+        whole = await self.drain(self._settings.grace if seconds is None else seconds)
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._relay is not None:
+            await self._relay.settled()
+        if self._http is not None:
+            await self._http.close()
+        self._guard.close()
+        return whole
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _application(self, relay: Relay) -> web.Application:
+        app = web.Application(client_max_size=self._settings.body_limit, logger=self._logger)
+        app.on_response_prepare.append(leave_as_it_was)
+        own = Names((self._settings.host, *self._settings.hosts))
+        app.router.add_get("/healthz", own.only(health(self._switch, curating=self._curates, version=__version__)))
+        app.router.add_get("/metrics", own.only(figures(self.metrics)))
+        app.router.add_route("*", "/{path:.*}", relay.handle)
+        return app

@@ -1,0 +1,113 @@
+"""What can be set about the gateway, as one value."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pagein.errors import BadSetting
+
+Vendor: TypeAlias = Literal["anthropic", "openai"]
+
+ANTHROPIC: Final = "https://api.anthropic.com"
+OPENAI: Final = "https://api.openai.com"
+PORT: Final = 8790
+_VERSION: Final = re.compile(r"v\d+\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """How the gateway listens, where it forwards to, and how far it goes.
+
+    anthropic, openai: base address of the upstream for each kind of route. A path in it is kept in front; a last segment
+    such as `v1` or `v4` stands in place of the client's own `/v1`.
+    host, port: where to listen; port 0 takes a free one. hosts: names, beside loopback's, by which its own pages may be asked.
+    budget: seconds that deciding on a request may take; then the client's bytes go out. body_limit: bytes of a request that
+    may be curated; more is answered with 413.
+    silence: seconds without a byte from the upstream until a call is given up. Agents give up after 5 to 10 minutes
+    themselves, and a client that hangs up ends the call at once, so this only ends what nobody would.
+    grace: seconds that calls under way are given when the gateway is ended.
+    subscriptions: whether requests made with a subscription's login may be changed, which is the user's own risk.
+    """
+
+    anthropic: str = ANTHROPIC
+    openai: str = OPENAI
+    host: str = "127.0.0.1"
+    port: int = PORT
+    hosts: tuple[str, ...] = ()
+    budget: float = 2.0
+    body_limit: int = 256 << 20
+    silence: float = 3600.0
+    grace: float = 600.0
+    subscriptions: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise BadSetting for what no gateway can run with."""
+        for name, address in (("anthropic", self.anthropic), ("openai", self.openai)):
+            _checked_address(name, address)
+        for name, number in (("budget", self.budget), ("silence", self.silence), ("grace", self.grace)):
+            if not 0 < number < float("inf"):
+                raise BadSetting(f"{name} must be a number of seconds above 0, not {number}")
+        if not 0 <= self.port < 1 << 16:
+            raise BadSetting(f"port must be from 0 to 65535, not {self.port}")
+        if self.body_limit <= 0:
+            raise BadSetting(f"body_limit must be a number of bytes above 0, not {self.body_limit}")
+
+    def upstream(self, vendor: Vendor) -> str:
+        """The base address of this vendor's upstream, without a closing slash."""
+        return (self.anthropic if vendor == "anthropic" else self.openai).rstrip("/")
+
+
+def joined(base: str, path: str) -> str:
+    """The address of a path (with its query, raw) under an upstream's base address."""
+    front, _, last = base.rstrip("/").rpartition("/")
+    if _VERSION.fullmatch(last) and (path.startswith("/v1/") or path == "/v1"):
+        return f"{front}/{last}{path.removeprefix('/v1')}"
+    return base.rstrip("/") + path
+
+
+def from_environment(environment: Mapping[str, str]) -> dict[str, object]:
+    """The settings of `GatewaySettings` that `PAGEIN_*` variables give. Raises BadSetting where one is no value."""
+    found: dict[str, object] = {}
+    for name, read in _VARIABLES.items():
+        told = environment.get(f"PAGEIN_{name.upper()}", "").strip()
+        if told:
+            try:
+                found[name] = read(told)
+            except ValueError:
+                raise BadSetting(f"PAGEIN_{name.upper()}={told!r} is not what it takes; see docs/gateway.md") from None
+    return found
+
+
+def is_set(told: str | None) -> bool:
+    """Whether a variable of the environment says yes: anything but nothing, 0, no, off and false."""
+    return (told or "").strip().lower() not in {"", "0", "no", "off", "false"}
+
+
+def _names(told: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in told.split(",") if name.strip())
+
+
+_VARIABLES: Final[Mapping[str, Callable[[str], object]]] = {
+    "anthropic": str,
+    "openai": str,
+    "host": str,
+    "port": int,
+    "hosts": _names,
+    "budget": float,
+    "body_limit": int,
+    "silence": float,
+    "grace": float,
+    "subscriptions": is_set,
+}
+
+
+def _checked_address(name: str, address: str) -> None:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise BadSetting(
+            f"{name}: {address!r} is no address to forward to; write for example https://api.example.com/v1"
+        )
+    if parts.username is not None or parts.password is not None:
+        raise BadSetting(f"{name}: the address must hold no login; the client's own goes through")

@@ -1,0 +1,218 @@
+"""What the gateway remembers of its calls, as plain values for its pages. Nothing of a body is in it."""
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypedDict
+
+from pagein.model.messages import Usage
+
+SESSIONS: Final = 200
+CALLS: Final = 100
+NOTHING: Final = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One model call that was answered.
+
+    at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
+    through as it was, "" where it did not. status: 0 where the client was gone first. added: seconds it was held. took: seconds in all.
+    failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix.
+    replaced, saved_characters, window: as in `Curated`. cost, saved, shortfall, explanation: as in `Noted`.
+    """
+
+    at: float
+    session: str
+    source: str
+    route: str
+    model: str
+    status: int
+    passed: str = ""
+    failure: str = ""
+    epoch: str = ""
+    foreign: str = ""
+    replaced: int = 0
+    saved_characters: int = 0
+    added: float = 0.0
+    took: float = 0.0
+    finished: bool = False
+    usage: Usage | None = None
+    window: Mapping[str, int] = field(default_factory=dict)
+    cost: float | None = None
+    saved: float | None = None
+    shortfall: int = 0
+    explanation: str = ""
+
+
+class CallView(TypedDict):
+    """A call as the pages read it."""
+
+    at: float
+    route: str
+    model: str
+    status: int
+    passed: str
+    failure: str
+    epoch: str
+    foreign: str
+    replaced: int
+    saved_characters: int
+    added_ms: float
+    took_ms: float
+    finished: bool
+    read: int
+    written: int
+    fresh: int
+    output: int
+    cost: float | None
+    saved: float | None
+    shortfall: int
+    explanation: str
+
+
+class SessionView(TypedDict):
+    """A session as the pages read it. Sums are over all its calls, `recent` holds the last ones, newest first."""
+
+    name: str
+    source: str
+    model: str
+    began: float
+    last: float
+    calls: int
+    epochs: int
+    failures: int
+    read: int
+    written: int
+    fresh: int
+    output: int
+    cost: float
+    saved: float
+    window: dict[str, int]
+    recent: list[CallView]
+
+
+class Overview(TypedDict):
+    """Everything the dashboard shows. off: who turned the switch off, "" while it is on."""
+
+    version: str
+    now: float
+    began: float
+    off: str
+    curating: bool
+    upstreams: dict[str, str]
+    notices: list[str]
+    sessions: list[SessionView]
+
+
+class Board:
+    """The sessions that were seen last, with the calls that they made last."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self.notices: list[str] = []
+
+    def add(self, call: Call) -> None:
+        """Take in a call that was answered."""
+        found = self._sessions.pop(call.session, None)
+        self._sessions[call.session] = found = found or _Session(call.session, call.source, call.at)
+        found.add(call)
+        while len(self._sessions) > SESSIONS:
+            self._sessions.popitem(last=False)
+
+    def notice(self, text: str) -> bool:
+        """Keep a sentence for the page, once. Whether it is new."""
+        if text in self.notices:
+            return False
+        self.notices.append(text)
+        return True
+
+    def sessions(self) -> list[SessionView]:
+        """All of them, the latest first."""
+        return [one.view() for one in reversed(self._sessions.values())]
+
+
+@dataclass(slots=True)
+class _Session:
+    name: str
+    source: str
+    began: float
+    last: float = 0.0
+    model: str = ""
+    calls: int = 0
+    epochs: int = 0
+    failures: int = 0
+    used: Usage = NOTHING
+    cost: float = 0.0
+    saved: float = 0.0
+    window: Mapping[str, int] = field(default_factory=dict)
+    recent: deque[Call] = field(default_factory=lambda: deque(maxlen=CALLS))
+
+    def add(self, call: Call) -> None:
+        self.last = max(self.last, call.at)
+        self.model = call.model or self.model
+        self.calls += 1
+        self.epochs += bool(call.epoch)
+        self.failures += bool(call.failure)
+        self.used = _sum(self.used, call.usage or NOTHING)
+        self.cost += call.cost or 0.0
+        self.saved += call.saved or 0.0
+        self.window = call.window or self.window
+        self.recent.append(call)
+
+    def view(self) -> SessionView:
+        return SessionView(
+            name=self.name,
+            source=self.source,
+            model=self.model,
+            began=self.began,
+            last=self.last,
+            calls=self.calls,
+            epochs=self.epochs,
+            failures=self.failures,
+            read=self.used.read,
+            written=self.used.written,
+            fresh=self.used.fresh,
+            output=self.used.output,
+            cost=self.cost,
+            saved=self.saved,
+            window=dict(self.window),
+            recent=[_view(call) for call in reversed(self.recent)],
+        )
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.fresh + other.fresh,
+        one.read + other.read,
+        one.written + other.written,
+        one.written_1h + other.written_1h,
+        one.output + other.output,
+    )
+
+
+def _view(call: Call) -> CallView:
+    used = call.usage or NOTHING
+    return CallView(
+        at=call.at,
+        route=call.route,
+        model=call.model,
+        status=call.status,
+        passed=call.passed,
+        failure=call.failure,
+        epoch=call.epoch,
+        foreign=call.foreign,
+        replaced=call.replaced,
+        saved_characters=call.saved_characters,
+        added_ms=round(call.added * 1000, 3),
+        took_ms=round(call.took * 1000, 1),
+        finished=call.finished,
+        read=used.read,
+        written=used.written,
+        fresh=used.fresh,
+        output=used.output,
+        cost=call.cost,
+        saved=call.saved,
+        shortfall=call.shortfall,
+        explanation=call.explanation,
+    )

@@ -1,0 +1,62 @@
+"""An answer, read beside its way to the client."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pagein.hosts.gateway.codings import Decoder, decoder
+from pagein.hosts.gateway.events import EventStream
+from pagein.hosts.gateway.headers import value_of
+from pagein.hosts.gateway.replies import NO_REPLY, Reader, Reply, reader, whole
+from pagein.providers.validity.rules import Api
+
+_LONGEST: Final = 16 << 20
+
+
+class Tee:
+    """Reads one answer. Whatever it chokes on ends the reading and nothing else.
+
+    lost: why it was not read to its end, "" while it is.
+    """
+
+    def __init__(self, api: Api, headers: Iterable[tuple[str, str]]) -> None:
+        given = list(headers)
+        self._api: Api = api
+        self._decoder: Decoder | None = decoder(value_of(given, "content-encoding"))
+        self.lost = "" if self._decoder is not None else "coding"
+        streams = value_of(given, "content-type").strip().lower().startswith("text/event-stream")
+        self._events: EventStream | None = EventStream() if streams else None
+        self._reader: Reader = reader(api)
+        self._body: list[bytes] = []
+        self._size = 0
+
+    def feed(self, part: bytes) -> None:
+        """Read some more."""
+        if self.lost or self._decoder is None:
+            return
+        try:
+            text = self._decoder.decode(part)
+            if self._events is None:
+                self._keep(text)
+                return
+            for event in self._events.feed(text):
+                self._reader.take(event)
+            if self._events.too_long:
+                self.lost = "size"
+        except ValueError:
+            self.lost = "content"
+        except Exception as problem:  # noqa: BLE001 -- reading along must not end what it reads (law 7)
+            self.lost = type(problem).__name__
+
+    def reply(self) -> Reply:
+        """What was read."""
+        if self._events is not None:
+            return self._reader.reply()
+        return NO_REPLY if self.lost else whole(self._api, b"".join(self._body))
+
+    def _keep(self, text: bytes) -> None:
+        self._size += len(text)
+        if self._size > _LONGEST:
+            self.lost = "size"
+            self._body.clear()
+        else:
+            self._body.append(text)
