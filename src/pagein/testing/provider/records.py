@@ -1,9 +1,11 @@
 """What the simulated provider received, and the bill over all of it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.model.codec import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 
@@ -61,6 +63,31 @@ class Bill:
         return asdict(self)
 
 
+class Book:
+    """All that was received, in order. path: a file of JSON lines to which each request is added once it is over."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._records: list[Record] = []
+        self._path = path
+
+    @property
+    def records(self) -> list[Record]:
+        """All requests so far."""
+        return list(self._records)
+
+    def add(self, record: Record) -> int:
+        """Enter a request. Returns its place."""
+        self._records.append(record)
+        return len(self._records) - 1
+
+    def note(self, place: int, **changes: Any) -> None:  # noqa: ANN401 - fields of Record
+        """What became of a request."""
+        record = self._records[place] = replace(self._records[place], **changes)
+        if self._path is not None and "outcome" in changes:
+            with self._path.open("ab") as file:
+                file.write(encode_json(record.as_json()) + b"\n")
+
+
 def bill_of(records: Iterable[Record]) -> Bill:
     """The bill over these requests."""
     calls = [record for record in records if record.api is not None]
@@ -78,12 +105,17 @@ def bill_of(records: Iterable[Record]) -> Bill:
         refused=sum(record.outcome == "refused" for record in calls),
         failed=sum(record.outcome in ("failed", "broken") for record in calls),
         usage=Usage(*sums),
-        bit=sum(models.values()),
-        usd=sum(known) if len(known) == len(dollars) else None,
+        bit=sum(models.values(), 0.0),
+        usd=sum(known, 0.0) if len(known) == len(dollars) else None,
         models=models,
     )
 
 
 def redacted(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers with names in lower case; what stands for credentials says only that it was there."""
-    return {name.lower(): "[redacted]" if name.lower() in _SECRET else value for name, value in headers}
+    """Headers with names in lower case, those of one name joined; what stands for credentials says only that it was there."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        low = name.lower()
+        shown = "[redacted]" if low in _SECRET else value
+        found[low] = f"{found[low]}, {shown}" if low in found else shown
+    return found

@@ -57,9 +57,11 @@ class Doorkeeper:
         self._reasoning: OrderedDict[str, str] = OrderedDict()
         self._followers: OrderedDict[str, str] = OrderedDict()
 
-    def refusal(self, asked: Asked) -> Refusal | None:
-        """Why this call is refused, None where it is not."""
+    def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
+        """Why this call is refused, None where it is not. counts: it asks for no answer, only for its size."""
         for name, kind in _NEEDED[asked.api]:
+            if name == "max_tokens" and counts:
+                continue
             if not isinstance(asked.body.get(name), kind):
                 return Refusal(FIELD, 400, _missing(asked, name))
         broken = self._forged(asked)

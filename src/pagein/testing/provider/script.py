@@ -4,7 +4,7 @@ As JSON a turn is a list. Its items are what is said, in order, and directions a
 
     {"text": "..."}  {"thinking": "..."}  {"redacted": "..."}  {"tool": "read", "args": {...}, "ns": "mcp__pagein"}
     {"usage": 31000}  {"usage": {"input": 31000, "output": 5, "read": 0, "written": 0}}
-    {"error": 429, "retry_after": 2, "times": 1, "after": 5, "kind": "...", "message": "..."}  {"break": 5, "times": 1}
+    {"error": 429, "retry_after": 2, "times": 1, "after": 5, "kind": "...", "message": "..."}  {"break": 5, "times": 1}  {"break": null}
     {"wait": .5}  {"delay": .01}  {"stop": "max_tokens"}
     {"capture": {"id": "id ([0-9a-f-]+)"}}  {"otherwise": [...]}
 
@@ -205,7 +205,9 @@ def _error(turn: Turn, item: Json) -> Turn:
 
 
 def _break(turn: Turn, item: Json) -> Turn:
-    return replace(turn, failure=Failure(BREAK, int(item["break"]), int(item.get("times", 1))))
+    return replace(
+        turn, failure=Failure(BREAK, None if item["break"] is None else int(item["break"]), int(item.get("times", 1)))
+    )
 
 
 def _otherwise(turn: Turn, item: Json) -> Turn:

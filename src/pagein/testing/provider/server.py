@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -14,7 +14,7 @@ from pagein.errors import BadInput
 from pagein.model.codec import encode_json
 from pagein.providers.validity import Api
 from pagein.testing.provider.asked import Asked, asked
-from pagein.testing.provider.records import Bill, Record, bill_of, redacted
+from pagein.testing.provider.records import Bill, Book, Record, bill_of, redacted
 from pagein.testing.provider.refusing import FIELD, Refusal
 from pagein.testing.provider.service import FORMATS, Answer, Service, error_of, is_break
 from pagein.testing.provider.settings import Settings
@@ -37,7 +37,7 @@ class Server:
     def __init__(self, service: Service, settings: Settings) -> None:
         self._service = service
         self._settings = settings
-        self._records: list[Record] = []
+        self._book = Book(settings.record)
         self._runner: web.AppRunner | None = None
         self._began = settings.now()
         self._skipped = 0.0
@@ -46,11 +46,11 @@ class Server:
     @property
     def requests(self) -> list[Record]:
         """All requests so far, in the order in which they came."""
-        return list(self._records)
+        return self._book.records
 
     def bill(self) -> Bill:
         """The bill over all model calls so far."""
-        return bill_of(self.requests)
+        return bill_of(self._book.records)
 
     def advance(self, seconds: float) -> None:
         """Let time pass at once."""
@@ -83,7 +83,7 @@ class Server:
     async def _any(self, request: web.Request) -> web.StreamResponse:
         path = request.path.rstrip("/")
         record = Record(self.now(), request.method, request.path_qs, redacted(request.headers.items()))
-        place = self._record(record)
+        place = self._book.add(record)
         found = next((api for end, api in _PATHS.items() if path.endswith(end)), None)
         counts = path.endswith("/messages/count_tokens")
         if request.method == "HEAD":
@@ -95,18 +95,12 @@ class Server:
             api: Api = found or "anthropic"
             if api not in self._settings.apis:
                 return self._refuse(place, api, Refusal(FIELD, 404, f"no such endpoint: {request.path}"))
-            return await self._call(request, place, api, self._counted if counts else self._answered)
+            return await self._call(request, place, api, counts=counts)
         if path.endswith("/models") and request.method == "GET":
             return self._done(place, _json(self._models()))
         return self._done(place, _json({"ok": True}))
 
-    async def _call(
-        self,
-        request: web.Request,
-        place: int,
-        api: Api,
-        answer: Callable[[web.Request, int, Asked], Awaitable[web.StreamResponse]],
-    ) -> web.StreamResponse:
+    async def _call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
         refusal: Refusal | None
         try:
             raw = _unpacked(await request.read(), request.headers.get("Content-Encoding", ""))
@@ -116,26 +110,27 @@ class Server:
         except (BadInput, ValueError) as problem:
             return self._refuse(place, api, Refusal(FIELD, 400, f"The request body is not valid JSON: {problem}"))
         body = call.body if self._settings.keeps_bodies else None
-        self._note(place, api=api, model=call.model, body=body)
+        self._book.note(place, api=api, model=call.model, body=body)
         refusal = self._without_key(call)
         if refusal is None:
-            refusal = self._service.refusal(call)
+            refusal = self._service.refusal(call, counts=counts)
         if refusal is not None:
             return self._refuse(place, api, refusal)
+        answer = self._counted if counts else self._answered
         return await answer(request, place, call)
 
     async def _counted(self, _request: web.Request, place: int, call: Asked) -> web.StreamResponse:
-        self._note(place, api=None)
+        self._book.note(place, api=None)
         return self._done(place, _json({"input_tokens": self._service.count(call)}))
 
     async def _answered(self, request: web.Request, place: int, call: Asked) -> web.StreamResponse:
         answer = self._service.answer(call)
-        self._note(place, turn=answer.index)
+        self._book.note(place, turn=answer.index)
         if answer.charged is not None:
             charged = answer.charged
             dollars = charged.prices.usd(charged.bit)
             reason = charged.served.reason
-            self._note(place, usage=charged.usage, bit=charged.bit, usd=dollars, reason=reason)
+            self._book.note(place, usage=charged.usage, bit=charged.bit, usd=dollars, reason=reason)
         try:
             if answer.turn.wait:
                 await asyncio.sleep(answer.turn.wait)
@@ -147,12 +142,12 @@ class Server:
                 return self._failed(request, place, answer)
             return self._done(place, _json(answer.whole(), headers=_ids(answer)))
         except (ConnectionError, asyncio.CancelledError):
-            self._note(place, outcome="gone")
+            self._book.note(place, outcome="gone")
             raise
 
     async def _streamed(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
         response = web.StreamResponse(headers={**_STREAM, **_ids(answer)})
-        self._note(place, status=200)
+        self._book.note(place, status=200)
         await response.prepare(request)
         failure = answer.failure
         last = None if failure is None else failure.after
@@ -162,14 +157,14 @@ class Server:
             if answer.turn.delay:
                 await asyncio.sleep(answer.turn.delay)
             await response.write(event)
-        self._note(place, outcome="answered")
+        self._book.note(place, outcome="answered")
         await response.write_eof()
         return response
 
     async def _broken(
         self, request: web.Request, place: int, answer: Answer, response: web.StreamResponse
     ) -> web.StreamResponse:
-        self._note(place, outcome="broken")
+        self._book.note(place, outcome="broken")
         failure = answer.failure
         if failure is None or is_break(failure):
             _cut(request)
@@ -182,16 +177,16 @@ class Server:
     def _failed(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
         failure = answer.failure
         if failure is None or is_break(failure):
-            self._note(place, outcome="broken")
+            self._book.note(place, outcome="broken")
             _cut(request)
             return web.Response(status=500)
         headers = {} if failure.retry_after is None else {"retry-after": f"{failure.retry_after:g}"}
-        self._note(place, outcome="failed", status=failure.status)
+        self._book.note(place, outcome="failed", status=failure.status)
         return _json(error_of(failure, answer.asked.api), failure.status, headers)
 
     def _refuse(self, place: int, api: Api, refusal: Refusal) -> web.StreamResponse:
         body = FORMATS[api].error(refusal.status, refusal.message, refusal.kind)
-        self._note(
+        self._book.note(
             place, api=api, outcome="refused", status=refusal.status, refused=refusal.rule, message=refusal.message
         )
         return _json(body, refusal.status)
@@ -219,7 +214,7 @@ class Server:
             case "bill":
                 return _json(self.bill().as_json())
             case "requests":
-                return _json([record.as_json() for record in self._records])
+                return _json([record.as_json() for record in self._book.records[_since(request) :]])
             case "clock":
                 given = await request.json() if request.can_read_body else {}
                 self.advance(float(given.get("advance", 0)))
@@ -243,20 +238,18 @@ class Server:
         ends = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {}
         return {"object": "list", "data": rows, "has_more": False, **ends}
 
-    def _record(self, record: Record) -> int:
-        self._records.append(record)
-        return len(self._records) - 1
-
-    def _note(self, place: int, **changes: Any) -> None:  # noqa: ANN401 - fields of Record
-        self._records[place] = replace(self._records[place], **changes)
-
     def _done(self, place: int, response: web.Response) -> web.Response:
-        self._note(place, outcome="answered", status=response.status)
+        self._book.note(place, outcome="answered", status=response.status)
         return response
 
 
 def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
     return web.Response(body=encode_json(value), status=status, headers=headers, content_type="application/json")
+
+
+def _since(request: web.Request) -> int:
+    told = request.query.get("from", "0")
+    return int(told) if told.isdecimal() else 0
 
 
 def _ids(answer: Answer) -> dict[str, str]:
@@ -265,9 +258,9 @@ def _ids(answer: Answer) -> dict[str, str]:
 
 
 def _cut(request: web.Request) -> None:
-    """End the connection without a word."""
+    """End the connection behind what was written, without a word."""
     if request.transport is not None:
-        request.transport.abort()
+        request.transport.close()
 
 
 def _unpacked(raw: bytes, encoding: str) -> bytes:

@@ -67,9 +67,9 @@ class Service:
         self._answered = 0
         self._failures: Counter[bytes] = Counter()
 
-    def refusal(self, asked: Asked) -> Refusal | None:
-        """Why a call is refused, None where it is not."""
-        return self._doorkeeper.refusal(asked)
+    def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
+        """Why a call is refused, None where it is not. counts: it only asks for the number of its tokens."""
+        return self._doorkeeper.refusal(asked, counts=counts)
 
     def answer(self, asked: Asked) -> Answer:
         """What a call that is not refused is answered."""
