@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from pagein.model.codec import decode_json
 from pagein.model.messages import Message
 from pagein.providers.validity import Api
+from pagein.providers.validity.turns import objects_at
 from pagein.providers.wire import decode
 
 Body: TypeAlias = Mapping[str, Any]
@@ -42,8 +43,10 @@ class Asked:
 
     @property
     def offers_tools(self) -> bool:
-        """Whether the model may call anything."""
-        return bool(self.body.get("tools"))
+        """Whether the model may call anything. Codex hands tools to newer models as an item of the input."""
+        return bool(self.body.get("tools")) or any(
+            item.get("type") == "additional_tools" for item in objects_at(self.body, "input")
+        )
 
 
 def asked(raw: bytes, api: Api) -> Asked:

@@ -1,0 +1,228 @@
+"""Jobs for coding agents: a workspace, and what is to be read, edited, run and recalled in it, prompt by prompt.
+
+A job is the same for every agent: what differs is how its model says it (`speech`). All that commands print is a function of
+their arguments, so that a job comes out the same wherever and however often it is done.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from pagein.testing.clients.speech import Item, Speech, call
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read a file: whole, or so many lines from one on (from 1)."""
+
+    path: str
+    first: int = 1
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace one exact text, whole lines, in a file."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run a shell command."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Say something; the last thing said to a prompt is its answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Look at lines of what stands behind a preview or stub about something; where nothing was taken away, run a command instead."""
+
+    about: str
+    first: int
+    lines: int
+    otherwise: Run
+
+
+Step: TypeAlias = Read | Edit | Run | Say | Recall
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the user says, and what the model does about it: the steps of each model call, several in one call at once."""
+
+    name: str
+    text: str
+    calls: tuple[tuple[Step, ...], ...]
+
+    @property
+    def words(self) -> str:
+        """The prompt as it is given to an agent: it names the script that the simulated provider is to follow."""
+        return f"{self.text} SCRIPT@{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A workspace, given by path and text, and what is asked, one prompt after the other in one conversation."""
+
+    name: str
+    files: Mapping[str, str]
+    prompts: tuple[Prompt, ...]
+
+
+def scripts_for(job: Job, speech: Speech, workspace: Path, *, thinks: bool = False) -> dict[str, list[list[Item]]]:
+    """The job as scripts of the simulated provider, by name. thinks: each answer begins with a thought."""
+    return {prompt.name: list(_turns(prompt, speech, workspace, thinks)) for prompt in job.prompts}
+
+
+def _turns(prompt: Prompt, speech: Speech, workspace: Path, thinks: bool) -> Iterator[list[Item]]:  # noqa: FBT001
+    for place, calls in enumerate(prompt.calls):
+        thought: list[Item] = [{"thinking": f"Step {place} of {prompt.name}."}] if thinks else []
+        yield [*thought, *(item for step in calls for item in _items(step, speech, workspace))]
+
+
+def _items(step: Step, speech: Speech, workspace: Path) -> Iterator[Item]:
+    match step:
+        case Say(text):
+            yield {"text": text}
+        case Read(path, first, lines):
+            yield speech.lines(workspace, path, first, lines) if lines else speech.read(workspace, path)
+        case Edit(path, old, new):
+            yield speech.edit(workspace, path, old, new)
+        case Run(command):
+            yield speech.run(workspace, command)
+        case Recall(about, first, lines, otherwise):
+            yield {"capture": {"id": rf"{about}[\s\S]*?\[pagein: (\S+) \||\[pagein: (\S+) \|[^\n]*{about}"}}
+            yield call("peek", id="{{id}}", line=first, lines=lines)
+            yield {"otherwise": [speech.run(workspace, otherwise.command)]}
+
+
+_LEDGER_LINES: Final = 160
+_REPORT: Final = """\
+#!/bin/sh
+# report NAME LINES: so many lines of figures about something
+awk -v name="$1" -v lines="$2" 'BEGIN {
+  print "report " name " of " lines " lines"
+  seed = length(name) * 7919 + lines * 31
+  for (i = 1; i <= length(name); i++) seed += index("0123456789abcdefghijklmnopqrstuvwxyz", substr(name, i, 1)) * 131 * i
+  for (line = 1; line <= lines; line++) {
+    text = line ": entry"
+    for (column = 1; column <= 8; column++) { seed = (seed * 1103 + 12345) % 65521; text = text " " seed }
+    print text
+  }
+}'
+"""
+
+
+def _ledger(name: str) -> str:
+    lines = [f'"""The {name}: what came in and what went out."""', "", f"{name.upper()}_OPENED = False", ""]
+    for place in range(_LEDGER_LINES // 4):
+        lines += [
+            f"def entry_{place}(amount: int) -> int:",
+            f'    """Entry {place}."""',
+            f"    return amount + {place}",
+            "",
+        ]
+    return "\n".join([*lines, ""])
+
+
+_FILES: Final = {
+    "README.md": "# A small ledger\n\nReports are printed by `sh tools/report.sh NAME LINES`.\n",
+    "src/ledger.py": _ledger("ledger"),
+    "src/journal.py": _ledger("journal"),
+    "tools/report.sh": _REPORT,
+}
+
+
+def report(name: str, lines: int) -> Run:
+    """A report of so many lines, some fifty characters each."""
+    return Run(f"sh tools/report.sh {name} {lines}")
+
+
+def _reports(names: Sequence[str], lines: int) -> Iterator[tuple[Step, ...]]:
+    yield from ((report(name, lines),) for name in names)
+
+
+_BIG: Final = 260
+"""Lines of a report that is too big to enter whole: some 15,000 characters."""
+_MEDIUM: Final = 110
+"""Lines of one that enters whole: some 6,000."""
+_OPENED: Final = Edit("src/ledger.py", "LEDGER_OPENED = False", "LEDGER_OPENED = True")
+_RECALLED: Final = Recall("report b2 of", 40, 20, Run(f"sh tools/report.sh b2 {_BIG} | sed -n '40,59p'"))
+
+SHORT_JOB: Final = Job(
+    "short",
+    _FILES,
+    (
+        Prompt(
+            "short-1",
+            "Open the ledger, please.",
+            (
+                (Read("src/ledger.py"),),
+                (report("b1", _BIG),),
+                (_OPENED,),
+                (Read("src/ledger.py"), Read("README.md")),
+                (Say("The ledger is open."),),
+            ),
+        ),
+    ),
+)
+"""One prompt, five model calls."""
+
+LONG_JOB: Final = Job(
+    "long",
+    _FILES,
+    (
+        Prompt(
+            "long-1",
+            "Open the ledger and look at what it reports.",
+            (
+                (Say("I look at the ledger."), Read("src/ledger.py")),
+                *_reports(["b1", "b2", "b3"], _BIG),
+                (_OPENED,),
+                (Read("src/ledger.py"),),
+                *_reports(["m1", "m2", "m3", "m4"], _MEDIUM),
+                (_RECALLED,),
+                *_reports(["b4", "b5"], _BIG),
+                (Say("The ledger is open; its reports are in order."),),
+            ),
+        ),
+        Prompt(
+            "long-2",
+            "Now the journal.",
+            (
+                (Read("src/journal.py"), Read("README.md")),
+                *_reports(["m5", "m6", "m7", "m8", "m9", "m10"], _MEDIUM),
+                (report("b6", _BIG), report("b7", _BIG)),
+                (Edit("src/journal.py", "JOURNAL_OPENED = False", "JOURNAL_OPENED = True"),),
+                (Read("src/journal.py", 1, 12),),
+                *_reports(["m11", "m12", "m13", "m14", "m15", "m16"], _MEDIUM),
+                (Say("The journal is open as well."),),
+            ),
+        ),
+        Prompt(
+            "long-3",
+            "Close the ledger again and look at everything once more.",
+            (
+                (Read("src/ledger.py"),),
+                (Edit("src/ledger.py", "LEDGER_OPENED = True", "LEDGER_OPENED = False"),),
+                *_reports(["b8", "b9"], _BIG),
+                *_reports(["m17", "m18", "m19", "m20", "m21", "m22"], _MEDIUM),
+                (Read("src/ledger.py", 1, 12),),
+                *_reports(["m23", "m24"], _MEDIUM),
+                (Say("The ledger is closed, the journal is open."),),
+            ),
+        ),
+    ),
+)
+"""Three prompts in one conversation, about fifty model calls: long enough that taking old results out of the window pays."""
