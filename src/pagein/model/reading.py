@@ -114,7 +114,8 @@ class Claim:
 
     kind: `text` (a plain read), `authored` (write or edit: the text is in the call's arguments), or the mode of an
     answer that holds markers or a diff. emitted: the lines of the version that stand as text in the answer, or, for
-    `authored`, in the arguments. gutter: regular expression of what the host puts before each line.
+    `authored`, in the arguments. gutter: regular expression of what the host puts before each line. before, after: characters
+    that it puts in front of all of them and behind them.
     """
 
     path: str
@@ -127,6 +128,8 @@ class Claim:
     base: ContentHash | None = None
     copies: tuple[Copy, ...] = field(default=())
     gutter: str = ""
+    before: int = 0
+    after: int = 0
 
 
 def claim_of(event: ReadServed | FileAuthored) -> Claim:

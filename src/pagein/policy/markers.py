@@ -1,6 +1,7 @@
 """The exact texts that stand for known lines (specification section 9; the last two are ours, metadata v2).
 
-Their number of lines counts as the read tool counts: a trailing newline makes one more.
+Their number of lines counts as the read tool counts: a trailing newline makes one more. Where nobody can tell how many lines the
+file has (a client's own read of a part of it does not say), the marker does not say either.
 """
 
 
@@ -9,9 +10,9 @@ def unchanged(total: int) -> str:
     return f"[readcache: unchanged, {total} lines]"
 
 
-def unchanged_lines(first: int, last: int, total: int) -> str:
+def unchanged_lines(first: int, last: int, total: int | None) -> str:
     """Lines `first` to `last` are what was shown last under these numbers."""
-    return f"[readcache: unchanged in lines {first}-{last} of {total}]"
+    return f"[readcache: unchanged in lines {first}-{last}{_of(total)}]"
 
 
 def unchanged_inside(first: int, last: int) -> str:
@@ -24,14 +25,18 @@ def changed(count: int, total: int) -> str:
     return f"[readcache: {count} lines changed of {total}]"
 
 
-def changed_lines(count: int, first: int, last: int, total: int) -> str:
+def changed_lines(count: int, first: int, last: int, total: int | None) -> str:
     """The line before a diff of a range."""
-    return f"[readcache: {count} lines changed in lines {first}-{last} of {total}]"
+    return f"[readcache: {count} lines changed in lines {first}-{last}{_of(total)}]"
 
 
-def moved(first: int, last: int, total: int, shown_as: int) -> str:
+def moved(first: int, last: int, total: int | None, shown_as: int) -> str:
     """Lines `first` to `last` are what was shown last under the numbers from `shown_as` on."""
     return (
-        f"[readcache: lines {first}-{last} of {total} unchanged, "
+        f"[readcache: lines {first}-{last}{_of(total)} unchanged, "
         f"shown earlier as lines {shown_as}-{shown_as + last - first}]"
     )
+
+
+def _of(total: int | None) -> str:
+    return "" if total is None else f" of {total}"

@@ -22,11 +22,13 @@ from pagein.model.reading import Claim
 
 _WHOLE: Final = re.compile(r"\[readcache: unchanged, (\d+) lines\]")
 _PLACE: Final = re.compile(
-    r"\[readcache: unchanged in lines (\d+)-(\d+)(?: of (\d+)|; changes exist outside this range)\]"
+    r"\[readcache: unchanged in lines (\d+)-(\d+)(?: of (\d+)|; changes exist outside this range)?\]"
 )
-_MOVED: Final = re.compile(r"\[readcache: lines (\d+)-(\d+) of (\d+) unchanged, shown earlier as lines (\d+)-(\d+)\]")
+_MOVED: Final = re.compile(
+    r"\[readcache: lines (\d+)-(\d+)(?: of (\d+))? unchanged, shown earlier as lines (\d+)-(\d+)\]"
+)
 _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed of (\d+)\]")
-_CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+)-(\d+) of (\d+)\]")
+_CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+)-(\d+)(?: of (\d+))?\]")
 _HEAD: Final = re.compile(r"--- a/[^\n]*\n\+\+\+ b/[^\n]*\n")
 _HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
 
@@ -96,14 +98,15 @@ class _Reading:
         if claim.kind == "authored":
             self._written(claim, sheet, result.call_id)
             return
+        text = result.text[claim.before : len(result.text) - claim.after]
         if claim.kind == "text":
-            seen = self._as_text(claim, result.text)
+            seen = self._as_text(claim, text)
         elif claim.kind == "partly_known":
-            seen = self._in_parts(claim, sheet, result.text)
+            seen = self._in_parts(claim, sheet, text)
         elif claim.kind in ("diff", "range_diff"):
-            seen = self._by_diff(claim, sheet, result.text)
+            seen = self._by_diff(claim, sheet, text)
         else:
-            seen = self._by_marker(claim, sheet, result.text)
+            seen = self._by_marker(claim, sheet, text)
         self._compare(claim, seen)
         self._remember(claim, sheet, seen)
 
@@ -142,7 +145,8 @@ class _Reading:
             found = _MOVED.fullmatch(text)
             if found is None:
                 raise _Unproven("what is said to be a marker is none")
-            first, last, total, shift = int(found[1]), int(found[2]), int(found[3]), int(found[4]) - int(found[1])
+            first, last, total = int(found[1]), int(found[2]), int(found[3] or claim.total)
+            shift = int(found[4]) - first
             if int(found[5]) - int(found[4]) != last - first:
                 raise _Unproven("the marker names two ranges of different length", first)
         if total != claim.total or not 1 <= first <= last <= total:
@@ -165,7 +169,7 @@ class _Reading:
         n, rows, end = claim.first, text.split("\n"), max(texts, default=0)
         for row in rows:
             if n in texts:
-                seen[n] = row
+                seen[n] = re.sub(claim.gutter, "", row, count=1) if claim.gutter else row
                 n += 1
                 continue
             if n > end and not row.startswith("[readcache: "):
@@ -191,10 +195,10 @@ class _Reading:
         old = sheet.of.get(claim.base, {})
         old_total = sheet.totals.get(claim.base, 0)
         patch = _Patch(body, old, old_total)
-        first, last = 1, claim.total
+        first, last, total = 1, claim.total, found[2]
         if claim.kind == "range_diff":
-            first, last = int(found[2]), int(found[3])
-        if (first, last) != (claim.first, claim.last) or int(found[int(found.lastindex or 1)]) != claim.total:
+            first, last, total = int(found[2]), int(found[3]), found[4]
+        if (first, last) != (claim.first, claim.last) or int(total or claim.total) != claim.total:
             raise _Unproven("a diff speaks of other lines than were asked for", first)
         if int(found[1]) != max(patch.added, patch.removed):
             raise _Unproven("a diff changes another number of lines than it says")
