@@ -116,6 +116,7 @@ class _Output:
     html: Path | None
     sessions: bool | None
     quiet: bool
+    why: bool
 
 
 @app.command(
@@ -177,6 +178,13 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
             "--stress/--no-stress", help="Charge drawn recalls beyond those that the recording shows to be needed."
         ),
     ] = True,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why",
+            help="Tell of each epoch and each batch of previews why it was, what it was to save and what it saved.",
+        ),
+    ] = False,
     sessions: Annotated[
         bool | None,
         typer.Option("--sessions/--no-sessions", help="A row per session.", show_default="when there are few"),
@@ -196,7 +204,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         _known(name, POLICIES)
     for names in without or ():
         ablation(names.split(","))
-    output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet)
+    output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet, why=why)
     if html is not None:
         _check_writable(html)
     asked = Asked(
@@ -208,6 +216,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         stress=stress,
         jobs=jobs,
         detail=html is not None,
+        why=why or (html is not None and (not policy or "pagein" in policy)),
         today=_today(),
     )
     _print(_replayed(asked, output), output)
@@ -245,9 +254,12 @@ def _print(replayed: "Replayed", output: _Output) -> None:
         _nothing(bill)
     if not output.json:
         from pagein.ui.tables import Shown, show
+        from pagein.ui.why import show_why
 
         with _printing():
             show(_console(), bill, Shown(sessions=output.sessions, quiet=output.quiet))
+            if output.why and not output.quiet:
+                show_why(_console(), bill["why"])
     if output.html is not None:
         from pagein.ui.report import write_report
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import pytest
 
 from pagein import __version__
-from pagein.model.bill import Bill, Figures
+from pagein.model.bill import Bill, Decided, Figures, Why
 from pagein.replay.session import POLICIES
 
 
@@ -62,6 +62,17 @@ def test_chosen_policies_come_with_the_baseline_only(run: Run, session: Path) ->
 def test_pagein_without_a_layer_is_one_more_row(run: Run, session: Path) -> None:
     ran = run("replay", session, "--policy", "pagein", "--without", "birth", "--without", "epochs,cold")
     assert all(f"\n{name} " in ran.out for name in ("append", "pagein", "without-birth", "without-epochs+cold"))
+
+
+def test_why_is_told_on_request_in_words_and_in_json(run: Run, session: Path) -> None:
+    told = run("replay", session, "--why").out
+    assert "Why: " in told
+    assert "Why: " not in run("replay", session).out
+    assert json.loads(run("replay", session, "--json").out)["why"] == []
+    (why,) = json.loads(run("replay", session, "--json", "--why").out)["why"]
+    assert set(why) == set(Why.__annotations__)
+    assert all(set(one) == set(Decided.__annotations__) for one in why["decisions"])
+    assert why["decisions"] or why["idle"]
 
 
 def test_another_baseline_is_what_ratios_are_taken_against(run: Run, session: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pagein.model.bill import Bill, CacheTrace, Composition, Detail, Figures, SessionBill
+from pagein.model.bill import Bill, CacheTrace, Composition, Detail, Figures, SessionBill, Why
 
 CALLS = 160
 PAUSES = (41, 97)
@@ -110,6 +110,7 @@ def make_bill(number: int = 1) -> Bill:
             for source in sources
         },
         "per_session": each,
+        "why": [],
     }
 
 
@@ -140,6 +141,32 @@ def make_detail(identity: str = "session-0", title: str = "Teach the parser to s
             }
             for number in range(12)
         ],
+        "why": make_why(identity),
+    }
+
+
+def make_why(identity: str = "session-0") -> Why:
+    return {
+        "file": "sessions/000.jsonl",
+        "id": identity,
+        "source": "alpha",
+        "calls": CALLS,
+        "saved": 39_000.0,
+        "decisions": [
+            {
+                "call": call,
+                "at": 20.0 * call,
+                "kind": "previews" if number == 1 else "epoch",
+                "reason": ("cold cache", "big output", "rent paid")[number],
+                "paged": 21,
+                "tokens": 43_000,
+                "expected": 9_000.0,
+                "realised": (20_000.0, None, -1_000.0)[number],
+                "bankroll": 12_000.0,
+            }
+            for number, call in enumerate(EPOCHS)
+        ],
+        "idle": "carrying 9,000 tokens had cost 900 BIT by the last call, and taking them out 4,000",
     }
 
 

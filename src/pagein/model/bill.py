@@ -88,8 +88,42 @@ class Prediction(TypedDict):
     pure_written_error: float | None
 
 
+class Decided(TypedDict):
+    """One decision of pagein on one session. call: before which, from 0; at: seconds from the first call.
+
+    kind: `epoch` (old results left in one batch) or `previews` (big outputs entered as previews); reason: why then. paged: how many
+    results; tokens: by how much that made the prompt shorter. In BIT: expected, what the engine counted on; realised, what the
+    session had saved by it at its end, recalls included (null where nobody reckoned); bankroll, what it had in hand before.
+    """
+
+    call: int
+    at: float
+    kind: str
+    reason: str
+    paged: int
+    tokens: int
+    expected: float
+    realised: float | None
+    bankroll: float
+
+
+class Why(TypedDict):
+    """Why pagein did what it did to one session. saved: BIT, what all decisions saved together.
+
+    idle: why nothing more left, by how the session stood at its last call.
+    """
+
+    file: str
+    id: str
+    source: str
+    calls: int
+    saved: float
+    decisions: list[Decided]
+    idle: str
+
+
 class Bill(TypedDict):
-    """The one object of `pagein replay --json`."""
+    """The one object of `pagein replay --json`. why: one for each session where `--why` was given, else empty."""
 
     sessions: int
     skipped: list[Skipped]
@@ -100,6 +134,7 @@ class Bill(TypedDict):
     macro: dict[str, Ratio]
     prediction: dict[str, Prediction]
     per_session: list[SessionBill]
+    why: list[Why]
 
 
 class CacheTrace(TypedDict):
@@ -142,7 +177,8 @@ class Resident(TypedDict):
 class Detail(TypedDict):
     """The pictures of one session. Lists are per call, in order; times are seconds from the first call.
 
-    policies of `traces` are those that were replayed; `composition` exists for `append` and `pagein`.
+    policies of `traces` are those that were replayed; `composition` exists for `append` and `pagein`; why: null where `pagein` was
+    not replayed.
     pauses: calls before which the cache's lifetime had passed. compactions: calls that begin a new window.
     """
 
@@ -156,3 +192,4 @@ class Detail(TypedDict):
     composition: dict[str, Composition]
     epochs: list[EpochMark]
     residents: list[Resident]
+    why: Why | None

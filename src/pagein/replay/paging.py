@@ -13,7 +13,9 @@ from typing import Protocol, Self
 import msgspec
 
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.requests import Prepared
 from pagein.errors import CallerError, StoreError
+from pagein.model.bill import Why
 from pagein.model.entries import PagedOut
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.economics import Economics
@@ -28,6 +30,7 @@ from pagein.replay.growth import ONE_HOUR, Sized
 from pagein.replay.layers import FULL, planned
 from pagein.replay.ledger import NOTHING, Hide, Ledger, Previewed, Recall, Removable, Tally
 from pagein.replay.recording import Recording
+from pagein.replay.why import Reckoning, Steps, idle
 
 
 class OpenEngine(Protocol):
@@ -73,6 +76,7 @@ class Paging:
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
         self._checker = Checker()
+        self.steps = Steps(settings.residency)
         self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark)
         self._previews = settings.residency.previews or Previews()
         self._fed = 0
@@ -96,7 +100,12 @@ class Paging:
             self._session.compacted()
         self._feed(sized.call.said)
         prepared = self._session.advance(sized.call.at)
+        hide = self._hide(sized, ledger, prepared)
+        self.steps.note(sized, hide, prepared, self._session)
         self._session.forget()
+        return hide
+
+    def _hide(self, sized: Sized, ledger: Ledger, prepared: Prepared) -> Hide:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
             self._frontier.moved()
@@ -138,6 +147,13 @@ class Paging:
         answered = Message("tool", (ToolResult(copy.call_id, text, "peek"),))
         self._session.append(asked)
         self._session.append(answered)
+
+    def why(self, ledger: Ledger, *, stress: bool = True) -> Why:
+        """Why it did what it did, once the ledger has run."""
+        residency = self.steps.residency
+        state = self._session.journal.state_at(self._session.leaf)
+        reckoning = Reckoning(ledger.recording, ledger.prices, residency.min_tokens, ledger.tally.cost, stress)
+        return reckoning.why(self.steps.all, idle(state, residency))
 
     def prove(self, tally: Tally) -> None:
         """Recall everything that was ever paged out and compare it, byte for byte, with what the recording holds."""

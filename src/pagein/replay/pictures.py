@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import msgspec
 
-from pagein.model.bill import CacheTrace, Composition, Detail, Resident
+from pagein.model.bill import CacheTrace, Composition, Detail, Resident, Why
 from pagein.model.messages import Text, ToolCall
 from pagein.replay.calls import Block
 from pagein.replay.ledger import Trace
@@ -15,7 +15,7 @@ _LARGEST = 40
 _LABEL = 90
 
 
-def detail(recording: Recording, traces: dict[str, Trace]) -> Detail:
+def detail(recording: Recording, traces: dict[str, Trace], why: Why | None = None) -> Detail:
     """The pictures of a session."""
     calls = recording.calls.calls
     start = calls[0].at if calls else 0.0
@@ -34,6 +34,7 @@ def detail(recording: Recording, traces: dict[str, Trace]) -> Detail:
         },
         epochs=traces["pagein"].epochs if "pagein" in traces else [],
         residents=_residents(recording),
+        why=why,
     )
 
 

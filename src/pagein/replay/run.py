@@ -19,7 +19,7 @@ from pagein.replay.calibration import Sample, accesses_files, chars_per_token, s
 from pagein.replay.calls import Calls, gather
 from pagein.replay.figures import by_policy, mean_ratios
 from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
-from pagein.replay.layers import ablation
+from pagein.replay.layers import FULL, ablation
 from pagein.replay.paging import OpenEngine
 from pagein.replay.prediction import Compared, compare, own_prices, prediction
 from pagein.replay.readers import Skipped as Unfit
@@ -41,6 +41,7 @@ class Asked:
     """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core.
 
     without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
+    detail: the pictures of each session. why: what each decision of pagein was worth.
     """
 
     paths: tuple[Path, ...]
@@ -51,6 +52,7 @@ class Asked:
     stress: bool = True
     jobs: int = 0
     detail: bool = False
+    why: bool = False
     today: date | None = None
 
 
@@ -130,17 +132,17 @@ def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
     for name in (*chosen, asked.baseline):
         if name not in POLICIES:
             raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(POLICIES)}")
-    always = {asked.baseline, "append", *(["pagein"] if asked.without else [])}
+    always = {asked.baseline, "append", *([FULL] if asked.without or asked.why else [])}
     ablated = dict.fromkeys(ablation(names.split(",")) for names in asked.without)
     listed = [name for name in POLICIES if name in chosen or name in always]
-    place = listed.index("pagein") + 1 if ablated else 0
+    place = listed.index(FULL) + 1 if ablated else 0
     wanted = (*listed[:place], *ablated, *listed[place:])
     charged = prices_of(asked.prices, asked.today)
     if max(charged.read, charged.write_5m, charged.write_1h, charged.output, charged.input_usd or 0.0) > _DEAREST:
         raise BadSetting(f"prices {asked.prices!r}: nothing costs {_DEAREST:,.0f} times as much as anything else")
     if charged.window < 1:
         raise BadSetting(f"prices {asked.prices!r}: the window must hold at least one token")
-    return Terms(charged, open_engine, wanted, stress=asked.stress, detail=asked.detail)
+    return Terms(charged, open_engine, wanted, stress=asked.stress, detail=asked.detail, why=asked.why)
 
 
 # ── one file, in a worker ──────────────────────────────────────────────────
@@ -259,6 +261,7 @@ def _summed(paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms:
         macro={name: Ratio(ratio=ratio) for name, ratio in macro.items()},
         prediction={name: prediction(some) for name, some in sorted(compared.items())},
         per_session=[one.billed.bill for one in paid],
+        why=[one.billed.why for one in paid if one.billed.why is not None],
     )
     return Replayed(bill, [one.billed.detail for one in paid if one.billed.detail is not None])
 

@@ -1,13 +1,13 @@
 """One session through every policy that was asked for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pagein.model.bill import Detail, Figures, SessionBill
+from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices import Prices
 from pagein.replay.figures import figures
-from pagein.replay.layers import layers_missing
-from pagein.replay.ledger import Ledger, Policy, Tally, Trace
+from pagein.replay.layers import FULL, layers_missing
+from pagein.replay.ledger import Ledger, Policy, Trace
 from pagein.replay.oracle import bound, optimum
 from pagein.replay.paging import OpenEngine, Paging
 from pagein.replay.pictures import detail
@@ -22,33 +22,46 @@ LARGE_WINDOW = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Under what terms sessions are replayed. stress: draw recalls beyond the textual ones. detail: keep the pictures."""
+    """Under what terms sessions are replayed.
+
+    stress: draw recalls beyond the textual ones. detail: keep the pictures. why: reckon what each decision of pagein was worth.
+    """
 
     prices: Prices
     open_engine: OpenEngine
     policies: tuple[str, ...] = POLICIES
     stress: bool = True
     detail: bool = False
+    why: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Billed:
-    """A session's bill, and its pictures where asked for."""
+    """A session's bill; and its pictures, and why pagein did what it did, where asked for."""
 
     bill: SessionBill
     detail: Detail | None
+    why: Why | None = None
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of the policies beside their figures."""
+
+    traces: dict[str, Trace] = field(default_factory=dict)
+    why: Why | None = None
 
 
 def bill_session(recording: Recording, terms: Terms) -> Billed:
     """Replay one session under each policy."""
     rows: dict[str, Figures] = {}
-    traces: dict[str, Trace] = {}
+    kept = _Kept()
     for name in terms.policies:
         if name in ("optimum", "bound"):
             tally = (optimum if name == "optimum" else bound)(recording, terms.prices)
             rows[name] = figures(tally, terms.prices, counted=False)
         else:
-            rows[name] = _played(name, recording, terms, traces)
+            rows[name] = _played(name, recording, terms, kept)
     head = recording.head
     bill = SessionBill(
         file=head.file,
@@ -59,15 +72,17 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
         flags=dict(recording.flags),
         policies=rows,
     )
-    return Billed(bill, detail(recording, traces) if terms.detail else None)
+    return Billed(bill, detail(recording, kept.traces, kept.why) if terms.detail else None, kept.why)
 
 
-def _played(name: str, recording: Recording, terms: Terms, traces: dict[str, Trace]) -> Figures:
+def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figures:
     if layers_missing(name) is not None:
         with Paging(recording, terms.open_engine, terms.prices, name) as paging:
-            tally = _run(recording, paging, terms, traces)
-            paging.prove(tally)
-        return figures(tally, terms.prices, proved=True)
+            ledger = _run(recording, paging, terms, kept)
+            if terms.why and name == FULL:
+                kept.why = paging.why(ledger, stress=terms.stress)
+            paging.prove(ledger.tally)
+        return figures(ledger.tally, terms.prices, proved=True)
     baselines: Mapping[str, Policy] = {
         "none": NONE,
         "append": APPEND,
@@ -77,7 +92,7 @@ def _played(name: str, recording: Recording, terms: Terms, traces: dict[str, Tra
         "clear": Clear(),
         "compact": Compact(window=_window(recording, terms.prices)),
     }
-    return figures(_run(recording, baselines[name], terms, traces), terms.prices)
+    return figures(_run(recording, baselines[name], terms, kept).tally, terms.prices)
 
 
 def _window(recording: Recording, prices: Prices) -> int:
@@ -88,9 +103,9 @@ def _window(recording: Recording, prices: Prices) -> int:
     return prices.window if largest <= prices.window else max(prices.window, LARGE_WINDOW)
 
 
-def _run(recording: Recording, policy: Policy, terms: Terms, traces: dict[str, Trace]) -> Tally:
+def _run(recording: Recording, policy: Policy, terms: Terms, kept: _Kept) -> Ledger:
     ledger = Ledger(recording, policy, terms.prices, stress=terms.stress, trace=terms.detail)
     ledger.run()
     if ledger.trace is not None:
-        traces[policy.name] = ledger.trace
-    return ledger.tally
+        kept.traces[policy.name] = ledger.trace
+    return ledger

@@ -162,7 +162,8 @@ def _session(shown: Sequence[Detail], of: int) -> str:
         )
         + "<section class='card'><header><h3>Largest residents</h3><p class='note'>Tokens carried through the calls under "
         "append-only: size times the calls it stayed.</p></header><ol class='residents' id='residents'></ol></section>"
-        "<section class='card'><header><h3>Epochs</h3></header><div class='scroll' tabindex='0' role='region' aria-label='Epochs' "
+        "<section class='card'><header><h3>Epochs</h3><p class='note'>What left, why then, and what it had saved by the end of the session, "
+        "in BIT, recalls included.</p></header><div class='scroll' tabindex='0' role='region' aria-label='Epochs' "
         "id='epochs'></div><details id='numbers'><summary>The numbers of every call, as a table</summary>"
         "<div class='scroll' tabindex='0' role='region' aria-label='Every call' id='numbers-table'></div></details></section>"
     )

@@ -129,10 +129,17 @@ function table(head, rows) {
   return make("table", {}, make("thead", {}, cells(head, "th")), make("tbody", {}, ...rows.map((row) => cells(row, "td"))));
 }
 
+function whyOf(session) {
+  const decisions = session.why ? session.why.decisions : [];
+  const head = ["at call", "what", "results", "tokens", "why", "expected", "realised", "in hand"];
+  const row = (one) => [one.call + 1, one.kind, one.paged, amount(one.tokens), one.reason, amount(one.expected), one.realised === null ? "-" : amount(one.realised), amount(one.bankroll)];
+  const made = decisions.length ? table(head, decisions.map(row))
+    : make("p", { class: "note" }, session.why ? "Nothing was paged out." : "pagein was not replayed.");
+  return session.why && session.why.idle ? [made, make("p", { class: "note" }, `In the end ${session.why.idle}.`)] : [made];
+}
+
 function showNumbers(session) {
-  $("epochs").replaceChildren(session.epochs.length
-    ? table(["at call", "paged out", "tokens", "why"], session.epochs.map((epoch) => [epoch.call + 1, epoch.paged, amount(epoch.tokens), epoch.reason]))
-    : make("p", { class: "note" }, "No epoch was opened: nothing was paged out."));
+  $("epochs").replaceChildren(...whyOf(session));
   const details = $("numbers");
   details.open = false;
   details.ontoggle = () => {

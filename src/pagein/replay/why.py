@@ -1,0 +1,208 @@
+"""Why pagein did what it did to a session: each decision, what it was expected to save, and what it saved in the end.
+
+What a decision saved is what the session would have cost more with all decisions before it and none from it on, less what it
+cost with this one too. So the savings of all decisions add up to that of the session, recalls and bad luck included. To know them,
+the ledger is run again for each; the engine is not, for what it decided is on record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.engine.passes import credited, moment_of
+from pagein.engine.requests import Prepared
+from pagein.engine.session import Session
+from pagein.engine.state import State
+from pagein.model.bill import Decided, Why
+from pagein.model.entries import EpochOpened, Previewed
+from pagein.policy.economics import CAUTION, rewrite_cost
+from pagein.policy.residency import Residency, plan
+from pagein.providers.prices import Prices
+from pagein.replay.frontier import Frontier
+from pagein.replay.growth import Sized
+from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable
+from pagein.replay.recording import Recording
+
+_MOST_WORK: Final = 400_000
+"""Calls that are billed again for one session at most; beyond it only the whole is known, not the parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision, on record: an epoch or a batch of previews. expected, bankroll: in BIT, as the engine saw it then."""
+
+    call: int
+    at: float
+    reason: str
+    hide: Hide
+    expected: float
+    bankroll: float
+
+
+@dataclass(slots=True)
+class Steps:
+    """The decisions of one session under one policy, as they are made."""
+
+    residency: Residency
+    all: list[Step] = field(default_factory=list)
+
+    def note(self, sized: Sized, hide: Hide, prepared: Prepared, session: Session) -> None:
+        """A decision was made at this call. Asked right after it, while the journal holds what led to it."""
+        at = sized.call.at
+        if prepared.previewed and hide.previews:
+            state = _before(session, Previewed)
+            after = credited(state.account, prepared.previewed, self.residency, state.scale)
+            expected, bankroll = after.saved - state.account.saved, self._bankroll(state)
+            self.all.append(Step(sized.call.index, at, "big output", replace(hide, stubs=()), expected, bankroll))
+        if prepared.opened is not None and hide.stubs:
+            state = _before(session, EpochOpened)
+            expected = self._expected(state, at)
+            hidden = replace(hide, previews=())
+            self.all.append(Step(sized.call.index, at, prepared.opened.reason, hidden, expected, self._bankroll(state)))
+
+    def _expected(self, state: State, at: float) -> float:
+        """What it brings at once, and then as much rent as was paid: one expects to be in the middle (ski rental)."""
+        prices, moment = self.residency.economics, moment_of(state, at)
+        if prices is None:
+            return 0.0
+        planned = plan(state.standing, self.residency, moment, state.account)
+        return planned.account.saved - planned.alone.saved + moment.scale * state.standing.rent(prices.read)
+
+    def _bankroll(self, state: State) -> float:
+        prices = self.residency.economics
+        return 0.0 if prices is None else state.account.saved + prices.share * state.account.bill
+
+
+def _before(session: Session, kind: type[EpochOpened] | type[Previewed]) -> State:
+    """The state at which the latest decision of this kind was made."""
+    name = session.leaf
+    while name is not None:
+        entry = session.journal.entry(name)
+        name = entry.parent
+        if isinstance(entry.body, kind):
+            break
+    return session.journal.state_at(name)
+
+
+def idle(state: State, residency: Residency) -> str:
+    """Why nothing more left, by how the session stood at its last call."""
+    standing, prices = state.standing, residency.economics
+    residents = list(standing.all())
+    if not residents:
+        return f"no result of {residency.min_tokens} tokens and more that may leave was in the window"
+    if prices is None or not standing.old_gain:
+        return (
+            f"of {sum(one.tokens for one in residents):,} tokens that may leave nothing was old enough: "
+            f"{residency.keep_calls} calls, {residency.reads_wait} for reads of files"
+        )
+    moment = moment_of(state, state.sent_at)
+    rent = moment.scale * standing.rent(prices.read)
+    cost = rewrite_cost(moment, prices, standing.first_before(ripe_too=False), standing.old_gain)
+    if rent <= cost:
+        return (
+            f"carrying {standing.old_tokens:,} tokens had cost {rent:,.0f} BIT by the last call, "
+            f"and taking them out {cost:,.0f}"
+        )
+    bankroll = state.account.saved + prices.share * state.account.bill
+    if CAUTION * cost > bankroll:
+        return (
+            f"taking {standing.old_tokens:,} tokens out cost {cost:,.0f} BIT, more than {bankroll:,.0f} in hand allow"
+        )
+    return f"the session ended before {standing.old_tokens:,} tokens left"
+
+
+class _Rerun:
+    """A policy that does again what was decided, up to a decision, and nothing more."""
+
+    name = "rerun"
+    recall: Recall = "slice"
+    ttl: int | None = None
+    caches = True
+
+    def __init__(self, steps: Sequence[Step], frontier: Frontier) -> None:
+        self._steps: dict[int, list[Step]] = {}
+        for step in steps:
+            self._steps.setdefault(step.call, []).append(step)
+        self._frontier = frontier
+
+    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        steps = self._steps.get(sized.call.index, ())
+        if sized.opens_segment or any(step.hide.stubs for step in steps):
+            self._frontier.moved()
+        if not steps:
+            return NOTHING
+        residents = {one.call_id: one for one in ledger.resident}
+        previews = [
+            replace(one, block=residents[one.block.call_id])
+            for step in steps
+            for one in step.hide.previews
+            if one.block.call_id in residents
+        ]
+        stubs = [
+            (residents[one.call_id], stub)
+            for step in steps
+            for one, stub in step.hide.stubs
+            if one.call_id in residents
+        ]
+        return Hide(stubs, previews, reason=steps[-1].reason)
+
+    def frontier(self, ledger: Ledger) -> int:
+        return self._frontier.position(ledger)
+
+    def recalled(self, copy: Removable, ledger: Ledger) -> None:  # noqa: ARG002 nothing is decided any more
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """What is needed to know what each decision saved. smallest: tokens of what may leave. paid: what the session cost."""
+
+    recording: Recording
+    prices: Prices
+    smallest: float
+    paid: float
+    stress: bool = True
+
+    def why(self, steps: Sequence[Step], held: str) -> Why:
+        """The why of a session. held: why nothing more left."""
+        head = self.recording.head
+        begin = self.recording.calls.calls[0].at
+        bare = self._cost(())
+        known = len(steps) * len(self.recording.sized) <= _MOST_WORK
+        costs = [bare, *(self._cost(steps[:number]) for number in range(1, len(steps)))] if known else []
+        costs.append(self.paid)
+        decisions = [
+            _decided(step, step.at - begin, costs[number] - costs[number + 1] if known else None)
+            for number, step in enumerate(steps)
+        ]
+        return Why(
+            file=head.file,
+            id=head.id,
+            source=head.source,
+            calls=len(self.recording.sized),
+            saved=round(bare - self.paid, 1),
+            decisions=decisions,
+            idle=held,
+        )
+
+    def _cost(self, steps: Sequence[Step]) -> float:
+        policy = _Rerun(steps, Frontier(self.smallest))
+        ledger = Ledger(self.recording, policy, self.prices, stress=self.stress, trace=False)
+        ledger.run()
+        return ledger.tally.cost
+
+
+def _decided(step: Step, at: float, realised: float | None) -> Decided:
+    leaving = [one for one, _ in step.hide.stubs] + [one.block for one in step.hide.previews]
+    stays = sum(stub for _, stub in step.hide.stubs) + sum(one.tokens for one in step.hide.previews)
+    return Decided(
+        call=step.call,
+        at=round(at, 1),
+        kind="epoch" if step.hide.stubs else "previews",
+        reason=step.reason,
+        paged=len(leaving),
+        tokens=round(sum(one.tokens for one in leaving) - stays),
+        expected=round(step.expected, 1),
+        realised=None if realised is None else round(realised, 1),
+        bankroll=round(step.bankroll, 1),
+    )

@@ -1,0 +1,140 @@
+"""Why pagein did what it did: what is told adds up to the bill, and where nothing was done the reason is the true one."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagein import wiring
+from pagein.model.bill import Why
+from pagein.policy.economics import Account
+from pagein.providers.prices import Prices, prices
+from pagein.replay import why as reckoned
+from pagein.replay.ledger import Ledger
+from pagein.replay.paging import Paging, settings_for
+from pagein.replay.policies import APPEND
+from pagein.replay.session import Terms, bill_session
+from pagein.testing.story import Story
+
+
+def _why(story: Story, charged: Prices, *, stress: bool = False) -> tuple[Why, float]:
+    """What is told, and what pagein saved against appending by the bills."""
+    names = ("append", "pagein")
+    billed = bill_session(story.recording(charged), Terms(charged, wiring.open_for_replay, names, stress, why=True))
+    rows = billed.bill["policies"]
+    assert billed.why is not None
+    return billed.why, rows["append"]["cost"] - rows["pagein"]["cost"]
+
+
+def _with_a_pause(story: Story) -> Story:
+    story.asks()
+    for _ in range(14):
+        story.works(3500)
+    story.waits(2000).asks("good morning")
+    for _ in range(14):
+        story.works(800)
+    return story.says()
+
+
+def test_a_session_is_told_decision_by_decision(story: Story, charged: Prices) -> None:
+    story.asks().works(9000)
+    why, saved = _why(_with_a_pause(story), charged)
+    first, second = why["decisions"][:2]
+    assert (first["kind"], first["reason"], first["paged"], first["call"]) == ("previews", "big output", 1, 1)
+    assert (second["kind"], second["reason"]) == ("epoch", "cold cache")
+    assert second["paged"] >= 5
+    assert second["at"] > 2000
+    assert why["saved"] == pytest.approx(saved, abs=1)
+    assert sum(one["realised"] or 0.0 for one in why["decisions"]) == pytest.approx(why["saved"], abs=1)
+
+
+def test_a_rewrite_of_a_cold_cache_is_expected_to_save_at_least_what_is_not_written(
+    story: Story, charged: Prices
+) -> None:
+    (epoch,) = _why(_with_a_pause(story), charged)[0]["decisions"][:1]
+    assert epoch["expected"] >= 1.25 * epoch["tokens"] * 0.9
+    assert epoch["realised"] is not None
+    assert epoch["realised"] >= 1.25 * epoch["tokens"]
+    assert epoch["bankroll"] > 0
+
+
+steps = st.lists(
+    st.tuples(st.integers(20, 30_000), st.sampled_from([5.0, 60.0, 400.0]), st.booleans()), min_size=1, max_size=40
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(told=steps, stress=st.booleans())
+def test_what_the_decisions_saved_adds_up_to_what_the_session_saved(
+    *, told: list[tuple[int, float, bool]], stress: bool
+) -> None:
+    charged, story = prices("generic:r=.1,w=1.25,min=1"), Story().asks()
+    for size, wait, turn in told:
+        story.works(size, wait=wait)
+        if turn:
+            story.asks("and then?")
+    why, saved = _why(story.says(), charged, stress=stress)
+    assert why["saved"] == pytest.approx(saved, abs=1)
+    assert sum(one["realised"] or 0.0 for one in why["decisions"]) == pytest.approx(saved, abs=2)
+
+
+def test_a_recall_is_charged_to_what_had_sent_it_away(story: Story, charged: Prices) -> None:
+    line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
+    story.asks().works("x" * 9000 + "\n" + line + "\n" + "y" * 9000)
+    story.works(10, args='{"needs":"' + line + '"}').says()
+    (only,) = _why(story, charged)[0]["decisions"]
+    quiet = Story().asks().works("x" * 9000 + "\n" + line + "\n" + "y" * 9000).works(10).says()
+    (other,) = _why(quiet, charged)[0]["decisions"]
+    assert only["realised"] is not None
+    assert other["realised"] is not None
+    assert only["realised"] < other["realised"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ([20] * 30, "no result of 100 tokens and more that may leave was in the window"),
+        ([3000] * 6, "nothing was old enough: 10 calls, 20 for reads of files"),
+        ([3000] * 12, "taking them out"),
+    ],
+)
+def test_where_nothing_left_the_reason_is_told(story: Story, charged: Prices, sizes: list[int], told: str) -> None:
+    story.asks()
+    for size in sizes:
+        story.works(size)
+    why, saved = _why(story.says(), charged)
+    assert why["decisions"] == []
+    assert saved == 0
+    assert told in why["idle"]
+
+
+def test_an_empty_bankroll_is_told_as_the_reason(story: Story, charged: Prices) -> None:
+    story.asks()
+    for size in [3500] * 12 + [30] * 30:
+        story.works(size)
+    recording = story.says().recording()
+    with Paging(recording, wiring.open_for_replay, charged, "without-epochs") as paging:
+        Ledger(recording, paging, charged, stress=False, trace=False).run()
+        state = paging._session.journal.state_at(paging._session.leaf)
+    residency = settings_for(charged, 300).residency
+    assert "more than 0 in hand allow" in reckoned.idle(replace(state, account=Account()), residency)
+    rich = replace(state, account=Account(saved=1e9))
+    assert "the session ended before" in reckoned.idle(rich, residency)
+
+
+def test_a_session_too_long_to_be_billed_again_and_again_is_told_as_a_whole(
+    story: Story, charged: Prices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reckoned, "_MOST_WORK", 10)
+    why, saved = _why(_with_a_pause(story), charged)
+    assert why["decisions"]
+    assert all(one["realised"] is None for one in why["decisions"])
+    assert why["saved"] == pytest.approx(saved, abs=1)
+
+
+def test_with_no_decision_the_session_is_billed_as_appended(story: Story, charged: Prices) -> None:
+    recording = _with_a_pause(story).recording()
+    append = Ledger(recording, APPEND, charged, stress=False, trace=False)
+    append.run()
+    assert reckoned.Reckoning(recording, charged, 100, append.tally.cost).why((), "")["saved"] == 0.0
