@@ -15,7 +15,7 @@ from pagein.model.entries import EntryId
 from pagein.model.messages import Message
 from pagein.providers.validity import Api
 from pagein.providers.wire.naming import chained
-from pagein.providers.wire.request import message_of
+from pagein.providers.wire.request import Envelope, message_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,18 @@ def transcript(raw_items: Sequence[bytes], api: Api, before: Transcript | None =
         is_head = message.role == "system" and (not items or items[-1].name == "")
         before_it = items[-1].name if items else ""
         items.append(Item(raw, message, "" if is_head else chained(before_it or api, value)))
-    head = (
-        next((place for place, item in enumerate(items) if item.name), len(items)) if same <= known.head else known.head
-    )
-    kept = [unit for unit in _reversed_until(known.units, same)] if head == known.head else []
+    head = known.head if same > known.head else next((at for at, one in enumerate(items) if one.name), len(items))
+    kept = _settled(known.units, same) if head == known.head else ()
     return Transcript(api, items, head, _grouped(items, head, kept))
+
+
+def first_name(envelope: Envelope) -> str:
+    """A name for a conversation that its client does not name: that of its first message. Raises BadInput where there is none to read."""
+    for place, raw in enumerate(envelope.items):
+        value, message = message_of(raw, envelope.api, place)
+        if message.role != "system":
+            return f"wire-{chained(envelope.api, value)}"
+    return "wire-empty"
 
 
 def shared_items(raw_items: Sequence[bytes], known: Transcript) -> int:
@@ -72,7 +79,7 @@ def shared_items(raw_items: Sequence[bytes], known: Transcript) -> int:
     return min(len(raw_items), len(known.items))
 
 
-def _reversed_until(units: Sequence[Unit], same: int) -> Sequence[Unit]:
+def _settled(units: Sequence[Unit], same: int) -> Sequence[Unit]:
     """The units that are made of the first `same` items, but for one of the model's at the end, which may go on."""
     end = len(units)
     while end and (units[end - 1].first + units[end - 1].count > same or units[end - 1].message.role == "assistant"):

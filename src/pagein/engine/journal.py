@@ -11,6 +11,7 @@ Rules of this file
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from pagein.errors import HostError
@@ -72,6 +73,18 @@ class Journal(Generic[S]):
             return self._entries[name]
         except KeyError:
             raise HostError(f"the host asked for entry {name!r}, which it never told of or has had forgotten") from None
+
+    def newest(self, count: int) -> list[Entry]:
+        """The entries that were added last, oldest first. Costs what it returns."""
+        found = [self._entries[name] for name in islice(reversed(self._entries), count)]
+        found.reverse()
+        return found
+
+    def take_back(self, count: int) -> None:
+        """Take back the entries that were added last: what was to be kept with them could not be kept."""
+        for name in list(islice(reversed(self._entries), count)):
+            del self._entries[name]
+            self._states.pop(name, None)
 
     def forget(self, leaf: EntryId) -> None:
         """Let go of all entries and states but those at `leaf`, so that memory holds no more than what the state there holds.

@@ -109,14 +109,16 @@ class Keeping:
         What is journaled within is kept at its end. Any exception takes it back. Raises StoreError.
         """
         with self.lock:
-            before = self._stand()
+            before, count = self._stand(), None
             try:
                 with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
                     self.catch_up()
-                    before = self._stand()
+                    before, count = self._stand(), len(self._journal)
                     yield
                     self.keep()
             except BaseException:
+                if count is not None:
+                    self._journal.take_back(len(self._journal) - count)
                 self.leaf, self._moved, self._unkept, self._mine = before
                 raise
 

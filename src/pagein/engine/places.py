@@ -18,6 +18,7 @@ class Places:
         self._owners: dict[EntryId, EntryId] = {}
         self._stands: dict[EntryId, EntryId] = {}
         self._sent: dict[EntryId, EntryId] = {}
+        self._going_on: set[EntryId] = set()
 
     def learn(self, entries: Iterable[Entry]) -> None:
         """Take in entries, parents first. Those that are known change nothing."""
@@ -26,6 +27,8 @@ class Places:
                 continue
             parent = _ROOT if entry.parent is None else self._owners.get(entry.parent, _ROOT)
             owner = self._owners[entry.id] = entry.id if isinstance(entry.body, Said) else parent
+            if owner != parent:
+                self._going_on.add(parent)
             self._stands[owner] = entry.id
             if isinstance(entry.body, RequestSent):
                 self._sent[owner] = entry.id
@@ -36,6 +39,19 @@ class Places:
 
     def __len__(self) -> int:
         return len(self._owners)
+
+    @property
+    def root(self) -> EntryId | None:
+        """Where a conversation begins: behind what was noted before any."""
+        return self._stands.get(_ROOT)
+
+    def owner(self, entry: EntryId) -> EntryId:
+        """The message that an entry belongs to; "" where it stands before all."""
+        return self._owners[entry]
+
+    def goes_on(self, name: EntryId) -> bool:
+        """Whether something was said behind this message."""
+        return name in self._going_on
 
     def stand(self, name: EntryId) -> EntryId:
         """Where to go on behind this message."""

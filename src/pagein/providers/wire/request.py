@@ -141,12 +141,14 @@ def with_notes(item: bytes, api: Api, notes: Sequence[str]) -> bytes:
         case "anthropic":
             return with_field(item, "content", partial(_with_blocks, notes=notes))
         case "openai_chat":
-            behind = [{"role": "user", "content": note} for note in notes]
+            behind = [encode_json({"role": "user", "content": note}) for note in notes]
         case "openai_responses":
-            behind = [
-                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": note}]} for note in notes
-            ]
-    return b",".join([item, *map(encode_json, behind)])
+            behind = [encode_json({"type": "message", **_spoken_by_user(note)}) for note in notes]
+    return b",".join([item, *behind])
+
+
+def _spoken_by_user(note: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "input_text", "text": note}]}
 
 
 def _with_blocks(content: bytes | None, notes: Sequence[str]) -> bytes:

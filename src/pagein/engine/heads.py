@@ -1,0 +1,99 @@
+"""What stands in front of a conversation (model, tools, instructions) and around it, as digests: so that a change of it is noticed.
+
+Journaled on the branch when it is not what it was; a provider's cache holds nothing behind the first of its parts that changed.
+"""
+
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from pagein.engine.chain import Transcript
+from pagein.engine.requests import Part
+from pagein.model.codec import decode_json
+from pagein.model.entries import Body, Noted
+from pagein.providers.wire.naming import same_name
+from pagein.providers.wire.request import Envelope
+
+KIND: Final = "request.head"
+_SETTINGS: Final = (
+    "tool_choice",
+    "disable_parallel_tool_use",
+    "parallel_tool_calls",
+    "thinking",
+    "reasoning",
+    "reasoning_effort",
+    "output_config",
+    "response_format",
+    "text",
+    "speed",
+    "context_management",
+)
+_PARTS: Final[tuple[Part, ...]] = ("model", "tools", "system", "settings", "headers")
+
+
+class Head(msgspec.Struct, frozen=True):
+    """Digests of what stands in front of a conversation. headers: of what the gateway says the cache depends on besides."""
+
+    model: str = ""
+    tools: str = ""
+    system: str = ""
+    settings: str = ""
+    headers: str = ""
+
+    @property
+    def conversation(self) -> tuple[str, str]:
+        """What tells the agent's conversation from those of its sub-agents."""
+        return self.tools, self.system
+
+    def differs_in(self, other: "Head") -> tuple[Part, ...]:
+        """The parts that are not the same."""
+        return tuple(part for part in _PARTS if getattr(self, part) != getattr(other, part))
+
+
+NO_HEAD: Final = Head()
+
+
+def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Head:
+    """What stands in front of the conversation in this request. context: as the caller says it."""
+    fields = envelope.fields
+    model = decode_json(fields.get("model", b'""'))
+    settings = b"".join(name.encode() + fields[name] for name in _SETTINGS if name in fields)
+    instructions = [fields[name] for name in ("system", "instructions") if name in fields]
+    system = [*instructions, *(item.raw for item in script.items[: script.head])]
+    return Head(
+        model if isinstance(model, str) else "",
+        _digest([fields["tools"]] if "tools" in fields else []),
+        _digest(system),
+        _digest([settings]) if settings else "",
+        _digest([context.encode()]) if context else "",
+    )
+
+
+def encoded(head: Head) -> str:
+    """As it is journaled."""
+    return msgspec.json.encode(head).decode()
+
+
+def step(head: Head, body: Body) -> Head:
+    """What stands in front after one more entry."""
+    if not isinstance(body, Noted) or body.kind != KIND:
+        return head
+    try:
+        return msgspec.json.decode(body.data, type=Head)
+    except msgspec.MsgspecError:  # a record of another version
+        return head
+
+
+def _digest(raws: list[bytes]) -> str:
+    name = blake2b(digest_size=8)
+    for raw in raws:
+        name.update(_digest_of(raw))
+    return name.hexdigest() if raws else ""
+
+
+@lru_cache(maxsize=64)
+def _digest_of(raw: bytes) -> bytes:
+    """Tools and prompts are large, and the same from call to call."""
+    return same_name(decode_json(raw))

@@ -1,0 +1,293 @@
+"""Requests of a provider, placed in the journal of a session: what goes on, what is said again, what parts from it.
+
+Rules of this file
+------------------
+1. A message is known by its name, which stands for all that was said before it (`chain`). What of a request is known already
+   is where its branch goes on.
+2. What was sent once is sent again: a request whose last message ended one before is not decided anew, whoever sent it.
+3. All of it happens in one turn of the session: two processes on one store decide once.
+4. What fails is taken back whole. The request then goes out as its branch was rendered last, with the client's news behind it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import Any, Final, Protocol, TypeVar
+
+from pagein.engine import heads
+from pagein.engine.chain import Transcript, Unit, shared_items, transcript
+from pagein.engine.fallback import LastSent, fallback_bytes
+from pagein.engine.folds import Fold
+from pagein.engine.heads import NO_HEAD, Head, head_of
+from pagein.engine.journal import Journal
+from pagein.engine.places import Places
+from pagein.engine.rendering import Cell, cut
+from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Part, Placed, Prepared, PreparedRequest
+from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, rendered
+from pagein.engine.state import State
+from pagein.errors import HostError
+from pagein.model.codec import encode_json
+from pagein.model.entries import EntryId, RequestSent
+from pagein.model.messages import Block, Message, Thinking
+from pagein.providers.abilities import abilities
+from pagein.providers.validity import Api
+from pagein.providers.wire.request import Envelope, decode, opened
+from pagein.providers.wire.telling import api_of
+
+T = TypeVar("T")
+
+_BRANCHES: Final = 8
+_MOVED: Final = 3  # messages at the end of a request that its successor may hold with other marks
+_REMEMBERED: Final = 32
+
+
+class Talk(Protocol):
+    """What of a session requests are placed in."""
+
+    name: str
+
+    @property
+    def journal(self) -> Journal[State]:
+        """All that happened."""
+        ...
+
+    @property
+    def leaf(self) -> EntryId | None:
+        """Where it stands."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A time of its own (see `Keeping.turn`)."""
+        ...
+
+    def move(self, leaf: EntryId | None) -> None:
+        """Stand elsewhere."""
+        ...
+
+    def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
+        """Say something."""
+        ...
+
+    def compacted(self, kept: int = 0) -> EntryId:
+        """The host began anew."""
+        ...
+
+    def note(self, kind: str, data: str) -> EntryId:
+        """Journal a fact."""
+        ...
+
+    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
+        """Decide, and note that a request was sent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Stood:
+    """Where a request stands after it was placed, and what was decided for it. before: the entry behind which its news were said."""
+
+    placed: Placed
+    shared: int
+    entry: EntryId
+    before: EntryId | None = None
+    prepared: Prepared | None = None
+    changes: tuple[Part, ...] = ()
+    repaired: bool = False
+
+
+class Traffic:
+    """The requests of one session. Any number of threads may call it; they take turns.
+
+    begins_anew: whether a request that has nothing in common with those before, but the same tools and instructions, is the same
+    conversation after a compaction by the client. So it is where clients name their sessions.
+    """
+
+    def __init__(self, talk: Talk, *, begins_anew: bool = True) -> None:
+        self._talk = talk
+        self._begins_anew = begins_anew
+        self._lock = RLock()
+        self._places = Places()
+        self._heads = Fold(talk.journal, NO_HEAD, heads.step)
+        self._newest: dict[tuple[str, str], EntryId] = {}
+        self._scripts: list[Transcript] = []
+        self._rendered: OrderedDict[Cell | None, tuple[Rendered, Splicer]] = OrderedDict()
+
+    def asked(self, request: Mapping[str, Any] | bytes, api: Api | None, at: float | None) -> PreparedRequest:
+        """The request to send for one of the library, given as its fields or its bytes. Raises as `prepare` does."""
+        body = request if isinstance(request, bytes) else encode_json(dict(request))
+        return self.prepare(body, opened(body, api or api_of(body)), at)
+
+    def prepare(self, body: bytes, envelope: Envelope, at: float | None, context: str = "") -> PreparedRequest:
+        """The request to send for this one. Raises BadInput where no provider would read it, and nothing else."""
+        with self._lock:
+            script = self._read(envelope)
+            asked = PreparedRequest(body, script.api, at, self._talk.name, messages=len(script.units), original=body)
+            if not script.units:
+                return asked
+            try:
+                stood = self._placed(script, head_of(envelope, script, context), at)
+                return self._told(asked, envelope, script, stood)
+            except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+                return self._fallen_back(asked, script, f"{type(problem).__name__}: {problem}")
+
+    # --- what it says ---
+
+    def _read(self, envelope: Envelope) -> Transcript:
+        before = self._most_alike(envelope.items)
+        script = transcript(envelope.items, envelope.api, before)
+        if before is not None and shared_items(envelope.items, before) >= len(before.items) - _MOVED:
+            self._scripts.remove(before)
+        self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
+        return script
+
+    def _most_alike(self, items: Sequence[bytes]) -> Transcript | None:
+        best, most = None, 0
+        for one in self._scripts:
+            shared = shared_items(items, one)
+            if shared > most:
+                best, most = one, shared
+            if shared and shared >= len(one.items) - _MOVED:
+                break
+        return best
+
+    # --- where it stands ---
+
+    def _placed(self, script: Transcript, head: Head, at: float | None) -> _Stood:
+        talk, units = self._talk, script.units
+        with talk.turn():
+            self._learn()
+            known = self._known(units)
+            sent = self._places.sent(units[-1].name) if known == len(units) else None
+            if sent is not None:
+                return _Stood("retried", known, sent)
+            placed, parent = self._parent(units, known, head)
+            talk.move(parent)
+            if placed == "compacted":
+                parent = talk.compacted()
+            before = self._state(parent)
+            for unit in units[known:]:
+                talk.append(unit.message, name=unit.name)
+            changes = self._noted(head, parent)
+            repaired = self._state(talk.leaf).draft.ready().repairs != before.draft.repairs
+            prepared = talk.advance(at, self._gate(script, head, repaired=repaired))
+            if talk.leaf is None:
+                raise HostError("a session stands nowhere after it advanced")
+            parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
+            stood = _Stood(placed, known, talk.leaf, parent, prepared, parts, repaired)
+        self._learn()
+        return stood
+
+    def _known(self, units: Sequence[Unit]) -> int:
+        """How many messages were said before, behind each other."""
+        return next((count for count in range(len(units), 0, -1) if units[count - 1].name in self._places), 0)
+
+    def _parent(self, units: Sequence[Unit], known: int, head: Head) -> tuple[Placed, EntryId | None]:
+        if known:
+            name = units[known - 1].name
+            return ("forked" if self._places.goes_on(name) else "continued"), self._places.stand(name)
+        last = self._newest.get(head.conversation) if self._begins_anew else None
+        if last is not None:
+            return "compacted", self._places.stand(last)
+        return "new", self._places.root
+
+    def _noted(self, head: Head, parent: EntryId | None) -> tuple[Part, ...]:
+        """What stands in front of the conversation, journaled where it is not what it was; and what of it the client changed."""
+        before = self._heads.at(parent)
+        if before == head:
+            return ()
+        self._talk.note(heads.KIND, heads.encoded(head))
+        return () if before == NO_HEAD else before.differs_in(head)
+
+    def _learn(self) -> None:
+        fresh = self._talk.journal.newest(len(self._talk.journal) - len(self._places))
+        self._places.learn(fresh)
+        for entry in fresh:
+            if isinstance(entry.body, RequestSent):
+                self._newest[self._heads.at(entry.id).conversation] = self._places.owner(entry.id)
+
+    def _gate(self, script: Transcript, head: Head, *, repaired: bool) -> Gate:
+        if repaired:
+            return CLOSED_GATE
+        if script.api != "anthropic" or not abilities(head.model or None).may_bind:
+            return OPEN_GATE
+        thought = [place for place, unit in enumerate(script.units) if any(map(_is_bound, unit.message.blocks))]
+        if not thought:
+            return OPEN_GATE
+
+        def opens(frontier: int) -> bool:
+            tip = cut(self._state(self._talk.leaf).draft.ready().tip, frontier + 1)
+            first = self._state(self._talk.leaf).draft.said - len(script.units) + 1
+            return tip is None or tip.piece.said - first > thought[-1]
+
+        return Gate(opens=opens)
+
+    # --- what it is sent as ---
+
+    def _told(self, asked: PreparedRequest, envelope: Envelope, script: Transcript, stood: _Stood) -> PreparedRequest:
+        shown, splicer = self._shown(stood.entry, script.units, stood.before)
+        prepared = stood.prepared
+        return replace(
+            asked,
+            body=splicer.body(envelope, script, shown.changes) if shown.changes else asked.original,
+            entry=stood.entry,
+            placed=stood.placed,
+            shared=stood.shared,
+            epoch=self._state(stood.entry).epoch,
+            opened=prepared.opened if prepared else None,
+            previewed=prepared.previewed if prepared else (),
+            replaced=shown.replaced,
+            changed_by_client=stood.changes,
+            repaired=stood.repaired,
+            failure=prepared.failure if prepared else None,
+        )
+
+    def _shown(self, entry: EntryId, units: Sequence[Unit], before: EntryId | None = None) -> tuple[Rendered, Splicer]:
+        """What of the request that was sent at this entry is not the client's. before: an entry in front of it."""
+        state = self._state(entry)
+        found = self._rendered.get(state.sent)
+        if found is None:
+            nearest = self._rendered.get(self._state(before).sent) if before is not None else None
+            known, splicer = nearest or (NOTHING_RENDERED, Splicer())
+            found = rendered(state.sent, units, state.draft.said, known), splicer
+            self._rendered[state.sent] = found
+            while len(self._rendered) > _REMEMBERED:
+                self._rendered.popitem(last=False)
+        self._rendered.move_to_end(state.sent)
+        return found
+
+    def _fallen_back(self, asked: PreparedRequest, script: Transcript, failure: str) -> PreparedRequest:
+        """The request as its branch was rendered last, with what the client said since as it came; else as it came."""
+        failed = replace(asked, failure=failure)
+        try:
+            for count in range(len(script.units), 0, -1):
+                unit = script.units[count - 1]
+                sent = self._places.sent(unit.name)
+                if sent is None:
+                    continue
+                shown, _ = self._shown(sent, script.units[:count])
+                if not shown.changes:
+                    return failed
+                said = unit.first + unit.count
+                last = LastSent(Splicer().items(script, shown.changes)[:said], said)
+                made = fallback_bytes(failure, decode(asked.original, asked.api), last)
+                replaced = shown.replaced if made.used == "last" else 0
+                why = "; ".join(made.reasons)
+                return replace(failed, body=made.request.body(), replaced=replaced, shared=count, failure=why)
+        except Exception as problem:  # noqa: BLE001 -- the last net of law 7: the original goes out
+            return replace(failed, failure=f"{failure}; {type(problem).__name__}: {problem}")
+        return failed
+
+    def _state(self, entry: EntryId | None) -> State:
+        return self._talk.journal.state_at(entry)
+
+
+def _is_bound(block: Block) -> bool:
+    return isinstance(block, Thinking) and block.signature is not None
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do this in a worker thread and wait for it."""
+    import asyncio
+
+    return await asyncio.to_thread(work)
