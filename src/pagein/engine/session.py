@@ -6,10 +6,10 @@ the state at its leaf.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Literal
+from typing import Any, Literal
 
 from pagein.engine import evidence, testimony
 from pagein.engine.evidence import Evidence
@@ -23,8 +23,9 @@ from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
-from pagein.engine.requests import OPEN_GATE, Gate, Prepared
+from pagein.engine.requests import OPEN_GATE, Gate, Prepared, PreparedRequest
 from pagein.engine.state import START, Rules, State, step
+from pagein.engine.traffic import Traffic, in_thread
 from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import (
@@ -46,6 +47,7 @@ from pagein.policy.economics import Account
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.residency import EMPTY, Residency, Standing, plan
 from pagein.ports import JournalStore, Signal, TokenCounter
+from pagein.providers.validity import Api
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Session:
         self._reading: Reading | None = None
         self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step)
         self._recalling: Recalling | None = None
+        self._traffic: Traffic | None = None
 
     @classmethod
     def resumed(cls, name: str, parts: Parts) -> "Session":
@@ -234,6 +237,29 @@ class Session:
             return self._recalling
 
     @property
+    def traffic(self) -> Traffic:
+        """What places requests of a provider in this session."""
+        with self._lock:
+            if self._traffic is None:
+                self._traffic = Traffic(self)
+            return self._traffic
+
+    def prepare(
+        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
+    ) -> PreparedRequest:
+        """The provider's request to send for this one, given as its fields or its bytes.
+
+        at: seconds since 1970, None: now. api: None: told by its fields. Raises BadInput where no provider would read it.
+        """
+        return self.traffic.asked(request, api, self._now() if at is None else at)
+
+    async def aprepare(
+        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
+    ) -> PreparedRequest:
+        """The same for coroutines: the work is done in a thread."""
+        return await in_thread(lambda: self.prepare(request, at=at, api=api))
+
+    @property
     def folder(self) -> str | None:
         """Where relative paths begin, None where nobody said."""
         return self._folder
@@ -323,6 +349,9 @@ class Session:
             (UNPROVEN, planned.alone) if planned.epoch is None else (planned.epoch.reason, planned.account)
         )
         return EpochOpened(state.epoch + 1, frontier, paged, reason), objection, account
+
+    def _now(self) -> float | None:
+        return None if self._parts.outside is None else self._parts.outside.now()
 
     @property
     def _watched(self) -> bool:
