@@ -25,7 +25,7 @@ class Hand:
 
     pinned, vetoed: calls whose results stay. dropping: calls whose results are to go, whatever their age. restoring: calls whose results are to
     come back. epoch_now: whether the next call opens an epoch if anything may go. texts: pinned texts by name, in the order in which they came;
-    shown: names of those that stand in the window. off: whether we are to decide nothing. heard: ids of all wishes so far.
+    shown: names of those that stand in the window. listed: ids of the objects that pages of the manifest in the window list, pages: how many there are. off: whether we are to decide nothing. heard: ids of all wishes so far.
     away: by call, what stands for its result in the window. calls: by object id, the call it came from.
     """
 
@@ -36,6 +36,8 @@ class Hand:
     epoch_now: bool = False
     texts: tuple[tuple[str, str], ...] = ()
     shown: frozenset[str] = _NOBODY
+    listed: frozenset[str] = _NOBODY
+    pages: int = 0
     off: bool = False
     heard: frozenset[str] = _NOBODY
     away: SharedMap[PagedOut] = field(default_factory=SharedMap)
@@ -56,18 +58,27 @@ class Hand:
         away = self.away.get(result.call_id)
         return away if away is not None and away.stub == result.text else None
 
-    def kept_behind(self, results: Iterable[ToolResult], texts: Collection[str]) -> "Hand":
-        """The hand behind a compaction that kept these results, and the pinned texts of these names: nothing else is in the window."""
+    def kept_behind(self, blocks: Collection[Block]) -> "Hand":
+        """The hand behind a compaction that kept these blocks: nothing else is in the window."""
         away: SharedMap[PagedOut] = SharedMap()
         kept: set[str] = set()
-        for result in results:
+        for result in (block for block in blocks if isinstance(block, ToolResult)):
             paged = self.stands_for(result)
             kept.add(result.call_id)
             if paged is not None:
                 away = away.put(result.call_id, paged)
         restoring = frozenset(call for call in self.restoring if call in away)
-        shown = self.shown & frozenset(texts)
-        return replace(self, away=away, restoring=restoring, dropping=self.dropping & kept, shown=shown)
+        texts = _names_in(blocks, PINNED)
+        listed = self.listed & _names_in(blocks, MANIFEST)
+        return replace(
+            self,
+            away=away,
+            restoring=restoring,
+            dropping=self.dropping & kept,
+            shown=self.shown & texts,
+            listed=listed,
+            pages=self.pages if listed else 0,
+        )
 
 
 NOTHING: Final = Hand()
@@ -83,10 +94,14 @@ def is_ours(injected: str | None) -> bool:
     return injected is not None and injected.startswith(_OURS)
 
 
-def names_in(blocks: Iterable[Block]) -> frozenset[str]:
-    """The names of the pinned texts among these blocks."""
-    marks = (block.injected for block in blocks if isinstance(block, Text) and block.injected)
-    return frozenset(name for mark in marks if mark.startswith(_OURS + PINNED) for name in mark.split()[1:])
+def _names_in(blocks: Iterable[Block], kind: str) -> frozenset[str]:
+    """What the texts of ours of this kind among these blocks are marked with."""
+    marks = (
+        block.injected.split()
+        for block in blocks
+        if isinstance(block, Text) and block.injected and is_ours(block.injected)
+    )
+    return frozenset(name for first, *names in marks if first == _OURS + kind for name in names)
 
 
 def step(hand: Hand, body: Body) -> Hand:
@@ -99,12 +114,18 @@ def step(hand: Hand, body: Body) -> Hand:
             return _left(hand, body.paged)
         case EpochOpened():
             return _at_edge(hand, body)
-        case Inserted() if body.names:
-            return replace(hand, shown=hand.shown.union(body.names))
+        case Inserted():
+            return _entered(hand, body)
         case RequestSent() if hand.epoch_now:
             return replace(hand, epoch_now=False)
         case _:
             return hand
+
+
+def _entered(hand: Hand, inserted: Inserted) -> Hand:
+    if inserted.kind == MANIFEST:
+        return replace(hand, listed=hand.listed.union(inserted.names), pages=hand.pages + 1)
+    return replace(hand, shown=hand.shown.union(inserted.names))
 
 
 def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:

@@ -1,8 +1,8 @@
 """What comes out of preparing a request, and of comparing its answer with what was expected."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.codec import decode_json
@@ -53,8 +53,7 @@ class Gate:
     opens: Callable[[int], bool] = lambda _: True
 
 
-OPEN_GATE: Final = Gate()
-CLOSED_GATE: Final = Gate(previews=False, opens=lambda _: False)
+OPEN_GATE = Gate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class PreparedRequest:
 
     body: bytes
     api: Api
-    at: float | None = None
+    at: float
     session: str = ""
     entry: EntryId | None = None
     placed: Placed = "passed"
@@ -99,3 +98,10 @@ class PreparedRequest:
         if not isinstance(value, dict):
             raise BadInput("the request body is not a JSON object")
         return value
+
+
+def as_body(request: Mapping[str, Any] | bytes) -> bytes:
+    """A request as its bytes."""
+    from pagein.model.codec import encode_json
+
+    return request if isinstance(request, bytes) else encode_json(dict(request))

@@ -6,34 +6,34 @@ the state at its leaf.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, Literal
+from typing import Literal
 
 from pagein.engine import evidence, testimony
+from pagein.engine.curating import Curated, Scene, curated, window_of
 from pagein.engine.evidence import Evidence
 from pagein.engine.folds import Fold
+from pagein.engine.inserting import Told, insertions
 from pagein.engine.journal import Journal
 from pagein.engine.keeping import Keeping
 from pagein.engine.paging import Pager
-from pagein.engine.passes import credited, entering_big, moment_of
+from pagein.engine.passes import entering_big
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
 from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
-from pagein.engine.requests import OPEN_GATE, Gate, Prepared, PreparedRequest
+from pagein.engine.requests import OPEN_GATE, Gate, Prepared
 from pagein.engine.state import START, Rules, State, step
-from pagein.engine.traffic import Traffic, in_thread
-from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
+from pagein.engine.touching import Touch
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import (
     Body,
     Compacted,
     Entry,
     EntryId,
-    EpochOpened,
     Noted,
     PagedOut,
     Previewed,
@@ -43,11 +43,10 @@ from pagein.model.entries import (
 )
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.policy.economics import Account
 from pagein.policy.exclusions import EXCLUDED
-from pagein.policy.residency import EMPTY, Residency, Standing, plan
+from pagein.policy.forcing import NO_VALVE, Valve
+from pagein.policy.residency import EMPTY, Residency, Standing
 from pagein.ports import JournalStore, Signal, TokenCounter
-from pagein.providers.validity import Api
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,8 @@ class Parts:
 
     journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
     outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
-    excluded: names of files whose content is never paged out.
+    excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: whether what
+    left is listed for the model at each epoch's edge.
     """
 
     pager: Pager
@@ -67,6 +67,8 @@ class Parts:
     outside: Outside | None = None
     recalling: Callable[[Branch], Recalling] | None = None
     excluded: tuple[str, ...] = EXCLUDED
+    valve: Valve = NO_VALVE
+    manifest: bool = False
 
 
 class Session:
@@ -89,7 +91,6 @@ class Session:
         self._reading: Reading | None = None
         self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step)
         self._recalling: Recalling | None = None
-        self._traffic: Traffic | None = None
 
     @classmethod
     def resumed(cls, name: str, parts: Parts) -> "Session":
@@ -157,12 +158,18 @@ class Session:
 
     def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
+        with contextlib.suppress(
+            StoreError
+        ):  # what others wish for; a store that cannot be asked is told of when it is written
+            self.catch_up()
         at = self._state().now if at is None else at
         previewed, missed = self._previewed() if gate.previews else ((), None)
-        opened, failure, account = self._curated(at, previewed, gate)
-        failure = failure or missed
+        done = self._curated(at, previewed, gate)
+        opened, account, failure = done.opened, done.account, done.failure or missed
         if opened is not None:
             self._add(opened)
+        if gate.previews:
+            self._inserted()
         state = self._state()
         ready = state.draft.ready()
         self._add(RequestSent(state.epoch, length(ready.tip), at, account.bill, account.saved, account.absent))
@@ -174,7 +181,7 @@ class Session:
         tail = tuple(piece.message for piece in pieces_since(tip, keep))
         if self._parts.recalling is not None:
             self.recalling.paged_out(opened, previewed)
-        return Prepared(keep, tail, state.epoch, opened, failure, previewed)
+        return Prepared(keep, tail, state.epoch, opened, failure, previewed, done.crowded)
 
     def rendering(self) -> list[Message]:
         """The whole of the request that was prepared last, empty before the first."""
@@ -237,27 +244,9 @@ class Session:
             return self._recalling
 
     @property
-    def traffic(self) -> Traffic:
-        """What places requests of a provider in this session."""
-        with self._lock:
-            if self._traffic is None:
-                self._traffic = Traffic(self)
-            return self._traffic
-
-    def prepare(
-        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
-    ) -> PreparedRequest:
-        """The provider's request to send for this one, given as its fields or its bytes.
-
-        at: seconds since 1970, None: now. api: None: told by its fields. Raises BadInput where no provider would read it.
-        """
-        return self.traffic.asked(request, api, self._now() if at is None else at)
-
-    async def aprepare(
-        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
-    ) -> PreparedRequest:
-        """The same for coroutines: the work is done in a thread."""
-        return await in_thread(lambda: self.prepare(request, at=at, api=api))
+    def hand(self) -> Touch:
+        """The user's hand: pin, drop, restore and veto what is in the window, order an epoch, pin a text, switch off."""
+        return Touch(self, self._parts.pager, self._rules)
 
     @property
     def folder(self) -> str | None:
@@ -317,7 +306,9 @@ class Session:
     def _previewed(self) -> tuple[tuple[PagedOut, ...], str | None]:
         """The pass at birth: big outputs are stored, and enter as previews only when that is done."""
         settings = self._parts.residency.previews
-        entering = [] if settings is None else entering_big(self._state(), self._rules, settings)
+        entering = (
+            [] if settings is None or self._state().hand.off else entering_big(self._state(), self._rules, settings)
+        )
         # a read through this session stays whole, whatever the tool that made it is called
         entering = [one for one in entering if one.result.call_id not in self.evidence.path_of]
         if settings is None or not entering:
@@ -329,29 +320,29 @@ class Session:
         self._add(Previewed(previewed))
         return previewed, None
 
-    def _curated(
-        self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate
-    ) -> tuple[EpochOpened | None, str | None, Account]:
-        """The pass before a call: what the policy wants paged out is stored; an epoch is opened only when that is done."""
-        state = self._state()
-        account, moment = credited(state.account, previewed, self._parts.residency, state.scale), moment_of(state, at)
-        planned = plan(state.standing, self._parts.residency, moment, account)
-        planned = spared(planned, state, self.evidence, self._parts.residency, moment)
-        leaving, objection = leaving_soundly(state, self.evidence, planned, self._stored if self._watched else None)
-        if not leaving or not gate.opens(min(one.resident.message for one in leaving)):
-            return None, objection, planned.alone
-        try:
-            paged = self._parts.pager.page_out(self.name, leaving)
-        except StoreError as problem:
-            return None, f"nothing was paged out: {type(problem).__name__}: {problem}", planned.alone
-        frontier = min(one.message for one in paged)
-        reason, account = (
-            (UNPROVEN, planned.alone) if planned.epoch is None else (planned.epoch.reason, planned.account)
+    def _curated(self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate) -> Curated:
+        """The pass before a call: what leaves the window, and what comes back (see `curating`)."""
+        parts = self._parts
+        scene = Scene(
+            session=self.name,
+            state=self._state(),
+            ground=self.evidence,
+            residency=parts.residency,
+            valve=parts.valve,
+            at=at,
+            previewed=previewed,
+            stored=self._stored if self._watched else None,
+            window=window_of(parts.valve, self.model),
+            opens=gate.opens,
         )
-        return EpochOpened(state.epoch + 1, frontier, paged, reason), objection, account
+        return curated(scene, parts.pager)
 
-    def _now(self) -> float | None:
-        return None if self._parts.outside is None else self._parts.outside.now()
+    def _inserted(self) -> None:
+        """Texts of ours enter behind what was said last."""
+        listing = self._parts.manifest and self._parts.recalling is not None
+        told = Told(self.recalling.held if listing else None, self._parts.counter.count)
+        for one in insertions(self._state(), told):
+            self._add(one)
 
     @property
     def _watched(self) -> bool:

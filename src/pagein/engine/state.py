@@ -293,7 +293,6 @@ def _compacted(state: State, kept: int, rules: Rules) -> State:
     blocks = [
         block for piece in (*pieces_since(fresh.draft.tip, 0), *fresh.draft.held()) for block in piece.message.blocks
     ]
-    results = (block for block in blocks if isinstance(block, ToolResult))
-    hand = fresh.hand.kept_behind(results, the_hand.names_in(blocks))
+    hand = fresh.hand.kept_behind(blocks)
     standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
     return replace(fresh, standing=standing, hand=hand)

@@ -20,12 +20,19 @@ UNPROVEN: Final = "unproven"
 """The reason of an epoch that was opened only because answers were not borne out any more."""
 
 
-def spared(planned: Plan, state: State, evidence: Evidence, settings: Residency, moment: Moment) -> Plan:
-    """The plan without results on which a recent answer rests: these stay for as long as that answer."""
+def spared(
+    planned: Plan,
+    state: State,
+    evidence: Evidence,
+    settings: Residency,
+    moment: Moment,
+    also: frozenset[str] = frozenset(),
+) -> Plan:
+    """The plan without results on which a recent answer rests: these stay for as long as that answer. also: calls whose results stay too."""
     if planned.epoch is None:
         return planned
     last = state.draft.calls - max(settings.reads_wait, 1)
-    return sparing(planned, evidence.held_by_young(last), state.standing, settings, moment)
+    return sparing(planned, evidence.held_by_young(last) | also, state.standing, settings, moment)
 
 
 def leaving_soundly(

@@ -1,0 +1,58 @@
+"""Texts of ours that enter at the end of the window: what the user pinned, and the pages of the manifest.
+
+Rules of this file
+------------------
+1. A text enters once, with a request that holds something new, as a block of its own behind what was said last; from then on it is part of the window.
+2. A pinned text enters again, verbatim, where the host compacted it away.
+3. A page of the manifest is written at an epoch's edge only, and lists what was not listed before; where the host compacted the pages away, the next
+   edge lists everything on one page (`policy.manifest`).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.engine.hand import MANIFEST, PINNED
+from pagein.engine.holding import Held
+from pagein.engine.rendering import length, shared
+from pagein.engine.state import State
+from pagein.model.entries import Inserted
+from pagein.policy.manifest import Manifest, Row
+
+_SAID: Final = "[pagein: pinned by the user, holds for the whole session]"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the manifest can tell of. held: what the branch holds outside of its window, None where there is no manifest. count: tokens of a text."""
+
+    held: Held | None
+    count: Callable[[str], float]
+
+
+def insertions(state: State, told: Told) -> Iterator[Inserted]:
+    """What enters with the request that is about to leave, in its order."""
+    tip = state.draft.ready().tip
+    kept = shared(state.sent, tip)
+    if kept == length(tip):
+        return  # the same request again
+    is_edge = kept < length(state.sent)
+    if told.held is not None and is_edge:
+        yield from _page(state, told.held, told)
+    if not state.hand.off:
+        for name, text in state.hand.unsaid:
+            said = f"{_SAID}\n{text}"
+            yield Inserted(PINNED, said, math.ceil(told.count(said)), (name,))
+
+
+def _page(state: State, held: Held, told: Told) -> Iterator[Inserted]:
+    hand = state.hand
+    objects = list(held.newest_first())
+    objects.reverse()
+    rows = [Row(one.object_id, one.kind, one.tokens, one.description) for one in objects]
+    fresh = [row for row in rows if row.object_id not in hand.listed]
+    tokens = sum(row.tokens for row in rows if row.object_id in hand.listed)
+    _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh)
+    if page is not None:
+        yield Inserted(MANIFEST, page.text, math.ceil(told.count(page.text)), tuple(row.object_id for row in fresh))

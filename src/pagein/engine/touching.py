@@ -1,0 +1,257 @@
+"""The user's hand on a session: pin, drop, restore and veto what is in its window, order an epoch, pin a text, switch off.
+
+Rules of this file
+------------------
+1. A wish is an entry of the branch where the session stands (law 6). It takes effect with the next call; nothing that was sent changes before.
+2. It may be laid down by another process; the running session takes it over at its next call (see `Keeping.adopt`).
+3. An object is named by its id, or by the id of the tool call whose result it is: what was never paged out has no other name.
+"""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
+
+from pagein.engine.curating import recalled_for_window
+from pagein.engine.hand import Hand
+from pagein.engine.journal import Journal
+from pagein.engine.paging import Pager
+from pagein.engine.rendering import pieces_since
+from pagein.engine.state import Rules, State
+from pagein.errors import BadInput, BadName, StoreError
+from pagein.model.entries import EntryId
+from pagein.model.hand import HAND, Act, Wish, name_of, wish_note
+from pagein.model.messages import ToolCall, ToolResult
+from pagein.model.objects import ObjectId
+from pagein.policy.exclusions import may_show_excluded
+from pagein.policy.residency import removable
+from pagein.policy.stubs import description
+
+MOST_PINNED: Final = 20_000
+"""Characters that one pinned text may have: every window shows all of it."""
+Form: TypeAlias = Literal["whole", "preview", "stub"]
+_ID: Final = "pg-"
+
+
+class Held(Protocol):
+    """What a hand needs of a session."""
+
+    @property
+    def name(self) -> str:
+        """The session's name."""
+        ...
+
+    @property
+    def journal(self) -> Journal[State]:
+        """Its entries and the states behind them."""
+        ...
+
+    @property
+    def leaf(self) -> EntryId | None:
+        """Where it stands."""
+        ...
+
+    def note(self, kind: str, data: str) -> EntryId:
+        """Journal a fact."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A time in which nobody else adds to it. Raises StoreError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InWindow:
+    """A tool result in the window. form: as what it stands there. object_id: of what was paged out, "" where nothing was.
+
+    tokens: of the whole, estimated. marks: what is said of it: `pinned`, `vetoed`, `dropping`, `restoring`, `warm`. leaves: whether it may leave at all.
+    """
+
+    call_id: str
+    tool: str
+    tokens: int
+    form: Form
+    object_id: str
+    marks: tuple[str, ...]
+    leaves: bool
+    description: str
+
+
+class Touch:
+    """The hand on one session. Any number of threads may use it."""
+
+    def __init__(self, session: Held, pager: Pager, rules: Rules) -> None:
+        self._session = session
+        self._pager = pager
+        self._rules = rules
+
+    @property
+    def wishes(self) -> Hand:
+        """What is wanted where the session stands."""
+        return self._state().hand
+
+    def pin(self, target: str) -> str | None:
+        """The result stays in the window; if it is out, it comes back with the next epoch.
+
+        target: an object's id or a tool call's. Gives why this is not kept yet, None where it is (so do all of these). Raises BadInput where
+        nothing of this name is in the window, NotRecallable where it is out and gone.
+        """
+        return self._about(target, "pin")
+
+    def unpin(self, target: str) -> str | None:
+        """Neither a pin nor a veto holds any more."""
+        return self._about(target, "unpin")
+
+    def veto(self, target: str) -> str | None:
+        """The result never leaves again. What is out stays out until somebody restores it."""
+        return self._about(target, "veto")
+
+    def drop(self, target: str) -> str | None:
+        """The result leaves with the next epoch, whatever its age; pins on it are off. Raises BadInput for what never leaves."""
+        return self._about(target, "drop")
+
+    def restore(self, target: str) -> str | None:
+        """The result's own text takes the place of its stub or preview with the next epoch. Raises as `pin` does, and where it is not out."""
+        return self._about(target, "restore")
+
+    def epoch(self) -> str | None:
+        """The next call opens an epoch, if anything may go or is to come back."""
+        return self._wish(Wish("epoch"))
+
+    def say(self, text: str) -> str:
+        """Have a text stand in every window from the next call on, verbatim. Gives the name by which it is taken back.
+
+        Raises BadInput for an empty text and for one that is too long.
+        """
+        if not text.strip():
+            raise BadInput("the text to pin is empty")
+        if len(text) > MOST_PINNED:
+            raise BadInput(
+                f"the text to pin has {len(text):,} characters; every request would carry it, so {MOST_PINNED:,} is the most"
+            )
+        self._wish(Wish("say", text=text))
+        return name_of(text)
+
+    def unsay(self, name: str) -> str | None:
+        """A pinned text, by its name or itself, is not shown anew any more. Where it was sent it stays until the window begins anew."""
+        texts = dict(self.wishes.texts)
+        text = texts.get(name, name)
+        if text not in texts.values():
+            known = ", ".join(texts) or "none"
+            raise BadInput(f"no text called {name[:60]!r} is pinned in session {self._session.name!r}; pinned: {known}")
+        return self._wish(Wish("unsay", text=text))
+
+    def off(self) -> str | None:
+        """From the next call on we decide nothing: nothing leaves, nothing enters as a preview. What stands in the window stays as it is."""
+        return self._wish(Wish("off"))
+
+    def on(self) -> str | None:
+        """We decide again."""
+        return self._wish(Wish("on"))
+
+    def window(self) -> tuple[InWindow, ...]:
+        """The tool results in the window as it would leave now, oldest first."""
+        state = self._state()
+        calls: dict[str, ToolCall] = {}
+        found: list[InWindow] = []
+        for piece in pieces_since(state.draft.ready().tip, 0):
+            counts = iter(piece.tokens)
+            for block in piece.message.blocks:
+                if isinstance(block, ToolCall):
+                    calls[block.id] = block
+                elif isinstance(block, ToolResult):
+                    found.append(self._shown(state, block, calls.get(block.call_id), next(counts, 0)))
+        return tuple(found)
+
+    def _shown(self, state: State, result: ToolResult, call: ToolCall | None, tokens: int) -> InWindow:
+        hand, name = state.hand, result.call_id
+        paged = hand.stands_for(result)
+        form: Form = "whole" if paged is None else "preview" if paged.short else "stub"
+        said = {
+            "pinned": name in hand.pinned,
+            "vetoed": name in hand.vetoed,
+            "dropping": name in hand.dropping,
+            "restoring": name in hand.restoring,
+            "warm": state.warm.is_call_warm(name) or (paged is not None and state.warm.is_warm(paged.object_id)),
+        }
+        leaves = call is not None and removable(result, tokens, self._rules.residency)
+        leaves = leaves and call is not None and not may_show_excluded(call, self._rules.excluded)
+        return InWindow(
+            call_id=name,
+            tool=result.name or (call.name if call is not None else ""),
+            tokens=tokens if paged is None else paged.tokens,
+            form=form,
+            object_id="" if paged is None else paged.object_id,
+            marks=tuple(mark for mark, holds in said.items() if holds),
+            leaves=leaves,
+            description=description(result.text),
+        )
+
+    # --- one wish ---
+
+    def _about(self, target: str, act: Act) -> str | None:
+        try:
+            with self._session.turn():
+                self._note(Wish(act, self._checked(target.strip(), act)))
+        except StoreError as problem:
+            self._note(
+                Wish(act, self._checked(target.strip(), act))
+            )  # it holds here at once, and is kept with what is kept next
+            return f"{type(problem).__name__}: {problem}"
+        return None
+
+    def _wish(self, wish: Wish) -> str | None:
+        try:
+            with self._session.turn():
+                self._note(wish)
+        except StoreError as problem:
+            self._note(wish)
+            return f"{type(problem).__name__}: {problem}"
+        return None
+
+    def _note(self, wish: Wish) -> None:
+        self._session.note(HAND, wish_note(wish.at(self._session.leaf)))
+
+    def _checked(self, target: str, act: Act) -> str:
+        """The call that is meant. Raises BadInput or NotRecallable where the wish could never come true."""
+        call = self._call(target)
+        if act == "unpin":
+            return call
+        one = next((one for one in self.window() if one.call_id == call), None)
+        if one is None:
+            raise BadInput(
+                f"{target} is not in the window of session {self._session.name!r} any more: it was compacted away"
+            )
+        if act == "drop" and not one.leaves and one.form != "preview":
+            why = (
+                "is out already"
+                if one.form == "stub"
+                else "never leaves: it is small, failed, an image, or must not be stored"
+            )
+            raise BadInput(f"{target} {why}")
+        if act == "restore" and one.form == "whole":
+            raise BadInput(f"{target} is in the window as it is; there is nothing to restore")
+        if act in ("pin", "restore") and one.form != "whole":
+            recalled_for_window(self._pager, one.object_id)
+        return call
+
+    def _call(self, target: str) -> str:
+        state = self._state()
+        if target.startswith(_ID):
+            try:
+                name = str(ObjectId.parse(target))
+            except BadName as problem:
+                raise BadInput(str(problem)) from problem
+            known = state.hand.calls.get(name)
+            if known is None:
+                self._pager.recall(name)  # says why, where there is none
+                raise BadInput(f"{name} is stored, and never stood in the window of session {self._session.name!r}")
+            return known
+        if any(one.call_id == target for one in self.window()):
+            return target
+        raise BadInput(
+            f"session {self._session.name!r} has no tool result {target[:80]!r} in its window; "
+            f"`pagein window {self._session.name}` lists what there is"
+        )
+
+    def _state(self) -> State:
+        return self._session.journal.state_at(self._session.leaf)
