@@ -1,23 +1,31 @@
 """The engine: one store, one workspace, many sessions."""
 
 import contextlib
+from collections import OrderedDict
 from dataclasses import dataclass
 from os import PathLike, fspath
 from threading import RLock
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
+from pagein.engine.chain import first_name
 from pagein.engine.ingesting import Keeper
 from pagein.engine.paging import Pager
 from pagein.engine.reading import Outside
 from pagein.engine.recalling import Branch, Reach, Recalling
+from pagein.engine.requests import PreparedRequest
 from pagein.engine.session import Parts, Session
+from pagein.engine.traffic import Traffic, in_thread
 from pagein.errors import BadInput, StoreError
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import SAFE, Valve
 from pagein.policy.request import DEFAULTS, ReadingSettings
 from pagein.policy.residency import PRICED, Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
+from pagein.providers.validity import Api
+from pagein.providers.wire.request import Envelope, opened
+
+_OPEN_SESSIONS: Final = 64  # sessions of the wire that are held in memory; others are taken up again from the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,7 @@ class Engine:
         self._outside = outside
         self._reach = reach if reach is not None else Reach()
         self._sessions: dict[str, Session] = {}
+        self._served: OrderedDict[str, None] = OrderedDict()
         self._lock = RLock()
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
@@ -114,6 +123,42 @@ class Engine:
                 raise BadInput(f"there is a session {name!r} already; choose another name")
             made = self._sessions[name] = Session(name, self._parts())
             return made
+
+    def prepare(
+        self, body: bytes, api: Api, *, at: float | None, hint: str | None = None, context: str = ""
+    ) -> PreparedRequest:
+        """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
+
+        at: seconds since 1970. hint: the client's own name for its session, one that several conversations do not share; None:
+        told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
+        any form that does not change while that does not.
+        Raises BadInput where no provider would read the body, and nothing else: what fails in here is told by `failure`.
+        """
+        envelope = opened(body, api)
+        try:
+            traffic = self._traffic_of(envelope, hint)
+        except BadInput:
+            raise
+        except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+            return PreparedRequest(body, api, at, original=body, failure=f"{type(problem).__name__}: {problem}")
+        return traffic.prepare(body, envelope, at, context)
+
+    async def aprepare(
+        self, body: bytes, api: Api, *, at: float | None, hint: str | None = None, context: str = ""
+    ) -> PreparedRequest:
+        """The same for coroutines: the work is done in a thread."""
+        return await in_thread(lambda: self.prepare(body, api, at=at, hint=hint, context=context))
+
+    def _traffic_of(self, envelope: Envelope, hint: str | None) -> Traffic:
+        name = hint or first_name(envelope)
+        with self._lock:
+            session = self.session(name)
+            if self._journals is not None:
+                self._served[name] = None
+                self._served.move_to_end(name)
+                while len(self._served) > _OPEN_SESSIONS:
+                    self._sessions.pop(self._served.popitem(last=False)[0], None)
+            return session.traffic
 
     def recall(self, object_id: str) -> str:
         """What `Session.recall` gives, without a session to journal it in."""

@@ -1,8 +1,8 @@
 """What comes out of preparing a request, and of comparing its answer with what was expected."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.codec import decode_json
@@ -53,7 +53,8 @@ class Gate:
     opens: Callable[[int], bool] = lambda _: True
 
 
-OPEN_GATE = Gate()
+OPEN_GATE: Final = Gate()
+CLOSED_GATE: Final = Gate(previews=False, opens=lambda _: False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class PreparedRequest:
 
     body: bytes
     api: Api
-    at: float
+    at: float | None = None
     session: str = ""
     entry: EntryId | None = None
     placed: Placed = "passed"
@@ -98,10 +99,3 @@ class PreparedRequest:
         if not isinstance(value, dict):
             raise BadInput("the request body is not a JSON object")
         return value
-
-
-def as_body(request: Mapping[str, Any] | bytes) -> bytes:
-    """A request as its bytes."""
-    from pagein.model.codec import encode_json
-
-    return request if isinstance(request, bytes) else encode_json(dict(request))

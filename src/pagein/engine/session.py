@@ -5,11 +5,10 @@ the state at its leaf.
 """
 
 import contextlib
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Literal
+from typing import Any
 
 from pagein.engine import evidence, testimony
 from pagein.engine.curating import Curated, Scene, curated, window_of
@@ -25,9 +24,11 @@ from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
-from pagein.engine.requests import OPEN_GATE, Gate, Prepared
+from pagein.engine.requests import OPEN_GATE, Gate, Prepared, PreparedRequest
 from pagein.engine.state import START, Rules, State, step
 from pagein.engine.touching import Touch
+from pagein.engine.traffic import Traffic, in_thread
+from pagein.engine.weighing import weighed
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import (
     Body,
@@ -39,14 +40,14 @@ from pagein.model.entries import (
     Previewed,
     Recalled,
     RequestSent,
-    Said,
 )
-from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
+from pagein.model.messages import Message
 from pagein.model.names import ContentHash
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import NO_VALVE, Valve
 from pagein.policy.residency import EMPTY, Residency, Standing
 from pagein.ports import JournalStore, Signal, TokenCounter
+from pagein.providers.validity import Api
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class Session:
         self._reading: Reading | None = None
         self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step)
         self._recalling: Recalling | None = None
+        self._traffic: Traffic | None = None
 
     @classmethod
     def resumed(cls, name: str, parts: Parts) -> "Session":
@@ -134,8 +136,7 @@ class Session:
         """
         if self._parts.outside is not None and self._folder is not None and name not in self._journal:
             message = self.reading.upheld(message)
-        tokens = self._tokens(message)
-        said = Said(message, self._removable(message, tokens), sum(tokens) + self._weight(message))
+        said = weighed(message, self._parts.counter, self._keeping.withholding.holds)
         return self._add(said, at=message.at, name=name)
 
     def compacted(self, kept: int = 0) -> EntryId:
@@ -158,9 +159,7 @@ class Session:
 
     def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
-        with contextlib.suppress(
-            StoreError
-        ):  # what others wish for; a store that cannot be asked is told of when it is written
+        with contextlib.suppress(StoreError):  # a store that cannot be asked is told of when it is written
             self.catch_up()
         at = self._state().now if at is None else at
         previewed, missed = self._previewed() if gate.previews else ((), None)
@@ -244,6 +243,29 @@ class Session:
             return self._recalling
 
     @property
+    def traffic(self) -> Traffic:
+        """What places requests of a provider in this session."""
+        with self._lock:
+            if self._traffic is None:
+                self._traffic = Traffic(self)
+            return self._traffic
+
+    def prepare(
+        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
+    ) -> PreparedRequest:
+        """The provider's request to send for this one, given as its fields or its bytes.
+
+        at: seconds since 1970, None: now. api: None: told by its fields. Raises BadInput where no provider would read it.
+        """
+        return self.traffic.asked(request, api, self._now() if at is None else at)
+
+    async def aprepare(
+        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
+    ) -> PreparedRequest:
+        """The same for coroutines: the work is done in a thread."""
+        return await in_thread(lambda: self.prepare(request, at=at, api=api))
+
+    @property
     def hand(self) -> Touch:
         """The user's hand: pin, drop, restore and veto what is in the window, order an epoch, pin a text, switch off."""
         return Touch(self, self._parts.pager, self._rules)
@@ -306,9 +328,8 @@ class Session:
     def _previewed(self) -> tuple[tuple[PagedOut, ...], str | None]:
         """The pass at birth: big outputs are stored, and enter as previews only when that is done."""
         settings = self._parts.residency.previews
-        entering = (
-            [] if settings is None or self._state().hand.off else entering_big(self._state(), self._rules, settings)
-        )
+        state = self._state()
+        entering = [] if settings is None or state.hand.off else entering_big(state, self._rules, settings)
         # a read through this session stays whole, whatever the tool that made it is called
         entering = [one for one in entering if one.result.call_id not in self.evidence.path_of]
         if settings is None or not entering:
@@ -344,6 +365,9 @@ class Session:
         for one in insertions(self._state(), told):
             self._add(one)
 
+    def _now(self) -> float | None:
+        return None if self._parts.outside is None else self._parts.outside.now()
+
     @property
     def _watched(self) -> bool:
         return self._parts.outside is not None and self._parts.outside.witness
@@ -362,36 +386,8 @@ class Session:
             return f"the journal was not kept: {type(problem).__name__}: {problem}"
         return None
 
-    def _tokens(self, message: Message) -> tuple[int, ...]:
-        """Tokens of each tool result in it, estimated."""
-        count = self._parts.counter.count
-        results = [block for block in message.blocks if isinstance(block, ToolResult)]
-        return tuple(math.ceil(count(block.text, "result")) for block in results)
-
-    def _removable(self, message: Message, tokens: tuple[int, ...]) -> tuple[int, ...]:
-        """The same with nothing for what a read of an excluded file showed, by whatever name: so it never leaves (law 9)."""
-        holds = self._keeping.withholding.holds
-        results = [block for block in message.blocks if isinstance(block, ToolResult)]
-        return tuple(0 if holds(block.text) else count for block, count in zip(results, tokens, strict=True))
-
-    def _weight(self, message: Message) -> int:
-        """Tokens of what is no tool result in it, estimated."""
-        count = self._parts.counter.count
-        kind: Literal["said", "user"] = "said" if message.role == "assistant" else "user"
-        return math.ceil(sum(count(text, kind) for block in message.blocks if (text := _words(block))))
-
     def _add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
         return self._keeping.add(body, at=at, name=name)
 
     def _state(self) -> State:
         return self._journal.state_at(self.leaf)
-
-
-def _words(block: Block) -> str:
-    match block:
-        case Text() | Thinking():
-            return block.text
-        case ToolCall():
-            return block.arguments
-        case _:
-            return ""
