@@ -131,7 +131,7 @@ def test_a_request_without_tools_gets_no_turn_of_a_script_that_calls_some(api: A
 
 def test_requests_for_titles_and_summaries_get_a_harmless_answer() -> None:
     first = {"role": "user", "content": "Generate a title for this conversation:\n"}
-    body = {"model": "m", "messages": [first, {"role": "user", "content": prompt(["words"])}]}
+    body: Wire = {"model": "m", "messages": [first, {"role": "user", "content": prompt(["words"])}]}
     assert said(choice(body, "openai_chat").turn) == UNSCRIPTED
     del body["messages"][0]
     assert said(choice(body, "openai_chat").turn) == "words"

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -14,6 +13,7 @@ from pagein.errors import BadInput
 from pagein.model.codec import encode_json
 from pagein.providers.validity import Api
 from pagein.testing.provider.asked import Asked, asked
+from pagein.testing.provider.packing import MOST_BYTES, unpacked
 from pagein.testing.provider.records import Bill, Book, Record, bill_of, redacted
 from pagein.testing.provider.refusing import FIELD, Refusal
 from pagein.testing.provider.service import FORMATS, Answer, Service, error_of, is_break
@@ -24,7 +24,6 @@ _PATHS: Final[Mapping[str, Api]] = {
     "/chat/completions": "openai_chat",
     "/responses": "openai_responses",
 }
-_MOST_BYTES: Final = 64 << 20
 _GRACE: Final = 1.0
 _STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
 _KEYS: Final = ("x-api-key", "authorization", "api-key")
@@ -62,11 +61,14 @@ class Server:
 
     async def start(self) -> str:
         """Listen, and return the address."""
-        app = web.Application(client_max_size=_MOST_BYTES)
+        app = web.Application(client_max_size=MOST_BYTES)
         app.router.add_route("*", "/__provider/{what}", self._about_itself)
         app.router.add_route("*", "/{path:.*}", self._any)
         # a client that is gone is noticed, and what was begun for it ends
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=_GRACE)
+        # bodies are unpacked by us: the server knows no zstd, which clients use
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, auto_decompress=False, shutdown_timeout=_GRACE
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._settings.host, self._settings.port)
         await site.start()
@@ -103,7 +105,7 @@ class Server:
     async def _call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
         refusal: Refusal | None
         try:
-            raw = _unpacked(await request.read(), request.headers.get("Content-Encoding", ""))
+            raw = unpacked(await request.read(), request.headers.get("Content-Encoding", ""))
             call = self._asked(request, raw, api)
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(place, api, Refusal("M21", 413, "Request exceeds the maximum size"))
@@ -261,14 +263,3 @@ def _cut(request: web.Request) -> None:
     """End the connection behind what was written, without a word."""
     if request.transport is not None:
         request.transport.close()
-
-
-def _unpacked(raw: bytes, encoding: str) -> bytes:
-    """The body as JSON text. Encodings that the server does not undo by itself are undone here."""
-    if encoding.lower() != "zstd" or raw[:4] != b"\x28\xb5\x2f\xfd":
-        return raw
-    import zstandard
-
-    with suppress(zstandard.ZstdError):
-        return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
-    raise BadInput("the body cannot be decompressed")

@@ -1,0 +1,57 @@
+"""Request bodies as clients pack them."""
+
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pagein.errors import BadInput
+
+MOST_BYTES: Final = 64 << 20
+"""A body that is larger once it is unpacked is not read."""
+
+
+def unpacked(raw: bytes, encoding: str) -> bytes:
+    """The body without its content encoding. Raises BadInput for one that is damaged, too large or packed in a way not known here."""
+    for name in reversed([one.strip().lower() for one in encoding.split(",") if one.strip()]):
+        unpack = _UNPACK.get(name)
+        if unpack is None:
+            raise BadInput(f"content encoding {name} is not supported")
+        raw = unpack(raw)
+    return raw
+
+
+def _inflated(raw: bytes, bits: int) -> bytes:
+    reader = zlib.decompressobj(bits)
+    try:
+        whole = reader.decompress(raw, MOST_BYTES)
+    except zlib.error as problem:
+        raise BadInput(f"the body cannot be decompressed: {problem}") from problem
+    if not reader.eof:
+        raise BadInput("the body cannot be decompressed: it ends early, or is too large")
+    return whole
+
+
+def _deflated(raw: bytes) -> bytes:
+    # some write the bare form, without its frame
+    return _inflated(raw, zlib.MAX_WBITS if raw[:1] and raw[0] & 15 == zlib.DEFLATED else -zlib.MAX_WBITS)
+
+
+def _zstandard(raw: bytes) -> bytes:
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as reader:
+            whole: bytes = reader.read(MOST_BYTES + 1)
+    except zstandard.ZstdError as problem:
+        raise BadInput(f"the body cannot be decompressed: {problem}") from problem
+    if len(whole) > MOST_BYTES:
+        raise BadInput("the body cannot be decompressed: it is too large")
+    return whole
+
+
+_UNPACK: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "identity": lambda raw: raw,
+    "gzip": lambda raw: _inflated(raw, 16 + zlib.MAX_WBITS),
+    "deflate": _deflated,
+    "zstd": _zstandard,
+}
