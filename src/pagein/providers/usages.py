@@ -1,0 +1,49 @@
+"""What a provider says a call took, in each wire format."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pagein.model.messages import Usage
+from pagein.providers.validity.rules import Api
+
+
+def usage_of(reply: Mapping[str, Any], api: Api) -> Usage | None:
+    """The usage that a reply tells, None where it tells none: of a whole reply, or of an event of a stream that holds one."""
+    for holder in (reply, reply.get("message"), reply.get("response")):
+        told = holder.get("usage") if isinstance(holder, Mapping) else None
+        if isinstance(told, Mapping):
+            return _anthropic(told) if api == "anthropic" else _openai(told)
+    return None
+
+
+def _anthropic(told: Mapping[str, Any]) -> Usage:
+    rounds = told.get("iterations")
+    if (
+        isinstance(rounds, list) and len(rounds) > 1
+    ):  # with compaction the fields at the top leave out the call made for it
+        parts = [_anthropic(one) for one in rounds if isinstance(one, Mapping)]
+        return Usage(*(sum(getattr(part, name) for part in parts) for name in Usage.__slots__))
+    lives = told.get("cache_creation")
+    long = _count(lives, "ephemeral_1h_input_tokens") if isinstance(lives, Mapping) else 0
+    return Usage(
+        fresh=_count(told, "input_tokens"),
+        read=_count(told, "cache_read_input_tokens"),
+        written=_count(told, "cache_creation_input_tokens"),
+        written_1h=long,
+        output=_count(told, "output_tokens"),
+    )
+
+
+def _openai(told: Mapping[str, Any]) -> Usage:
+    prompt = _count(told, "prompt_tokens") or _count(told, "input_tokens")
+    details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
+    details = details if isinstance(details, Mapping) else {}
+    read = _count(details, "cached_tokens") or _count(told, "prompt_cache_hit_tokens")
+    written = _count(details, "cache_write_tokens")
+    output = _count(told, "completion_tokens") or _count(told, "output_tokens")
+    return Usage(fresh=max(0, prompt - read - written), read=read, written=written, output=output)
+
+
+def _count(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
