@@ -39,7 +39,7 @@ def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[Access,
     """
     row = arguments_of(arguments)
     tool = name.lower()
-    body = _patch_body(row)
+    body = patch_body(row)
     if body is not None:
         found = list(_patched(body))
     elif tool in SHELLS:
@@ -63,7 +63,7 @@ def patch_lines(call: ToolCall) -> tuple[str, ...]:
 
     Source: kind P of the needs that the notes on real sessions define; longer lines are found as any other text is.
     """
-    body = _patch_body(arguments_of(call.arguments))
+    body = patch_body(arguments_of(call.arguments))
     if body is None:
         return ()
     quoted = (line[1:].strip() for line in body.split("\n") if line[:1] in ("-", " "))
@@ -81,7 +81,8 @@ def arguments_of(arguments: str) -> Row:
     return row if isinstance(row, dict) else {}
 
 
-def _patch_body(row: Row) -> str | None:
+def patch_body(row: Row) -> str | None:
+    """The patch in these arguments, from its first line on; None where there is none."""
     for key in _PATCHES:
         body = lines_of(row.get(key))
         begin = body.find(_BEGIN)

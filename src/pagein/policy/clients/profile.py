@@ -31,7 +31,7 @@ class Meaning:
     accesses: tuple[Access, ...] = ()
 
 
-OUTPUT: Final = Meaning("other")
+OTHERS_OUTPUT: Final = Meaning("other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Profile:
         """What a call does. A patch is an edit by whatever tool it comes."""
         op = self.ops.get(call.name)
         if op is None:
-            return OUTPUT
+            return OTHERS_OUTPUT
         found = accesses(call.name, call.arguments)
         changes = op == "exec" and any(one.op != "read" for one in found)
         return Meaning("edit" if changes else op, found)
