@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
-from pagein import commands_provider, commands_reading, commands_recall, commands_store, commands_upkeep
+from pagein import commands_provider, commands_reading, commands_recall, commands_serve, commands_store, commands_upkeep
 from pagein.errors import BadInput, BadSetting, PageinError
 
 if TYPE_CHECKING:
@@ -366,5 +366,6 @@ def _candidates() -> "list[Candidate]":
 commands_provider.add_to(app)
 commands_reading.add_to(app)
 commands_recall.add_to(app)
+commands_serve.add_to(app)
 commands_store.add_to(app)
 commands_upkeep.add_to(app)

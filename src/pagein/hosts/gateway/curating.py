@@ -18,12 +18,16 @@ _NOTHING: Final[Mapping[str, int]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One model call as the client sent it. at: seconds since 1970. hint: what its headers say about its session."""
+    """One model call as the client sent it.
+
+    at: seconds since 1970. hint: what its headers say about its session. context: headers that the provider's cache depends on.
+    """
 
     body: bytes
     api: Api
     hint: Hint | None
     at: float
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)

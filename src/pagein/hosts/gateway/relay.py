@@ -38,6 +38,7 @@ from pagein.hosts.gateway.tee import Tee
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
 _SWITCHED_OFF: Final = ("off", "asked")
 _LONG: Final = 1 << 19
+_FEATURES: Final = ("anthropic-beta", "openai-beta")
 # What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's.
 _UPSTREAM: Final = (ClientError, OSError)
 
@@ -151,7 +152,7 @@ class Relay:
         body = decoded(original, coding, self._settings.body_limit) if coding else original
         if body is None or found.api is None:
             return Outgoing(found, sent, original, hint, passed="coding", at=at, began=began)
-        decision = await self._guard.decide(Asked(body, found.api, hint, at))
+        decision = await self._guard.decide(Asked(body, found.api, hint, at, _context(given)))
         if decision.kind is not None:
             self._reporter.failed(decision.kind, decision.why)
         data = decision.curated.body
@@ -278,6 +279,11 @@ def _hang_up(request: web.Request) -> None:
     """End the connection without the end of the answer. What was written before still goes out."""
     if request.transport is not None:
         request.transport.close()
+
+
+def _context(given: Headers) -> str:
+    """The features that the client asks for: with others, the provider's cache is another one."""
+    return ", ".join(value for name, value in given if name.lower() in _FEATURES)
 
 
 def _now() -> float:

@@ -100,19 +100,20 @@ class Gateway:
             raise
         self.port = self._runner.addresses[0][1]
 
-    async def drain(self, seconds: float) -> bool:
-        """Take no new connections, and wait for calls under way. Whether all came to their end in time."""
+    async def drain(self, seconds: float | None = None) -> bool:
+        """Take no new connections, and wait for calls under way, so long or as the settings say. Whether all came to their end."""
         if self._site is not None:
             await self._site.stop()
             self._site = None
         if self._relay is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._relay.idle.wait(), seconds)
+                limit = self._settings.grace if seconds is None else seconds
+                await asyncio.wait_for(self._relay.idle.wait(), limit)
         return not self.under_way
 
     async def stop(self, seconds: float | None = None) -> bool:
         """End: calls under way get so many seconds (None: as many as the settings say). Whether all of them came to their end."""
-        whole = await self.drain(self._settings.grace if seconds is None else seconds)
+        whole = await self.drain(seconds)
         if self._runner is not None:
             await self._runner.cleanup()
         if self._relay is not None:

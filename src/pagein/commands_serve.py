@@ -1,0 +1,290 @@
+"""The commands of the gateway. `cli` adds them to its app.
+
+Exit status: 0; 1 where `doctor` found what keeps the gateway from working, 2 as in `cli`.
+Heavy imports stand inside the commands, as in `cli`.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
+
+import typer
+
+from pagein.errors import BadSetting
+
+if TYPE_CHECKING:
+    from pagein.hosts.gateway.checkup import Finding
+    from pagein.hosts.gateway.curating import Curator
+    from pagein.hosts.gateway.server import Gateway, Parts
+    from pagein.hosts.gateway.settings import GatewaySettings
+
+Workspace: TypeAlias = Annotated[
+    Path, typer.Option("--workspace", "-w", metavar="DIR", help="The folder whose store is used.")
+]
+Store: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="PATH|URL",
+        envvar="PAGEIN_STORE",
+        help="The store's file, or postgresql://... for a database.",
+        show_default="the workspace's, in the user's data folder",
+    ),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Anthropic: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--anthropic",
+        metavar="URL",
+        help="Where requests for Anthropic go.",
+        show_default="PAGEIN_ANTHROPIC, or the vendor",
+    ),
+]
+OpenAI: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--openai", metavar="URL", help="Where requests for OpenAI go.", show_default="PAGEIN_OPENAI, or the vendor"
+    ),
+]
+
+_WRONG = 1
+# While a worker decides on a long request, streams must not wait for more than this for their turn.
+_SWITCH_INTERVAL = 0.0005
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(
+        epilog="Examples:\n\npagein serve\n\npagein serve --port 9000 --openai https://llm.example.com/v1 --log gateway.jsonl\n\n"
+        "pagein serve --measure"
+    )(serve)
+    app.command(epilog="Examples:\n\npagein doctor\n\npagein doctor --url http://127.0.0.1:9000 --json")(doctor)
+    app.command()(off)
+    app.command()(on)
+
+
+def serve(  # noqa: PLR0913 - a command has as many options as it has
+    *,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="N", help="0: any that is free.", show_default="PAGEIN_PORT, or 8790"),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="ADDRESS", help="Where to listen.", show_default="this machine only"),
+    ] = None,
+    anthropic: Anthropic = None,
+    openai: OpenAI = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="Serve the dashboard and the figures under this name, too; several times.",
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", metavar="SECONDS", help="How long a decision may take.", show_default="2"),
+    ] = None,
+    subscriptions: Annotated[
+        bool | None,
+        typer.Option(
+            "--subscriptions",
+            help="Also change requests that are made with a subscription's login. The vendor may not allow that: at your own risk.",
+        ),
+    ] = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Change nothing, only measure.")] = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", metavar="FILE", help="Where JSON lines are logged.", show_default="standard error"),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with the address and what to set, and nothing else.")
+    ] = False,
+) -> None:
+    """Serve as a gateway between coding agents and their model providers.
+
+    Prints what to set for each agent. Ends with Ctrl-C, when calls under way have come to their end; a second one ends at once.
+    """
+    given = {
+        "port": port,
+        "host": host,
+        "anthropic": anthropic,
+        "openai": openai,
+        "hosts": tuple(allow_host) if allow_host else None,
+        "budget": budget,
+        "subscriptions": subscriptions,
+    }
+    settings = _settings(given)
+    parts = _parts(None if measure else _curator(store, workspace), log)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    whole = _run(settings, parts, as_json=as_json)
+    if not whole:
+        sys.stderr.write("pagein: ended before all calls had come to their end\n")
+
+
+def doctor(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"
+        ),
+    ] = None,
+    anthropic: Anthropic = None,
+    openai: OpenAI = None,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a setup from end to end: store, switch, gateway, providers, what agents are told, and a round trip.
+
+    No model is called: the round trip goes to a simulated provider in this process.
+    """
+    from pagein.hosts.gateway.checkup import Asked, checked
+
+    settings = _settings({"anthropic": anthropic, "openai": openai})
+    asked = Asked(
+        settings,
+        url or f"http://{settings.host}:{settings.port}",
+        _switch_file(),
+        dict(os.environ),
+        lambda: _store_finding(store, workspace),
+        _round_trip,
+    )
+    findings = checked(asked)
+    if as_json:
+        sys.stdout.write(json.dumps({"findings": [one.as_json() for one in findings]}) + "\n")
+    else:
+        for one in findings:
+            sys.stdout.write(_plain(f"{one.level:7} {one.what}: {one.told}") + "\n")
+    if any(one.level == "wrong" for one in findings):
+        raise typer.Exit(_WRONG)
+
+
+def off() -> None:
+    """Make every gateway of yours pass everything through byte for byte, until `pagein on`."""
+    from pagein.hosts.gateway.switch import turn_off
+
+    turn_off(_switch_file())
+    sys.stdout.write("off: requests pass through as they are\n")
+
+
+def on() -> None:
+    """Let gateways work again after `pagein off`."""
+    from pagein.hosts.gateway.settings import is_set
+    from pagein.hosts.gateway.switch import VARIABLE, turn_on
+
+    turn_on(_switch_file())
+    sys.stdout.write("on\n")
+    if is_set(os.environ.get(VARIABLE)):
+        sys.stderr.write(f"pagein: {VARIABLE} is set here; a gateway that is started so stays off\n")
+
+
+def _switch_file() -> Path:
+    from pagein.hosts.gateway.switch import default_switch
+
+    return default_switch()
+
+
+def _settings(given: dict[str, Any]) -> "GatewaySettings":
+    from pagein.hosts.gateway.settings import GatewaySettings, from_environment
+
+    told = from_environment(os.environ)
+    return GatewaySettings(**{**told, **{name: value for name, value in given.items() if value is not None}})
+
+
+def _curator(store: str | None, workspace: Path) -> "Curator":
+    from pagein import wiring
+    from pagein.hosts.gateway.engine import EngineCurator
+
+    return EngineCurator(wiring.open(store, workspace=workspace))
+
+
+def _parts(curator: "Curator | None", log: Path | None) -> "Parts":
+    try:
+        from pagein.hosts.gateway.server import Parts
+    except ImportError as problem:
+        raise BadSetting(f"the gateway needs more: pip install 'pagein[gateway]' ({problem})") from problem
+    from pagein.hosts.gateway.logs import logger_to
+    from pagein.hosts.gateway.switch import Switch
+
+    return Parts(curator, Switch(_switch_file(), os.environ), logger_to(_log_stream(log)))
+
+
+def _log_stream(log: Path | None) -> TextIO:
+    if log is None:
+        return sys.stderr
+    try:
+        return os.fdopen(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "a", encoding="utf-8")
+    except OSError as problem:
+        raise BadSetting(f"--log {log}: {problem.strerror}") from problem
+
+
+def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
+    from pagein.hosts.gateway.running import served
+    from pagein.hosts.gateway.server import Gateway
+
+    def tell(gateway: "Gateway") -> None:
+        told = _greeting(gateway.url, as_json=as_json, curates=parts.curator is not None)
+        sys.stdout.write(told + "\n")
+        sys.stdout.flush()  # whoever waits for the address reads it at once, pipe or not
+
+    try:
+        return served(Gateway(settings, parts), tell)
+    except OSError as problem:
+        raise BadSetting(
+            f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}"
+        ) from problem
+
+
+def _greeting(url: str, *, as_json: bool, curates: bool) -> str:
+    from pagein.hosts.gateway.clients import CLIENTS
+
+    if as_json:
+        clients = {one.name: {"where": one.where, "settings": list(one.settings(url))} for one in CLIENTS}
+        return json.dumps({"url": url, "pid": os.getpid(), "curates": curates, "clients": clients})
+    lines = [f"pagein gateway at {url}{'' if curates else ', measuring only'}"]
+    for one in CLIENTS:
+        lines += ["", f"{one.name}, {one.where}:", *(f"  {line}" for line in one.settings(url))]
+        lines += [f"  ({note})" for note in one.notes]
+    return "\n".join([*lines, "", f"health {url}/healthz, figures {url}/metrics, all off: pagein off"])
+
+
+def _store_finding(store: str | None, workspace: Path) -> "Finding":
+    from pagein import wiring
+    from pagein.errors import PageinError
+    from pagein.hosts.gateway.checkup import Finding, private
+
+    try:
+        file = wiring.store_file(store, workspace=workspace)
+        opened = wiring.open_for_upkeep(store, workspace=workspace, new=True)
+        try:
+            opened.put(b"pagein doctor")  # no object is made of it: `pagein gc` takes it away
+        finally:
+            opened.close()
+    except (PageinError, OSError) as problem:
+        return Finding("wrong", "store", f"cannot be written: {problem}")
+    return private(file) if file is not None else Finding("fine", "store", "the database can be written")
+
+
+def _round_trip() -> "Finding":
+    from pagein import wiring
+    from pagein.hosts.gateway.checkup import round_trip
+    from pagein.hosts.gateway.engine import EngineCurator
+    from pagein.testing.provider import SimulatedProvider
+
+    with SimulatedProvider([[{"text": "well"}]]) as provider:
+        return round_trip(provider.url, EngineCurator(wiring.open(wiring.MEMORY)))
+
+
+def _plain(text: str) -> str:
+    from pagein.ui.figures import plain
+
+    return plain(text)

@@ -1,0 +1,105 @@
+"""The engine as a curator."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Final
+
+from pagein.engine.engine import Engine
+from pagein.engine.requests import PreparedRequest
+from pagein.errors import BadSetting, HostError
+from pagein.hosts.gateway.curating import Asked, Curated, Noted
+from pagein.hosts.gateway.hints import from_fields
+from pagein.hosts.gateway.replies import Reply
+from pagein.policy.economics import Account
+from pagein.providers.prices import Prices, cost, prices
+from pagein.providers.wire import spans
+
+_SESSIONS: Final = 500
+
+
+class EngineCurator:
+    """Asks an engine. Closing it closes the engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._saved: OrderedDict[str, float] = OrderedDict()
+        self._lock = Lock()
+
+    def prepare(self, asked: Asked) -> Curated:
+        """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
+        fields = spans.fields(asked.body, "the request body")
+        hint = asked.hint or from_fields(fields)
+        prepared = self._engine.prepare(
+            asked.body, asked.api, at=asked.at, hint=hint.key if hint is not None else None, context=asked.context
+        )
+        return Curated(
+            prepared.body,
+            prepared.session,
+            _text(fields, "model"),
+            prepared.failure or "",
+            (prepared.opened.reason or "epoch") if prepared.opened is not None else "",
+            ", ".join(prepared.changed_by_client),
+            prepared.replaced,
+            len(asked.body) - len(prepared.body),
+            ticket=_Ticket(prepared, self._account(prepared)),
+        )
+
+    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        """Tell the engine what the provider said of the request."""
+        del at
+        ticket, usage = curated.ticket, reply.usage
+        if not isinstance(ticket, _Ticket) or usage is None:
+            return Noted()
+        paid = _prices(curated.model)
+        return Noted(cost(usage, paid, ticket.prepared.at) if paid is not None else None, self._gain(ticket))
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._engine.close()
+
+    def _account(self, prepared: PreparedRequest) -> Account | None:
+        """What the session cost and saved up to this request, as the engine reckons it."""
+        if prepared.entry is None:
+            return None
+        try:
+            return self._engine.session(prepared.session).journal.state_at(prepared.entry).account
+        except HostError:
+            return None
+
+    def _gain(self, ticket: "_Ticket") -> float | None:
+        """What this session saved since it was last asked about."""
+        if ticket.account is None:
+            return None
+        name, saved = ticket.prepared.session, ticket.account.saved
+        with self._lock:
+            before = self._saved.pop(name, 0.0)
+            self._saved[name] = saved
+            if len(self._saved) > _SESSIONS:
+                self._saved.popitem(last=False)
+        return saved - before
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticket:
+    prepared: PreparedRequest
+    account: Account | None
+
+
+@lru_cache(maxsize=256)
+def _prices(model: str) -> Prices | None:
+    try:
+        return prices(model)
+    except BadSetting:
+        return None
+
+
+def _text(fields: Mapping[str, bytes], name: str) -> str:
+    try:
+        value = json.loads(fields.get(name, b'""'))
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
