@@ -11,7 +11,7 @@ import msgspec
 
 from pagein.engine.chain import Transcript
 from pagein.engine.requests import Part
-from pagein.model.codec import decode_json
+from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, Noted
 from pagein.providers.wire.naming import same_name
 from pagein.providers.wire.request import Envelope
@@ -59,15 +59,15 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Head:
     """What stands in front of the conversation in this request. context: as the caller says it."""
     fields = envelope.fields
     model = decode_json(fields.get("model", b'""'))
-    settings = b"".join(name.encode() + fields[name] for name in _SETTINGS if name in fields)
+    settings = b",".join(encode_json(name) + b":" + fields[name] for name in _SETTINGS if name in fields)
     instructions = [fields[name] for name in ("system", "instructions") if name in fields]
     system = [*instructions, *(item.raw for item in script.items[: script.head])]
     return Head(
         model if isinstance(model, str) else "",
         _digest([fields["tools"]] if "tools" in fields else []),
         _digest(system),
-        _digest([settings]) if settings else "",
-        _digest([context.encode()]) if context else "",
+        _digest([b"{%s}" % settings]) if settings else "",
+        _digest([encode_json(context)]) if context else "",
     )
 
 

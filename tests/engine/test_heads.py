@@ -1,0 +1,22 @@
+"""What stands in front of a conversation."""
+
+from pagein.engine.chain import transcript
+from pagein.engine.heads import head_of
+from pagein.providers.wire.request import opened
+
+BODY = b'{"model":"gpt-5.1","reasoning":{"effort":"low"},"text":{"verbosity":"low"},"input":[{"role":"user","content":"hi"}]}'
+
+
+def test_settings_of_a_request_are_part_of_its_head() -> None:
+    quiet, eager = (
+        opened(body, "openai_responses") for body in (BODY, BODY.replace(b'"effort":"low"', b'"effort":"high"'))
+    )
+    heads = [head_of(one, transcript(one.items, one.api), "beta-1") for one in (quiet, eager)]
+    assert heads[0].differs_in(heads[1]) == ("settings",)
+
+
+def test_what_the_caller_says_is_part_of_a_head() -> None:
+    one = opened(BODY, "openai_responses")
+    assert head_of(one, transcript(one.items, one.api), "beta-1").differs_in(
+        head_of(one, transcript(one), "beta-2")
+    ) == ("headers",)
