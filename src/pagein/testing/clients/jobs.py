@@ -88,7 +88,11 @@ def scripts_for(job: Job, speech: Speech, workspace: Path, *, thinks: bool = Fal
 def _turns(prompt: Prompt, speech: Speech, workspace: Path, thinks: bool) -> Iterator[list[Item]]:  # noqa: FBT001
     for place, calls in enumerate(prompt.calls):
         thought: list[Item] = [{"thinking": f"Step {place} of {prompt.name}."}] if thinks else []
-        yield [*thought, *(item for step in calls for item in _items(step, speech, workspace))]
+        items = [item for step in calls for item in _items(step, speech, workspace)]
+        yield [
+            {"otherwise": [*thought, *item["otherwise"]]} if "otherwise" in item else item
+            for item in [*thought, *items]
+        ]
 
 
 def _items(step: Step, speech: Speech, workspace: Path) -> Iterator[Item]:

@@ -1,0 +1,140 @@
+"""The same job done twice, without and with pagein between agent and provider: what it cost, and whether anything was lost.
+
+Rules of this file
+------------------
+1. What stands in the provider's records is all that counts: nothing here asks the engine what it did.
+2. Results are compared in the order of their calls. What was replaced is recalled and compared byte for byte with what the agent
+   sent without us, but for what changes from run to run by itself (`_VOLATILE`).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from pagein.model.codec import encode_json
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.providers.wire import decode
+from pagein.testing.clients.runs import Outcome
+from pagein.testing.provider import Record
+
+_HANDLE: Final = re.compile(r"^\[pagein: (\S+) \| [^\n]*\]$", re.MULTILINE)
+_PREVIEW: Final = "characters in the middle are kept and not shown."
+_MARKER: Final = "[readcache: "
+# an agent's own stamps on what a command printed
+_VOLATILE: Final = re.compile(r"Chunk ID: \w+|Wall time:? [\d.]+ seconds")
+_OWN_TOOLS: Final = ("peek", "search")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One agent's job without pagein and through it. Bills in BIT.
+
+    previews, stubs: results that stood so in any request. epochs: requests that did not go on from the one before, and without
+    pagein did. rereads: results answered by a marker of ours. recalls: calls of our tools. lost: results that were replaced and whose
+    recall is not what the agent sent.
+    """
+
+    requests: int
+    refused: int
+    failed: int
+    direct: float
+    through: float
+    previews: int
+    stubs: int
+    epochs: int
+    rereads: int
+    recalls: int
+    lost: int
+    seconds_direct: float
+    seconds_through: float
+
+    @property
+    def ratio(self) -> float:
+        """The bill through pagein, as a part of the one without it."""
+        return self.through / self.direct if self.direct else 1.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "ratio": self.ratio}
+
+
+def compared(direct: Outcome, through: Outcome, recall: Callable[[str], str]) -> Figures:
+    """The figures of a job that was done twice. recall: the whole text behind an id; raises where there is none."""
+    histories = [_messages(record) for record in _of_the_job(through)]
+    texts = {result.text for messages in histories for _, result in _results(messages)}
+    found = {text: handle[1] for text in texts if (handle := _HANDLE.search(text))}
+    previews = {handle for text, handle in found.items() if _PREVIEW in text}
+    stubs = {handle for text, handle in found.items() if _PREVIEW not in text}
+    plain = [_messages(record) for record in _of_the_job(direct)]
+    return Figures(
+        requests=through.bill.requests,
+        refused=through.bill.refused + direct.bill.refused,
+        failed=through.bill.failed + direct.bill.failed,
+        direct=direct.bill.bit,
+        through=through.bill.bit,
+        previews=len(previews),
+        stubs=len(stubs),
+        epochs=breaks(histories) - breaks(plain),
+        rereads=len({text for text in texts if text.startswith(_MARKER)}),
+        recalls=len({call.id for messages in histories[-1:] for call in _calls(messages) if _is_ours(call)}),
+        lost=_lost(plain[-1], histories[-1], recall) if plain and histories else 0,
+        seconds_direct=direct.seconds,
+        seconds_through=through.seconds,
+    )
+
+
+def breaks(histories: Iterable[Sequence[Message]]) -> int:
+    """How many requests did not go on from the one before them."""
+    before: Sequence[Message] = ()
+    count = 0
+    for messages in histories:
+        count += list(messages[: len(before)]) != list(before)
+        before = messages
+    return count
+
+
+def _of_the_job(outcome: Outcome) -> Iterator[Record]:
+    """The model calls that the script answered: no titles, no counts."""
+    return (record for record in outcome.records if record.api is not None and record.turn >= 0)
+
+
+def _messages(record: Record) -> tuple[Message, ...]:
+    if record.api is None:
+        return ()
+    return decode(encode_json(record.body), record.api).messages
+
+
+def _calls(messages: Iterable[Message]) -> Iterator[ToolCall]:
+    return (block for message in messages for block in message.blocks if isinstance(block, ToolCall))
+
+
+def _is_ours(call: ToolCall) -> bool:
+    return call.name.removeprefix("mcp__pagein__").removeprefix("pagein_") in _OWN_TOOLS
+
+
+def _results(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolResult]]:
+    calls = {call.id: call for call in _calls(messages)}
+    for message in messages:
+        for block in message.blocks:
+            if isinstance(block, ToolResult) and block.call_id in calls:
+                yield calls[block.call_id], block
+
+
+def _lost(plain: Sequence[Message], curated: Sequence[Message], recall: Callable[[str], str]) -> int:
+    """How many results cannot be had again as the agent sends them."""
+    pairs = zip(_results(plain), _results(curated), strict=True)
+    both = [(sent.text, got.text) for (_, sent), (call, got) in pairs if not _is_ours(call)]
+    return sum(_whole(got, recall) not in (_steady(sent), None) for sent, got in both)
+
+
+def _whole(text: str, recall: Callable[[str], str]) -> str | None:
+    """What a result says, or said before it was replaced; None for a marker, which the witness answers for."""
+    if text.startswith(_MARKER):
+        return None
+    handle = _HANDLE.search(text)
+    return _steady(recall(handle[1]) if handle else text)
+
+
+def _steady(text: str) -> str:
+    return _VOLATILE.sub("", text)
