@@ -152,9 +152,9 @@ def main(arguments: list[str]) -> int:
     if "--json" in arguments:
         print(json.dumps(rows, indent=1))
     else:
-        for source, figures in rows.items():
+        for source, values in rows.items():
             print(source)
-            for name, value in figures.items():
+            for name, value in values.items():
                 print(f"  {name:24} {value}")
     for figures in found.values():
         print(*figures.objections[:5], sep="\n", end="")
