@@ -51,7 +51,7 @@ class Heard:
 
 async def ask(session: aiohttp.ClientSession, url: str, api: Api, body: Wire, **headers: str) -> Heard:
     async with session.post(url + PATHS[api], json=body, headers=headers) as answer:
-        heard = Heard(answer.status, dict(answer.headers), {})
+        heard = Heard(answer.status, answer.headers, {})
         if answer.content_type != "text/event-stream":
             return replace(heard, body=await answer.json())
         raw, broken = b"", False

@@ -48,7 +48,7 @@ class Twin:
             parent, total = self.chains.extend(parent, text), total + tokens(self.model, text)
             chain.append(parent)
             cumulative.append(total)
-        request = CacheRequest(at, chain, cumulative, tuple(marks), tokens(self.model, output), **more)  # type: ignore[arg-type]
+        request = CacheRequest(at, chain, cumulative, tuple(marks), tokens(self.model, output), **more)
         served = self.simulator.serve(request)
         self.bit += bill(served, self.prices, at)
         return served

@@ -80,6 +80,10 @@ class Book:
         self._records.append(record)
         return len(self._records) - 1
 
+    def is_pending(self, place: int) -> bool:
+        """Whether a request is still being answered."""
+        return self._records[place].outcome == "pending"
+
     def note(self, place: int, **changes: Any) -> None:  # noqa: ANN401 - fields of Record
         """What became of a request."""
         record = self._records[place] = replace(self._records[place], **changes)

@@ -1,6 +1,7 @@
 """The simulated provider over HTTP. One event loop serves all requests."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,6 +25,7 @@ _PATHS: Final[Mapping[str, Api]] = {
     "/chat/completions": "openai_chat",
     "/responses": "openai_responses",
 }
+_LOG: Final = logging.getLogger(__name__)
 _GRACE: Final = 1.0
 _STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
 _KEYS: Final = ("x-api-key", "authorization", "api-key")
@@ -103,7 +105,6 @@ class Server:
         return self._done(place, _json({"ok": True}))
 
     async def _call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
-        refusal: Refusal | None
         try:
             raw = unpacked(await request.read(), request.headers.get("Content-Encoding", ""))
             call = self._asked(request, raw, api)
@@ -112,21 +113,27 @@ class Server:
         except (BadInput, ValueError) as problem:
             return self._refuse(place, api, Refusal(FIELD, 400, f"The request body is not valid JSON: {problem}"))
         body = call.body if self._settings.keeps_bodies else None
-        self._book.note(place, api=api, model=call.model, body=body)
-        refusal = self._without_key(call)
-        if refusal is None:
-            refusal = self._service.refusal(call, counts=counts)
+        self._book.note(place, api=None if counts else api, model=call.model, body=body)
+        try:
+            decided = self._decided(call, counts=counts)
+        except Exception as problem:  # noqa: BLE001 - whatever a script's function raises is our failure, told as one
+            _LOG.exception("a request could not be answered")
+            self._book.note(place, outcome="failed", status=500, message=repr(problem))
+            return _json(FORMATS[api].error(500), 500)
+        if isinstance(decided, Refusal):
+            return self._refuse(place, api, decided)
+        if isinstance(decided, int):
+            return self._done(place, _json({"input_tokens": decided}))
+        return await self._answered(request, place, decided)
+
+    def _decided(self, call: Asked, *, counts: bool) -> Refusal | int | Answer:
+        """What becomes of a call: a refusal, the number of its tokens, an answer."""
+        refusal = self._without_key(call) or self._service.refusal(call, counts=counts)
         if refusal is not None:
-            return self._refuse(place, api, refusal)
-        answer = self._counted if counts else self._answered
-        return await answer(request, place, call)
+            return refusal
+        return self._service.count(call) if counts else self._service.answer(call)
 
-    async def _counted(self, _request: web.Request, place: int, call: Asked) -> web.StreamResponse:
-        self._book.note(place, api=None)
-        return self._done(place, _json({"input_tokens": self._service.count(call)}))
-
-    async def _answered(self, request: web.Request, place: int, call: Asked) -> web.StreamResponse:
-        answer = self._service.answer(call)
+    async def _answered(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
         self._book.note(place, turn=answer.index)
         if answer.charged is not None:
             charged = answer.charged
@@ -138,13 +145,14 @@ class Server:
                 await asyncio.sleep(answer.turn.wait)
             if answer.reply is None:
                 return self._failed(request, place, answer)
-            if call.streams:
+            if answer.asked.streams:
                 return await self._streamed(request, place, answer)
             if answer.failure is not None:
                 return self._failed(request, place, answer)
             return self._done(place, _json(answer.whole(), headers=_ids(answer)))
         except (ConnectionError, asyncio.CancelledError):
-            self._book.note(place, outcome="gone")
+            if self._book.is_pending(place):
+                self._book.note(place, outcome="gone")
             raise
 
     async def _streamed(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
