@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
-from pagein import commands_provider, commands_reading, commands_recall, commands_serve, commands_store, commands_upkeep
+from pagein import (
+    commands_hand,
+    commands_provider,
+    commands_reading,
+    commands_recall,
+    commands_serve,
+    commands_store,
+    commands_upkeep,
+)
 from pagein.errors import BadInput, BadSetting, PageinError
 
 if TYPE_CHECKING:
@@ -363,6 +371,7 @@ def _candidates() -> "list[Candidate]":
     ]
 
 
+commands_hand.add_to(app)
 commands_provider.add_to(app)
 commands_reading.add_to(app)
 commands_recall.add_to(app)

@@ -236,8 +236,8 @@ def _touched(state: State, before: Hand, rules: Rules) -> State:
     held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.staying]
     if held:
         state = replace(state, standing=state.standing.without(held))
-    freed = before.staying - now
-    return _hastened(_with_residents(state, _of_calls(state, freed, rules)))
+    back = _with_residents(state, _of_calls(state, before.staying - now, rules))
+    return _hastened(replace(back, standing=back.standing.at_call(back.draft.calls, rules.residency)))
 
 
 def _hastened(state: State) -> State:
@@ -250,7 +250,7 @@ def _hastened(state: State) -> State:
 def _with_residents(state: State, residents: Iterable[Resident]) -> State:
     standing = state.standing
     for one in residents:
-        standing = standing.born(one)
+        standing = standing.returned(one)
     return state if standing is state.standing else replace(state, standing=standing)
 
 

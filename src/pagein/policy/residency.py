@@ -206,6 +206,12 @@ class Standing:
         ripe_gain = sum(one.gain for one in ripe.all())
         return replace(stays, old_before=0, ripe_gain=ripe_gain)._aged(old.all())  # noqa: SLF001 its own kind
 
+    def returned(self, resident: Resident) -> "Standing":
+        """A result that was not resident for a time is so again, and as old as it is."""
+        line = self._reads if resident.is_read else self._young
+        joined = _line(sorted((*line.all(), resident), key=lambda one: one.born))
+        return replace(self, _reads=joined) if resident.is_read else replace(self, _young=joined)
+
     def hastened(self, calls: Collection[str], before: int) -> "Standing":
         """The results of these calls may go now, whatever their age, but for those that were born by call `before` or later."""
         old = {_place(one) for one in self.old()}
