@@ -13,9 +13,9 @@ from pagein.engine.ingesting import Keeper
 from pagein.engine.paging import Pager
 from pagein.engine.reading import Outside
 from pagein.engine.recalling import Branch, Reach, Recalling
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.requests import Observed, PreparedRequest
 from pagein.engine.session import Parts, Session
-from pagein.engine.traffic import Traffic, in_thread
+from pagein.engine.traffic import Reply, Traffic, in_thread
 from pagein.errors import BadInput, StoreError
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import SAFE, Valve
@@ -148,6 +148,18 @@ class Engine:
     ) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.prepare(body, api, at=at, hint=hint, context=context))
+
+    def observe(self, prepared: PreparedRequest, reply: Reply) -> Observed:
+        """What the reply to a request of `prepare` tells (see `Traffic.observe`). Raises nothing."""
+        try:
+            traffic = self.session(prepared.session).traffic if prepared.session else None
+        except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
+            return Observed(failure=f"{type(problem).__name__}: {problem}")
+        return Observed() if traffic is None else traffic.observe(prepared, reply)
+
+    async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observed:
+        """The same for coroutines: the work is done in a thread."""
+        return await in_thread(lambda: self.observe(prepared, reply))
 
     def _traffic_of(self, envelope: Envelope, hint: str | None) -> Traffic:
         name = hint or first_name(envelope)

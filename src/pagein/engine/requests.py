@@ -1,13 +1,14 @@
 """What comes out of preparing a request, and of comparing its answer with what was expected."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId, EpochOpened, PagedOut
-from pagein.model.messages import Message
+from pagein.model.messages import Message, Usage
+from pagein.providers.doctor import WELL, Diagnosis
 from pagein.providers.validity import Api
 
 Placed: TypeAlias = Literal["new", "continued", "retried", "forked", "compacted", "passed"]
@@ -67,7 +68,7 @@ class PreparedRequest:
     epoch, opened, previewed: as in `Prepared`. replaced: results of the request that stand as a stub or preview now.
     changed_by_client: what of the prefix the client itself changed since the request before on this branch.
     repaired: the request is not valid by itself, so nothing was decided for it.
-    failure: why what should have been done was not; the body is good all the same (law 7).
+    failure: why what should have been done was not; the body is good all the same (law 7). ticket: the engine's own, for `observe`.
     """
 
     body: bytes
@@ -85,7 +86,8 @@ class PreparedRequest:
     changed_by_client: tuple[Part, ...] = ()
     repaired: bool = False
     failure: str | None = None
-    original: bytes = b""
+    original: bytes = field(default=b"", repr=False)
+    ticket: object = field(default=None, repr=False, compare=False)
 
     @property
     def is_changed(self) -> bool:
@@ -99,3 +101,29 @@ class PreparedRequest:
         if not isinstance(value, dict):
             raise BadInput("the request body is not a JSON object")
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What an answer tells of its request. Tokens as the provider counts them.
+
+    usage: as reported, None where the reply tells none. expected: what the call before on the branch left in the cache, None for a
+    first one; predicted: what the simulator says was read of it. diagnosis: why less was read than expected, where less was.
+    failure: why this could not be taken in whole.
+    """
+
+    usage: Usage | None = None
+    expected: float | None = None
+    predicted: float = 0.0
+    diagnosis: Diagnosis = WELL
+    failure: str | None = None
+
+    @property
+    def shortfall(self) -> int:
+        """How many tokens less than expected were read."""
+        return self.diagnosis.shortfall
+
+    @property
+    def explanation(self) -> str:
+        """Why, in one sentence."""
+        return self.diagnosis.words

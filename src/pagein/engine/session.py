@@ -24,10 +24,10 @@ from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
-from pagein.engine.requests import OPEN_GATE, Gate, Prepared, PreparedRequest
+from pagein.engine.requests import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
 from pagein.engine.state import START, Rules, State, step
 from pagein.engine.touching import Touch
-from pagein.engine.traffic import Traffic, in_thread
+from pagein.engine.traffic import Reply, Traffic, in_thread
 from pagein.engine.weighing import weighed
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import (
@@ -264,6 +264,14 @@ class Session:
     ) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.prepare(request, at=at, api=api))
+
+    def observe(self, reply: Reply) -> Observed:
+        """What the provider's reply to the last prepared request tells (see `Traffic.observe`)."""
+        return self.traffic.answered(reply)
+
+    async def aobserve(self, reply: Reply) -> Observed:
+        """The same for coroutines: the work is done in a thread."""
+        return await in_thread(lambda: self.observe(reply))
 
     @property
     def hand(self) -> Touch:

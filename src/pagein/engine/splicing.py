@@ -17,7 +17,7 @@ from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
 from pagein.model.messages import Text, ToolResult
 from pagein.policy.withholding import WITHHELD
-from pagein.providers.wire.request import Envelope, with_notes, with_texts
+from pagein.providers.wire.request import with_notes, with_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,6 @@ class Splicer:
             items[last] = known[2]
         self._made = made
         return items
-
-    def body(self, envelope: Envelope, script: Transcript, changes: Mapping[int, Change]) -> bytes:
-        """A request with these changes."""
-        return envelope.body(self.items(script, changes))
 
 
 def _spliced(raw: bytes, unit: Unit, change: Change, script: Transcript) -> bytes:

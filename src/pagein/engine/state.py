@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from pagein.engine import hand as the_hand
+from pagein.engine.answered import usage_in
 from pagein.engine.hand import Hand
 from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, pushed, size
 from pagein.engine.repair import Draft
@@ -17,13 +18,14 @@ from pagein.model.entries import (
     Compacted,
     EpochOpened,
     Inserted,
+    Noted,
     PagedOut,
     Previewed,
     RequestSent,
     Restored,
     Said,
 )
-from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult
+from pagein.model.messages import Block, Text, ToolCall, ToolResult, Usage
 from pagein.policy import warmth
 from pagein.policy.economics import Account
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
@@ -89,6 +91,8 @@ def step(state: State, body: Body, rules: Rules) -> State:
             state = _inserted(state, body, rules)
         case Compacted():
             state = _compacted(state, body.kept, rules)
+        case Noted():
+            state = _touched(state, before, rules) if hand is not before else _calibrated(state, usage_in(body))
         case _ if hand is not before:
             state = _touched(state, before, rules)
     return state
@@ -98,7 +102,8 @@ def _said(state: State, said: Said, rules: Rules) -> State:
     moved = _with_draft(state, state.draft.with_said(said.message, said.result_tokens, said.tokens), rules)
     now = _latest(state.now, said.message.at)
     standing = moved.standing.at_call(moved.draft.calls, rules.residency)
-    return _calibrated(_hastened(replace(moved, standing=standing, now=now)), said.message)
+    usage = said.message.usage if said.message.role == "assistant" else None
+    return _calibrated(_hastened(replace(moved, standing=standing, now=now)), usage)
 
 
 def _with_draft(
@@ -124,14 +129,14 @@ def _with_draft(
     return replace(state, draft=draft, standing=standing)
 
 
-def _calibrated(state: State, answer: Message) -> State:
+def _calibrated(state: State, usage: Usage | None) -> State:
     """What the provider reported for the last request corrects the estimate of the next ones."""
     sent = size(state.sent)
-    if answer.role != "assistant" or answer.usage is None or answer.usage.prompt <= 0 or sent <= 0:
+    if usage is None or usage.prompt <= 0 or sent <= 0:
         return state
     if state.floor is None:
-        return replace(state, floor=max(0.0, float(answer.usage.prompt - sent)))
-    scale = (answer.usage.prompt - state.floor) / sent
+        return replace(state, floor=max(0.0, float(usage.prompt - sent)))
+    scale = (usage.prompt - state.floor) / sent
     return replace(state, scale=min(max(scale, _LEAST_SCALE), _MOST_SCALE))
 
 

@@ -14,24 +14,26 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from pagein.engine import heads
+from pagein.engine import answered, heads
 from pagein.engine.chain import Transcript, Unit, shared_items, transcript
 from pagein.engine.fallback import LastSent, fallback_bytes
 from pagein.engine.folds import Fold
+from pagein.engine.forecast import Forecast, Forecasts, Sent
 from pagein.engine.heads import NO_HEAD, Head, head_of
 from pagein.engine.journal import Journal
 from pagein.engine.places import Places
 from pagein.engine.rendering import Cell, cut
-from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Part, Placed, Prepared, PreparedRequest
+from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part, Placed, Prepared, PreparedRequest
 from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, rendered
 from pagein.engine.state import State
 from pagein.errors import HostError
 from pagein.model.codec import encode_json
 from pagein.model.entries import EntryId, RequestSent
-from pagein.model.messages import Block, Message, Thinking
+from pagein.model.messages import Block, Message, Thinking, Usage
 from pagein.providers.abilities import abilities
+from pagein.providers.usages import usage_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope, decode, opened
 from pagein.providers.wire.telling import api_of
@@ -83,6 +85,17 @@ class Talk(Protocol):
         ...
 
 
+class Dumped(Protocol):
+    """A reply as the object of a provider's SDK."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Its fields."""
+        ...
+
+
+Reply: TypeAlias = Usage | Mapping[str, Any] | Dumped
+
+
 @dataclass(frozen=True, slots=True)
 class _Stood:
     """Where a request stands after it was placed, and what was decided for it. before: the entry behind which its news were said."""
@@ -112,11 +125,14 @@ class Traffic:
         self._newest: dict[tuple[str, str], EntryId] = {}
         self._scripts: list[Transcript] = []
         self._rendered: OrderedDict[Cell | None, tuple[Rendered, Splicer]] = OrderedDict()
+        self._forecasts = Forecasts()
+        self._last: PreparedRequest | None = None
 
     def asked(self, request: Mapping[str, Any] | bytes, api: Api | None, at: float | None) -> PreparedRequest:
         """The request to send for one of the library, given as its fields or its bytes. Raises as `prepare` does."""
         body = request if isinstance(request, bytes) else encode_json(dict(request))
-        return self.prepare(body, opened(body, api or api_of(body)), at)
+        self._last = self.prepare(body, opened(body, api or api_of(body)), at)
+        return self._last
 
     def prepare(self, body: bytes, envelope: Envelope, at: float | None, context: str = "") -> PreparedRequest:
         """The request to send for this one. Raises BadInput where no provider would read it, and nothing else."""
@@ -126,10 +142,48 @@ class Traffic:
             if not script.units:
                 return asked
             try:
-                stood = self._placed(script, head_of(envelope, script, context), at)
-                return self._told(asked, envelope, script, stood)
+                head = head_of(envelope, script, context)
+                stood = self._placed(script, head, at)
+                return self._told(asked, envelope, script, stood, head)
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
                 return self._fallen_back(asked, script, f"{type(problem).__name__}: {problem}")
+
+    def answered(self, reply: Reply) -> Observed:
+        """What the reply to the last request of `asked` tells. Raises HostError where there was none."""
+        if self._last is None:
+            raise HostError("a reply was observed before any request was prepared")
+        return self.observe(self._last, reply)
+
+    def observe(self, prepared: PreparedRequest, reply: Reply) -> Observed:
+        """What a reply tells of its request: journaled on its branch, and compared with what the cache was expected to do.
+
+        reply: the provider's own, whole, as its fields or as an object of its SDK; or the usage alone. Raises nothing.
+        """
+        failure: str | None = None
+        forecast: Forecast | None = None
+        usage = None
+        with self._lock:
+            try:
+                usage = _usage(reply, prepared.api)
+                if usage is not None and prepared.entry is not None:
+                    self._taken_in(prepared.entry, usage)
+            except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
+                failure = f"{type(problem).__name__}: {problem}"
+            try:
+                if usage is not None and isinstance(prepared.ticket, Sent):
+                    forecast = self._forecasts.answered(prepared.ticket, usage)
+            except Exception as problem:  # noqa: BLE001 -- as above
+                failure = failure or f"{type(problem).__name__}: {problem}"
+        if forecast is None:
+            return Observed(usage, failure=failure)
+        return Observed(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure)
+
+    def _taken_in(self, entry: EntryId, usage: Usage) -> None:
+        with self._talk.turn():
+            self._learn()
+            self._talk.move(self._places.stand(self._places.owner(entry)))
+            self._talk.note(answered.KIND, answered.encoded(usage))
+        self._learn()
 
     # --- what it says ---
 
@@ -224,12 +278,17 @@ class Traffic:
 
     # --- what it is sent as ---
 
-    def _told(self, asked: PreparedRequest, envelope: Envelope, script: Transcript, stood: _Stood) -> PreparedRequest:
+    def _told(
+        self, asked: PreparedRequest, envelope: Envelope, script: Transcript, stood: _Stood, head: Head
+    ) -> PreparedRequest:
         shown, splicer = self._shown(stood.entry, script.units, stood.before)
         prepared = stood.prepared
+        items = splicer.items(script, shown.changes)
+        sent = Sent(script.api, envelope, items, [item.name for item in script.items], head, asked.at or 0.0)
         return replace(
             asked,
-            body=splicer.body(envelope, script, shown.changes) if shown.changes else asked.original,
+            ticket=sent,
+            body=envelope.body(items) if shown.changes else asked.original,
             entry=stood.entry,
             placed=stood.placed,
             shared=stood.shared,
@@ -280,6 +339,13 @@ class Traffic:
 
     def _state(self, entry: EntryId | None) -> State:
         return self._talk.journal.state_at(entry)
+
+
+def _usage(reply: Reply, api: Api) -> Usage | None:
+    if isinstance(reply, Usage):
+        return reply
+    told = reply if isinstance(reply, Mapping) else reply.model_dump()
+    return usage_of(told, api)
 
 
 def _is_bound(block: Block) -> bool:
