@@ -17,6 +17,5 @@ def test_settings_of_a_request_are_part_of_its_head() -> None:
 
 def test_what_the_caller_says_is_part_of_a_head() -> None:
     one = opened(BODY, "openai_responses")
-    assert head_of(one, transcript(one.items, one.api), "beta-1").differs_in(
-        head_of(one, transcript(one.items, one.api), "beta-2")
-    ) == ("headers",)
+    script = transcript(one.items, one.api)
+    assert head_of(one, script, "beta-1").differs_in(head_of(one, script, "beta-2")) == ("headers",)
