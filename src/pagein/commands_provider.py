@@ -95,6 +95,8 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
             "record": record,
         }
     )
+    if record is not None:
+        _check_writable(record)
     _run(None if script is None else _read(script), settings, as_json=as_json)
 
 
@@ -123,6 +125,14 @@ def _settings(given: dict[str, Any]) -> "Settings":
     return Settings(**given)
 
 
+def _check_writable(path: Path) -> None:
+    """Refuse before the first request what would fail at it."""
+    try:
+        path.open("ab").close()
+    except OSError as problem:
+        raise BadSetting(f"--record {path}: {problem.strerror}") from problem
+
+
 def _read(path: Path) -> object:
     try:
         return json.loads(path.read_bytes())
@@ -147,9 +157,11 @@ def _run(script: object, settings: "Settings", *, as_json: bool) -> None:
     if as_json:
         _say(json.dumps({"bill": bill.as_json()}))
         return
+    from pagein.ui.figures import plural
+
     usage = bill.usage
     sys.stderr.write(
-        f"{bill.requests} model calls, {bill.refused} refused; {bill.bit:.0f} BIT: {usage.read} read, "
+        f"{plural(bill.requests, 'model call')}, {bill.refused} refused; {bill.bit:.0f} BIT: {usage.read} read, "
         f"{usage.written} written, {usage.fresh} fresh, {usage.output} output tokens\n"
     )
 
