@@ -193,6 +193,13 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
             help="Tell of each epoch and each batch of previews why it was, what it was to save and what it saved.",
         ),
     ] = False,
+    doctor: Annotated[
+        bool,
+        typer.Option(
+            "--doctor",
+            help="Explain each recorded call that read less from its provider's cache than was there to be read.",
+        ),
+    ] = False,
     sessions: Annotated[
         bool | None,
         typer.Option("--sessions/--no-sessions", help="A row per session.", show_default="when there are few"),
@@ -224,6 +231,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         stress=stress,
         jobs=jobs,
         detail=html is not None,
+        doctor=doctor,
         why=why or (html is not None and (not policy or "pagein" in policy)),
         today=_today(),
     )
@@ -261,6 +269,7 @@ def _print(replayed: "Replayed", output: _Output) -> None:
     if not bill["sessions"]:
         _nothing(bill)
     if not output.json:
+        from pagein.ui.doctor import show_doctor
         from pagein.ui.tables import Shown, show
         from pagein.ui.why import show_why
 
@@ -268,6 +277,8 @@ def _print(replayed: "Replayed", output: _Output) -> None:
             show(_console(), bill, Shown(sessions=output.sessions, quiet=output.quiet))
             if output.why and not output.quiet:
                 show_why(_console(), bill["why"])
+            if bill["doctor"] is not None and not output.quiet:
+                show_doctor(_console(), bill["doctor"])
     if output.html is not None:
         from pagein.ui.report import write_report
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import pytest
 
 from pagein import __version__
-from pagein.model.bill import Bill, Decided, Figures, Why
+from pagein.model.bill import Bill, Decided, Doctor, Figures, Why
 from pagein.replay.session import POLICIES
 
 
@@ -73,6 +73,13 @@ def test_why_is_told_on_request_in_words_and_in_json(run: Run, session: Path) ->
     assert set(why) == set(Why.__annotations__)
     assert all(set(one) == set(Decided.__annotations__) for one in why["decisions"])
     assert why["decisions"] or why["idle"]
+
+
+def test_the_cache_doctor_comes_on_request_in_words_and_in_json(run: Run, session: Path) -> None:
+    assert "Cache doctor: " in run("replay", session, "--doctor").out
+    assert json.loads(run("replay", session, "--json").out)["doctor"] is None
+    doctor = json.loads(run("replay", session, "--json", "--doctor").out)["doctor"]
+    assert set(doctor) == set(Doctor.__annotations__)
 
 
 def test_another_baseline_is_what_ratios_are_taken_against(run: Run, session: Path) -> None:

@@ -4,7 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from pagein.model.bill import Bill, CacheTrace, Composition, Detail, Figures, SessionBill, Why
+from pagein.model.bill import (
+    Ailment,
+    Bill,
+    CacheTrace,
+    Checkup,
+    Composition,
+    Detail,
+    Doctor,
+    Figures,
+    Miss,
+    SessionBill,
+    Why,
+)
 
 CALLS = 160
 PAUSES = (41, 97)
@@ -111,6 +123,7 @@ def make_bill(number: int = 1) -> Bill:
         },
         "per_session": each,
         "why": [],
+        "doctor": None,
     }
 
 
@@ -203,6 +216,44 @@ def _trace(composition: Composition, factor: float, *, paging: bool) -> CacheTra
         trace["cost"].append((0.1 * read + 1.25 * (prompt - read) + 5 * 220) * (1 if paging else factor))
         before = prompt
     return trace
+
+
+def make_doctor() -> Doctor:
+    ailment: Ailment = {
+        "cause": "unexplained",
+        "words": "the provider no longer had what it was given",
+        "calls": 6,
+        "missed": 158_381,
+        "cost": 142_543.0,
+        "share": 0.114,
+    }
+    expired: Ailment = {
+        **ailment,
+        "cause": "expired",
+        "words": "it had expired",
+        "calls": 2,
+        "cost": 12_000.0,
+        "share": 0.01,
+    }
+    miss: Miss = {
+        "file": "sessions/000.jsonl",
+        "id": "session-0",
+        "source": "alpha",
+        "call": 41,
+        "at": 1335.4,
+        "idle": 8.3,
+        "cause": "unexplained",
+        "who": "provider",
+        "words": "the provider no longer had what it was given",
+        "prompt": 121_008,
+        "read": 16_496,
+        "expected": 120_728,
+        "predicted": 120_728,
+        "missed": 104_232,
+        "cost": 198_040.8,
+    }
+    checkup: Checkup = {"calls": 57, "bill": 1_245_998.0, "ailments": [ailment, expired]}
+    return {"sources": {"alpha": checkup, "beta": {**checkup, "ailments": [ailment]}}, "misses": [miss] * 30}
 
 
 @pytest.fixture

@@ -122,8 +122,62 @@ class Why(TypedDict):
     idle: str
 
 
+class Miss(TypedDict):
+    """One call that read less from its provider's cache than the call before it had left there. call: its number, from 0.
+
+    at: seconds from the first call; idle: since the call before. cause, who: why, and whose doing; words: the same as a sentence.
+    Tokens: prompt and read as recorded; expected, what the call before held; predicted, what the simulator reads; missed, the part
+    of it that was paid again. cost: BIT, what that was dearer than reading it.
+    """
+
+    file: str
+    id: str
+    source: str
+    call: int
+    at: float
+    idle: float
+    cause: str
+    who: str
+    words: str
+    prompt: int
+    read: int
+    expected: int
+    predicted: int
+    missed: int
+    cost: float
+
+
+class Ailment(TypedDict):
+    """All misses of one cause: calls, tokens that were paid again, what that cost in BIT, and its share of the bill."""
+
+    cause: str
+    words: str
+    calls: int
+    missed: int
+    cost: float
+    share: float
+
+
+class Checkup(TypedDict):
+    """The cache of one source. calls: those with recorded usage; bill: what they cost, in BIT, by the usage that was recorded."""
+
+    calls: int
+    bill: float
+    ailments: list[Ailment]
+
+
+class Doctor(TypedDict):
+    """What became of the provider's cache in the recordings, by the kind of cache that each ran on. misses: every one of them."""
+
+    sources: dict[str, Checkup]
+    misses: list[Miss]
+
+
 class Bill(TypedDict):
-    """The one object of `pagein replay --json`. why: one for each session where `--why` was given, else empty."""
+    """The one object of `pagein replay --json`.
+
+    why: one for each session where `--why` was given, else empty. doctor: null without `--doctor`.
+    """
 
     sessions: int
     skipped: list[Skipped]
@@ -135,6 +189,7 @@ class Bill(TypedDict):
     prediction: dict[str, Prediction]
     per_session: list[SessionBill]
     why: list[Why]
+    doctor: Doctor | None
 
 
 class CacheTrace(TypedDict):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from pagein.model.bill import EpochMark
-from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, Served, bill
+from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, Reason, Served, bill
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Block
 from pagein.replay.growth import Sized
@@ -133,6 +133,7 @@ class Trace:
     cost: list[float] = field(default_factory=list)
     parts: list[dict[Part, float]] = field(default_factory=list)
     epochs: list[EpochMark] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
 
 
 class Ledger:
@@ -425,4 +426,5 @@ class Ledger:
         trace.fresh[-1] += served.fresh
         trace.cost[-1] += cost
         if counted:
+            trace.reasons.append(served.reason)
             trace.parts.append({part: self.window.by_part[part] for part in PARTS})

@@ -17,6 +17,7 @@ from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, Skipp
 from pagein.providers.prices import prices as prices_of
 from pagein.replay.calibration import Sample, accesses_files, chars_per_token, samples
 from pagein.replay.calls import Calls, gather
+from pagein.replay.doctor import Examined, examined, report
 from pagein.replay.figures import by_policy, mean_ratios
 from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
 from pagein.replay.layers import FULL, ablation
@@ -41,7 +42,8 @@ class Asked:
     """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core.
 
     without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
-    detail: the pictures of each session. why: what each decision of pagein was worth.
+    detail: the pictures of each session. why: what each decision of pagein was worth. doctor: explain the misses of the
+    recorded calls.
     """
 
     paths: tuple[Path, ...]
@@ -53,6 +55,7 @@ class Asked:
     jobs: int = 0
     detail: bool = False
     why: bool = False
+    doctor: bool = False
     today: date | None = None
 
 
@@ -103,6 +106,7 @@ class _Paid:
 
     billed: Billed
     compared: Compared
+    examined: Examined | None = None
 
 
 def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress], None] = lambda _: None) -> Replayed:
@@ -120,7 +124,7 @@ def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress],
         watching.known()
         sources = {name: _taught(some) for name, some in learned.items()}
         paid: list[_Paid] = []
-        bill_one = partial(_bill, terms=terms, sources=sources)
+        bill_one = partial(_bill, terms=terms, sources=sources, doctor=asked.doctor)
         for outcome in spread(bill_one, watching.second(_sources(asked.paths, {}))):
             _keep(outcome, skipped, paid.append)
     coding = {name for name, some in learned.items() if any(one.coding for one in some)}
@@ -192,11 +196,11 @@ def _learn_session(session: RecordedSession) -> _Learned | None:
     )
 
 
-def _bill(source: Source, terms: Terms, sources: dict[str, _Source]) -> _Outcome:
-    return _each(source, partial(_bill_session, terms=terms, sources=sources))
+def _bill(source: Source, terms: Terms, sources: dict[str, _Source], *, doctor: bool) -> _Outcome:
+    return _each(source, partial(_bill_session, terms=terms, sources=sources, doctor=doctor))
 
 
-def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _Source]) -> _Paid | None:
+def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _Source], *, doctor: bool) -> _Paid | None:
     calls = gather(session.entries)
     if not calls.calls:
         return None
@@ -209,7 +213,8 @@ def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _So
     own = own_prices(model)
     replayed = on_own_cache(recording, own, misses=True)
     pure = on_own_cache(recording, own, misses=False)
-    return _Paid(bill_session(recording, terms), compare(replayed, pure, own))
+    compared = compare(replayed, pure, own)
+    return _Paid(bill_session(recording, terms), compared, examined(pure, own) if doctor else None)
 
 
 def _model(models: tuple[str, ...], calls: Calls) -> str:
@@ -262,6 +267,7 @@ def _summed(paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms:
         prediction={name: prediction(some) for name, some in sorted(compared.items())},
         per_session=[one.billed.bill for one in paid],
         why=[one.billed.why for one in paid if one.billed.why is not None],
+        doctor=report(checked) if (checked := [one.examined for one in paid if one.examined is not None]) else None,
     )
     return Replayed(bill, [one.billed.detail for one in paid if one.billed.detail is not None])
 

@@ -1,0 +1,87 @@
+"""What the cache doctor found in recordings, in a terminal: what each cause cost, by source, and the dearest misses."""
+
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pagein.model.bill import Doctor
+from pagein.ui.choice import age
+from pagein.ui.figures import amount, count, plural, short
+
+# The dearest misses that are shown before the rest is only counted.
+SHOWN = 12
+
+
+def show_doctor(console: Console, found: Doctor) -> None:
+    """Print what became of the provider's cache, and why."""
+    for part in _parts(found):
+        console.print()
+        console.print(part)
+
+
+def _parts(found: Doctor) -> Iterator[RenderableType]:
+    calls = sum(checkup["calls"] for checkup in found["sources"].values())
+    if not calls:
+        yield Text("Cache doctor: no recorded call tells what it read from the cache.", style="bold")
+        return
+    if not found["misses"]:
+        yield Text(
+            f"Cache doctor: all {count(calls)} calls read from the cache what was there to be read.", style="bold"
+        )
+        return
+    yield _causes(found, calls)
+    yield _misses(found)
+
+
+def _causes(found: Doctor, calls: int) -> Table:
+    missed = len(found["misses"])
+    table = _frame(f"Cache doctor: {plural(missed, 'call')} of {count(calls)} read less than was there to be read")
+    for title in ("source", "why"):
+        table.add_column(title, overflow="fold")
+    for title in ("calls", "tokens", "BIT", "of the bill"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for source, checkup in found["sources"].items():
+        for number, one in enumerate(checkup["ailments"]):
+            cells = (count(one["calls"]), amount(one["missed"]), amount(one["cost"]), f"{100 * one['share']:.1f} %")
+            table.add_row(Text("" if number else short(source)), Text(f"{one['cause']}: {one['words']}"), *cells)
+    table.caption = Text("tokens: paid again although they had been cached; BIT: what that cost more than reading them")
+    return table
+
+
+def _misses(found: Doctor) -> Table:
+    dearest = sorted(found["misses"], key=lambda one: -one["cost"])[:SHOWN]
+    table = _frame("The dearest of them")
+    table.add_column("session", overflow="fold")
+    for title in ("call", "after a pause of", "prompt", "read", "expected", "BIT"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for one in dearest:
+        table.add_row(
+            Text(f"{short(one['source'])}/{short(one['id'] or one['file'])}"),
+            count(one["call"] + 1),
+            age(one["idle"]),
+            amount(one["prompt"]),
+            amount(one["read"]),
+            amount(one["expected"]),
+            amount(one["cost"]),
+            Text(one["cause"]),
+        )
+    left = len(found["misses"]) - len(dearest)
+    if left:
+        table.caption = Text(f"and {count(left)} more; --json lists all")
+    return table
+
+
+def _frame(title: str) -> Table:
+    return Table(
+        title=Text(title),
+        box=None,
+        padding=(0, 2, 0, 0),
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        caption_style="dim",
+        header_style="dim",
+    )
