@@ -16,8 +16,9 @@ from pathlib import Path
 
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
 from pagein.policy.clients.catalogue import CLAUDE_CODE, CODEX, OPENCODE, OTHER, PI
+from pagein.policy.clients.chains import START
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.rereads import START, Reader, answer, with_message
+from pagein.policy.clients.rereads import Reader, answer, with_message
 from pagein.policy.witness import witness
 from pagein.replay.readers import Source, find, read
 

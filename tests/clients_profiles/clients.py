@@ -6,16 +6,9 @@ from dataclasses import dataclass, field
 
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.clients.catalogue import PROFILES
+from pagein.policy.clients.chains import START, ClientReads, without
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.rereads import (
-    START,
-    ClientReads,
-    Reader,
-    answer,
-    lost_base,
-    with_message,
-    without,
-)
+from pagein.policy.clients.rereads import Reader, answer, lost_base, with_message
 from pagein.policy.witness import Objection, witness
 
 STUB = "[pagein: pg-00000000-00000000 | Read | 1 tokens | gone]"

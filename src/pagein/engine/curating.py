@@ -23,6 +23,7 @@ from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import EpochOpened, PagedOut, Restored
 from pagein.model.messages import ToolResult
 from pagein.policy import forcing
+from pagein.policy.clients.chains import START, ClientReads
 from pagein.policy.economics import Account, Moment, is_cold
 from pagein.policy.forcing import Back, Valve
 from pagein.policy.residency import Plan, Residency, plan
@@ -34,7 +35,7 @@ from pagein.providers.prices import prices
 class Scene:
     """What the pass looks at. ground: what the window bears out. at: the time of the call. previewed: outputs that enter as previews with it.
 
-    stored: where the witness finds versions, None where it is not asked. window: tokens that the model's window holds, None where unknown.
+    reads: what reads by the client's own tools have shown. stored: where the witness finds versions, None where it is not asked. window: tokens that the model's window holds, None where unknown.
     opens: whether an epoch may begin at a message.
     """
 
@@ -47,6 +48,7 @@ class Scene:
     previewed: tuple[PagedOut, ...] = ()
     stored: Stored | None = None
     window: int | None = None
+    reads: ClientReads = START
     opens: Callable[[int], bool] = lambda _: True
 
 
@@ -81,7 +83,7 @@ def curated(scene: Scene, pager: Pager) -> Curated:
     state = scene.state
     account, moment = credited(state.account, scene.previewed, scene.residency, state.scale), moment_of(state, scene.at)
     planned = _planned(scene, moment, account)
-    leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored)
+    leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored, scene.reads)
     if leaving and not scene.opens(min(one.resident.message for one in leaving)):
         return Curated(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:
@@ -116,8 +118,9 @@ def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
     planned = plan(state.standing, settings, moment, account)
     if hand.off:
         return Plan(None, planned.alone, planned.alone)
-    held = _held(state, scene.ground)
-    also = held | _warm(state)
+    held = _held(state, scene.ground) | scene.reads.held_with(state.hand.staying)
+    last = state.draft.calls - max(settings.reads_wait, 1)
+    also = held | _warm(state) | scene.reads.held_by_young(last)
     planned = spared(planned, state, scene.ground, settings, moment, also)
     if planned.epoch is None and hand.epoch_now:
         planned = forcing.ordered(state.standing, settings, moment, account, also)

@@ -34,7 +34,8 @@ class Settings:
 
     residency: when old results leave the window. reading: bounds of what a read is answered with. excluded: patterns of
     file names whose content is never stored, neither by reads nor by paging out. valve: what is done where the window is nearly full.
-    manifest: whether what left is listed for the model, a page at each epoch's edge. witness: whether an independent checker
+    manifest: whether what left is listed for the model, a page at each epoch's edge. rereads: whether what a client's own tools read
+    again is answered by a marker or a diff. witness: whether an independent checker
     looks at each answer and each request before it goes out (law 2); what it objects to is shown as the file's text, or leaves.
     """
 
@@ -44,6 +45,7 @@ class Settings:
     valve: Valve = SAFE
     manifest: bool = False
     witness: bool = False
+    rereads: bool = True
 
 
 class Engine:
@@ -107,6 +109,7 @@ class Engine:
             settings.excluded,
             settings.valve,
             settings.manifest,
+            settings.rereads,
         )
 
     def _recalling(self, branch: Branch) -> Recalling:

@@ -37,6 +37,15 @@ class Entering:
     place: tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A result that is about to enter as another text. short: the stub that takes its place one day, "" for one made of the result."""
+
+    entering: Entering
+    text: str
+    short: str = ""
+
+
 class Pager:
     """Pages content out to a store and recalls it by id, for one workspace."""
 
@@ -60,6 +69,12 @@ class Pager:
         """Store these results, and say what previews stand for them, in the same order. Raises StoreError."""
         stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in entering])
         return tuple(_previewed(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
+
+    def stand_in(self, session: str, entering: Sequence[StandIn]) -> tuple[PagedOut, ...]:
+        """Store these results, and say what enters in their place, in the same order. Raises StoreError."""
+        results = [one.entering for one in entering]
+        stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in results])
+        return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))
 
     def _stored(self, session: str, results: Sequence[tuple[ToolResult, str, int]]) -> tuple[StoredObject, ...]:
         if not results:
@@ -141,6 +156,23 @@ def _paged(one: Leaving, stored: StoredObject) -> PagedOut:
 def _left(resident: Resident, kept: PagedOut) -> PagedOut:
     """The preview leaves too: a stub stands for the whole that is kept."""
     return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block)
+
+
+def _standing_in(one: StandIn, stored: StoredObject) -> PagedOut:
+    entering = one.entering
+    text = entering.result.text
+    message, block = entering.place
+    return PagedOut(
+        call_id=entering.result.call_id,
+        object_id=str(stored.id),
+        content=stored.content,
+        tokens=entering.tokens,
+        chars=len(text),
+        stub=one.text,
+        message=message,
+        block=block,
+        short=one.short or stub(stored.id, entering.tool, entering.tokens, description(text)),
+    )
 
 
 def _previewed(one: Entering, stored: StoredObject, settings: Previews) -> PagedOut:

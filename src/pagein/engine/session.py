@@ -25,6 +25,7 @@ from pagein.engine.recalling import Branch, Recalling
 from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
 from pagein.engine.requests import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
+from pagein.engine.rereading import Rereads
 from pagein.engine.state import START, Rules, State, step
 from pagein.engine.touching import Touch
 from pagein.engine.traffic import Reply, Traffic, in_thread
@@ -43,8 +44,11 @@ from pagein.model.entries import (
 )
 from pagein.model.messages import Message
 from pagein.model.names import ContentHash
+from pagein.policy.clients.chains import ClientReads
+from pagein.policy.clients.profile import Profile
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import NO_VALVE, Valve
+from pagein.policy.previews import Previews
 from pagein.policy.residency import EMPTY, Residency, Standing
 from pagein.ports import JournalStore, Signal, TokenCounter
 from pagein.providers.validity import Api
@@ -57,7 +61,7 @@ class Parts:
     journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
     outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
     excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: whether what
-    left is listed for the model at each epoch's edge.
+    left is listed for the model at each epoch's edge. rereads: whether what a client's own tools read again is answered by a marker or diff.
     """
 
     pager: Pager
@@ -70,6 +74,7 @@ class Parts:
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = NO_VALVE
     manifest: bool = False
+    rereads: bool = True
 
 
 class Session:
@@ -91,6 +96,7 @@ class Session:
         self._folder: str | None = None
         self._reading: Reading | None = None
         self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step)
+        self._rereads = Rereads(self._journal, self._rules, parts.pager)
         self._recalling: Recalling | None = None
         self._traffic: Traffic | None = None
 
@@ -120,6 +126,16 @@ class Session:
         """What of the reads stands in the window where the session stands."""
         return evidence.START if self._parts.outside is None else self._evidence.at(self.leaf)
 
+    @property
+    def client(self) -> Profile | None:
+        """Which client it is that asks through this session, None where nobody said."""
+        return self._rereads.at(self.leaf).profile
+
+    @property
+    def client_reads(self) -> ClientReads:
+        """What reads by the client's own tools have shown, where the session stands."""
+        return self._rereads.sent(self.leaf)
+
     def window(self) -> list[Message]:
         """The request as it would leave now."""
         return testimony.window(self._state())
@@ -136,6 +152,7 @@ class Session:
         """
         if self._parts.outside is not None and self._folder is not None and name not in self._journal:
             message = self.reading.upheld(message)
+        message = self._rereads.annotated(self.leaf, message)
         said = weighed(message, self._parts.counter, self._keeping.withholding.holds)
         return self._add(said, at=message.at, name=name)
 
@@ -335,15 +352,20 @@ class Session:
 
     def _previewed(self) -> tuple[tuple[PagedOut, ...], str | None]:
         """The pass at birth: big outputs are stored, and enter as previews only when that is done."""
-        settings = self._parts.residency.previews
-        state = self._state()
-        entering = [] if settings is None or state.hand.off else entering_big(state, self._rules, settings)
+        parts, state = self._parts, self._state()
+        if state.hand.off:
+            return (), None
+        settings = parts.residency.previews
+        again = self._rereads.entering(self.leaf) if parts.rereads else []
         # a read through this session stays whole, whatever the tool that made it is called
-        entering = [one for one in entering if one.result.call_id not in self.evidence.path_of]
-        if settings is None or not entering:
+        taken = self.evidence.path_of.keys() | {one.entering.result.call_id for one in again}
+        entering = [] if settings is None else entering_big(state, self._rules, settings)
+        entering = [one for one in entering if one.result.call_id not in taken]
+        if not entering and not again:
             return (), None
         try:
-            previewed = self._parts.pager.preview(self.name, entering, settings)
+            big = parts.pager.preview(self.name, entering, settings or Previews())
+            previewed = (*big, *parts.pager.stand_in(self.name, again))
         except StoreError as problem:
             return (), f"big outputs enter whole: {type(problem).__name__}: {problem}"
         self._add(Previewed(previewed))
@@ -363,6 +385,7 @@ class Session:
             stored=self._stored if self._watched else None,
             window=window_of(parts.valve, self.model),
             opens=gate.opens,
+            reads=self.client_reads,
         )
         return curated(scene, parts.pager)
 

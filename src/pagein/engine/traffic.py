@@ -13,10 +13,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from threading import RLock
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from pagein.engine import answered, heads
+from pagein.engine import answered, heads, rereading
 from pagein.engine.chain import Transcript, Unit, shared_items, transcript
 from pagein.engine.fallback import LastSent, fallback_bytes
 from pagein.engine.folds import Fold
@@ -29,9 +30,11 @@ from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part,
 from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, rendered
 from pagein.engine.state import State
 from pagein.errors import HostError
-from pagein.model.codec import encode_json
+from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import EntryId, RequestSent
 from pagein.model.messages import Block, Message, Thinking, Usage
+from pagein.policy.clients.catalogue import profile_of, tools_of
+from pagein.policy.clients.profile import Profile
 from pagein.providers.abilities import abilities
 from pagein.providers.usages import usage_of
 from pagein.providers.validity import Api
@@ -58,6 +61,11 @@ class Talk(Protocol):
     @property
     def leaf(self) -> EntryId | None:
         """Where it stands."""
+        ...
+
+    @property
+    def client(self) -> Profile | None:
+        """Which client it is, where it stands; None where nobody said."""
         ...
 
     def turn(self) -> AbstractContextManager[None]:
@@ -143,7 +151,7 @@ class Traffic:
                 return asked
             try:
                 head = head_of(envelope, script, context)
-                stood = self._placed(script, head, at)
+                stood = self._placed(script, head, _profile_in(envelope), at)
                 return self._told(asked, envelope, script, stood, head)
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
                 return self._fallen_back(asked, script, f"{type(problem).__name__}: {problem}")
@@ -207,7 +215,7 @@ class Traffic:
 
     # --- where it stands ---
 
-    def _placed(self, script: Transcript, head: Head, at: float | None) -> _Stood:
+    def _placed(self, script: Transcript, head: Head, profile: Profile, at: float | None) -> _Stood:
         talk, units = self._talk, script.units
         with talk.turn():
             self._learn()
@@ -220,6 +228,7 @@ class Traffic:
             if placed == "compacted":
                 parent = talk.compacted()
             before = self._state(parent)
+            self._introduced(profile)
             for unit in units[known:]:
                 talk.append(unit.message, name=unit.name)
             changes = self._noted(head, parent)
@@ -252,6 +261,11 @@ class Traffic:
             return ()
         self._talk.note(heads.KIND, heads.encoded(head))
         return () if before == NO_HEAD else before.differs_in(head)
+
+    def _introduced(self, profile: Profile) -> None:
+        """Which client it is, journaled where nobody said so yet."""
+        if self._talk.client is not profile:
+            self._talk.note(rereading.KIND, rereading.noted(profile))
 
     def _learn(self) -> None:
         fresh = self._talk.journal.newest(len(self._talk.journal) - len(self._places))
@@ -346,6 +360,16 @@ def _usage(reply: Reply, api: Api) -> Usage | None:
         return reply
     told = reply if isinstance(reply, Mapping) else reply.model_dump()
     return usage_of(told, api)
+
+
+def _profile_in(envelope: Envelope) -> Profile:
+    return _profile(bytes(envelope.fields.get("tools", b"[]")))
+
+
+@lru_cache(maxsize=64)
+def _profile(tools: bytes) -> Profile:
+    """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
+    return profile_of(tools_of(decode_json(tools)))
 
 
 def _is_bound(block: Block) -> bool:

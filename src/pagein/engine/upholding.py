@@ -12,6 +12,8 @@ from pagein.engine.state import State
 from pagein.engine.testimony import Stored, told_to_witness, window
 from pagein.model.entries import RequestSent
 from pagein.model.messages import ToolCall, ToolResult
+from pagein.model.names import ContentHash
+from pagein.policy.clients.chains import START, ClientReads
 from pagein.policy.economics import Moment
 from pagein.policy.residency import Plan, Residency, Resident
 from pagein.policy.sparing import sparing
@@ -36,17 +38,20 @@ def spared(
 
 
 def leaving_soundly(
-    state: State, ground: Evidence, planned: Plan, stored: Stored | None
+    state: State, ground: Evidence, planned: Plan, stored: Stored | None, reads: ClientReads = START
 ) -> tuple[list[Leaving], str | None]:
     """What leaves by this plan, with what rested on it, in the order of the window; and what the witness objected to.
 
-    stored: where the witness finds versions; None where it is not asked. What it objects to leaves as well.
+    stored: where the witness finds versions; None where it is not asked. What it objects to leaves as well. reads: what reads by the
+    client's own tools have shown.
     """
     chosen = [] if planned.epoch is None else leaving_by(state, planned.epoch)
-    leaving = [*chosen, *_resting(state, ground, chosen)]
+    leaving = [*chosen, *_resting(state, ground, reads, chosen)]
     said: dict[str, None] = {}
     if stored is not None:
         told = told_to_witness(evidence.step(ground, RequestSent(0, 0)), window(state), stored)
+        told.claims |= reads.claims()
+        stored = _either(reads.stored, stored)
         while True:
             for call in {one.resident.call_id for one in leaving} & set(told.claims):
                 del told.claims[call]
@@ -56,14 +61,23 @@ def leaving_soundly(
             if not more:
                 break
             leaving += more
-            leaving += _resting(state, ground, leaving)
+            leaving += _resting(state, ground, reads, leaving)
     leaving.sort(key=lambda one: (one.resident.message, one.resident.block))
     return leaving, "the witness objected to " + "; ".join(said) if said else None
 
 
-def _resting(state: State, ground: Evidence, leaving: Sequence[Leaving]) -> list[Leaving]:
+def _either(first: Stored, then: Stored) -> Stored:
+    def stored(version: ContentHash) -> bytes | None:
+        found = first(version)
+        return then(version) if found is None else found
+
+    return stored
+
+
+def _resting(state: State, ground: Evidence, reads: ClientReads, leaving: Sequence[Leaving]) -> list[Leaving]:
     """Answers that the window does not bear out once these results have left."""
-    return _found(state, ground.resting_on(one.resident.call_id for one in leaving))
+    calls = [one.resident.call_id for one in leaving]
+    return _found(state, ground.resting_on(calls) | reads.resting_on(calls))
 
 
 def _found(state: State, calls: frozenset[str]) -> list[Leaving]:
@@ -79,6 +93,8 @@ def _found(state: State, calls: frozenset[str]) -> list[Leaving]:
                 continue
             tokens = next(counts, 0)
             if block.call_id in calls:
-                resident = Resident(block.call_id, place, index, tokens, piece.born or 0)
+                # what stands in place of a result that is kept already leaves as that result
+                kept = state.hand.stands_for(block)
+                resident = Resident(block.call_id, place, index, tokens, piece.born or 0, kept=kept)
                 found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
     return found

@@ -1,0 +1,202 @@
+"""Reads by a client's own tools in the journal of a session: what they have shown, and what stands in place of those made again.
+
+Rules of this file
+------------------
+1. Everything is told from the entries of the branch (law 6): the client's profile is noted, and what stands in place of a result
+   is in the entry that put it there.
+2. What a read shows counts once a request held it, or the model went on behind it; until then it waits, for it may still enter as
+   something else.
+3. Only what no request has held yet is answered by something else (law 4), and only after it was stored (law 1).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.engine.folds import Fold
+from pagein.engine.journal import Journal
+from pagein.engine.paging import Entering, Pager, StandIn
+from pagein.engine.rendering import length, pieces_since
+from pagein.engine.state import Rules, State
+from pagein.errors import NotRecallable, StoreError
+from pagein.model.codec import decode_json, encode_json
+from pagein.model.entries import Body, Compacted, EntryId, EpochOpened, Noted, PagedOut, Previewed, RequestSent, Said
+from pagein.model.messages import Message, ToolResult
+from pagein.policy.clients.catalogue import OTHER, PROFILES
+from pagein.policy.clients.chains import START, ClientReads, restored, without
+from pagein.policy.clients.profile import Profile
+from pagein.policy.clients.rereads import Reader, answer, lost_base, with_message
+from pagein.policy.exclusions import EXCLUDED
+
+KIND: Final = "client.profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the client's reads have shown at one point of a branch. profile: None where nobody said which client it is: then nothing is told.
+
+    waiting: messages behind the last of the model's that no request held yet. stands: what stands in place of results among them.
+    """
+
+    profile: Profile | None = None
+    reads: ClientReads = START
+    waiting: tuple[Message, ...] = ()
+    stands: Mapping[str, str] = field(default_factory=dict)
+
+    def settled(self, excluded: tuple[str, ...] = EXCLUDED) -> "Seen":
+        """As it is once a request holds all that waits."""
+        if self.profile is None or not self.waiting:
+            return self
+        reads, reader = self.reads, Reader(self.profile, excluded=excluded)
+        for message in self.waiting:
+            reads = with_message(reads, reader, message, self.stands)
+        return replace(self, reads=reads, waiting=(), stands={})
+
+
+NOBODY: Final = Seen()
+
+
+def noted(profile: Profile) -> str:
+    """The record of which client it is."""
+    return encode_json({"profile": profile.name}).decode()
+
+
+def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED) -> Seen:
+    """What is seen after one more entry."""
+    if isinstance(body, Noted):
+        return _introduced(seen, body)
+    if seen.profile is None:
+        return seen
+    match body:
+        case Said():
+            return _said(seen, body.message, excluded)
+        case Previewed(paged=paged):
+            seen = replace(seen, stands={**seen.stands, **{one.call_id: one.stub for one in paged}})
+        case EpochOpened():
+            stands = {**seen.stands, **{one.call_id: one.stub for one in body.paged}}
+            reads = without(seen.reads, (one.call_id for one in body.paged))
+            seen = replace(seen, stands=stands, reads=restored(reads, (one.call_id for one in body.restored)))
+        case RequestSent():
+            seen = seen.settled(excluded)
+        case Compacted():
+            seen = Seen(seen.profile)
+        case _:
+            pass
+    return seen
+
+
+def _said(seen: Seen, message: Message, excluded: tuple[str, ...]) -> Seen:
+    if seen.profile is None or message.role != "assistant":
+        return replace(seen, waiting=(*seen.waiting, message))
+    here = seen.settled(excluded)
+    return replace(here, reads=with_message(here.reads, Reader(seen.profile, excluded=excluded), message))
+
+
+def _introduced(seen: Seen, note: Noted) -> Seen:
+    if note.kind != KIND:
+        return seen
+    try:
+        record = decode_json(note.data.encode())
+    except ValueError:
+        return seen
+    name = record.get("profile") if isinstance(record, dict) else None
+    profile = PROFILES.get(name, OTHER) if isinstance(name, str) else OTHER
+    return seen if profile is seen.profile else Seen(profile)
+
+
+def entering_again(state: State, seen: Seen, rules: Rules, recall: Callable[[PagedOut], str | None]) -> list[StandIn]:
+    """Results of reads that are about to enter, with what enters in their place, in the order in which they were said.
+
+    recall: the text that was paged out, None where it cannot be had.
+    """
+    if seen.profile is None or not seen.waiting:
+        return []
+    found: list[StandIn] = []
+    reads, reader = seen.reads, Reader(seen.profile, excluded=rules.excluded)
+    places = _places(state)
+    for message in seen.waiting:
+        for block in message.blocks:
+            one = replace(message, blocks=(block,))
+            made = _made(state, reads, reader, block, places, recall) if isinstance(block, ToolResult) else None
+            if made is None:
+                reads = with_message(reads, reader, one)
+            else:
+                found.append(made)
+                reads = with_message(reads, reader, one, {made.entering.result.call_id: made.text})
+    return found
+
+
+def _made(
+    state: State,
+    reads: ClientReads,
+    reader: Reader,
+    result: ToolResult,
+    places: Mapping[str, Entering],
+    recall: Callable[[PagedOut], str | None],
+) -> StandIn | None:
+    entering = places.get(result.call_id)
+    if entering is None or entering.result.text != result.text or result.images:
+        return None
+    shorter = answer(reads, reader, result) if entering.tokens else None
+    if shorter is not None:
+        return StandIn(entering, shorter.text)
+    base = lost_base(reads, reader, result)
+    away = None if base is None else state.hand.away.get(base)
+    text = None if away is None else recall(away)
+    return None if away is None or text is None else StandIn(entering, text, away.stub)
+
+
+def _places(state: State) -> dict[str, Entering]:
+    """Results that no request held yet, by call. One whose id comes twice is in no known place."""
+    found: dict[str, Entering] = {}
+    twice: set[str] = set()
+    for result in _results(state):
+        name = result.result.call_id
+        twice.update({name} & found.keys())
+        found[name] = result
+    return {name: one for name, one in found.items() if name not in twice}
+
+
+def _results(state: State) -> Iterator[Entering]:
+    known = length(state.draft.tip)
+    for place, piece in enumerate(pieces_since(state.draft.ready().tip, known), start=known):
+        counts = iter(piece.tokens)
+        for index, block in enumerate(piece.message.blocks):
+            if isinstance(block, ToolResult):
+                yield Entering(block, block.name, next(counts, 0), (place, index))
+
+
+class Rereads:
+    """The client's reads of one session, wherever it stands."""
+
+    def __init__(self, journal: Journal[State], rules: Rules, pager: Pager) -> None:
+        self._fold: Fold[Seen] = Fold(journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded))
+        self._journal = journal
+        self._rules = rules
+        self._pager = pager
+
+    def at(self, leaf: EntryId | None) -> Seen:
+        """What was seen by this entry."""
+        return self._fold.at(leaf)
+
+    def sent(self, leaf: EntryId | None) -> ClientReads:
+        """What is seen once a request holds all that was said by this entry."""
+        return self.at(leaf).settled(self._rules.excluded).reads
+
+    def annotated(self, leaf: EntryId | None, message: Message) -> Message:
+        """A message that is about to be said here, with what the client's ways tell of its calls and results."""
+        seen = self.at(leaf)
+        return message if seen.profile is None else seen.profile.annotated(message, seen.reads.calls)
+
+    def entering(self, leaf: EntryId | None) -> list[StandIn]:
+        """What enters in place of reads that were said behind the last request (see `entering_again`)."""
+        seen = self.at(leaf)
+        if seen.profile is None or not seen.waiting:
+            return []
+        return entering_again(self._journal.state_at(leaf), seen, self._rules, self._recalled)
+
+    def _recalled(self, away: PagedOut) -> str | None:
+        try:
+            return self._pager.recall(away.object_id)
+        except (NotRecallable, StoreError):  # then the client's own marker stands, as it would without us
+            return None
