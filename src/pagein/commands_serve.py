@@ -260,10 +260,11 @@ def _greeting(url: str, *, as_json: bool, curates: bool) -> str:
 def _store_finding(store: str | None, workspace: Path) -> "Finding":
     from pagein import wiring
     from pagein.errors import PageinError
-    from pagein.hosts.gateway.checkup import Finding, private
+    from pagein.hosts.gateway.checkup import Finding, open_to_others
 
     try:
         file = wiring.store_file(store, workspace=workspace)
+        exposed = open_to_others(file) if file is not None else ""
         opened = wiring.open_for_upkeep(store, workspace=workspace, new=True)
         try:
             opened.put(b"pagein doctor")  # no object is made of it: `pagein gc` takes it away
@@ -271,7 +272,12 @@ def _store_finding(store: str | None, workspace: Path) -> "Finding":
             opened.close()
     except (PageinError, OSError) as problem:
         return Finding("wrong", "store", f"cannot be written: {problem}")
-    return private(file) if file is not None else Finding("fine", "store", "the database can be written")
+    if file is None:
+        return Finding("fine", "store", "the database can be written")
+    if exposed:
+        again = open_to_others(file)
+        return Finding("wrong" if again else "note", "store", exposed if again else f"{exposed}; not any more")
+    return Finding("fine", "store", f"{file} can be written, and only its owner can read it")
 
 
 def _round_trip() -> "Finding":

@@ -66,16 +66,16 @@ def checked(asked: Asked) -> list[Finding]:
     return found
 
 
-def private(file: Path) -> Finding:
-    """Whether nobody else may read the store's files."""
-    for one in (file, file.with_name(file.name + "-wal"), file.parent):
+def open_to_others(file: Path) -> str:
+    """Which of a store's files others than their owner may read, in words; "" for none."""
+    for one in (file, file.with_name(file.name + "-wal")):
         try:
             mode = stat.S_IMODE(one.stat().st_mode)
         except OSError:
             continue
-        if mode & _OTHERS and one != file.parent:
-            return Finding("wrong", "store", f"{one} may be read by others (mode {mode:o}); chmod 600 it")
-    return Finding("fine", "store", f"{file} can be written, and only its owner can read it")
+        if mode & _OTHERS:
+            return f"{one} could be read by others (mode {mode:o})"
+    return ""
 
 
 def round_trip(url: str, curator: "Curator") -> Finding:

@@ -27,7 +27,6 @@ from pagein.hosts.gateway.curating import Asked, Decision, Guard
 from pagein.hosts.gateway.headers import Headers
 from pagein.hosts.gateway.hints import Hint, from_headers
 from pagein.hosts.gateway.proxies import Proxies
-from pagein.hosts.gateway.replies import NO_REPLY
 from pagein.hosts.gateway.reporting import Answered, Reporter
 from pagein.hosts.gateway.routes import Route, route
 from pagein.hosts.gateway.settings import GatewaySettings, joined
@@ -220,28 +219,20 @@ class Relay:
         return refusal(vendor, status, told, kind)
 
     def _report(self, outgoing: Outgoing, status: int, tee: Tee | None) -> None:
-        reply = tee.reply() if tee is not None else NO_REPLY
         if outgoing.passed in _SWITCHED_OFF:
             self._reporter.metrics.passed(outgoing.passed)
             return
-        took = time.perf_counter() - outgoing.began
-        unread = tee.lost if tee is not None else ""
-        self._afterward(
-            self._reporter.answered(
-                Answered(
-                    outgoing.route,
-                    outgoing.hint,
-                    outgoing.decision,
-                    outgoing.passed,
-                    outgoing.at,
-                    outgoing.added,
-                    took,
-                    status,
-                    reply,
-                    unread,
-                )
-            )
+        answered = Answered(
+            outgoing.route,
+            outgoing.hint,
+            outgoing.decision,
+            outgoing.passed,
+            outgoing.at,
+            outgoing.added,
+            time.perf_counter() - outgoing.began,
+            status,
         )
+        self._afterward(self._reporter.answered(answered, tee))
 
     def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
         """Tell of a call in a task of its own: the handler's is cancelled where the client hung up."""

@@ -1,5 +1,6 @@
 """What is told of a call when it is over: to the curator, in figures, on the pages, in the log."""
 
+import asyncio
 import logging
 from dataclasses import dataclass
 
@@ -7,9 +8,10 @@ from pagein.hosts.gateway.curating import NOTHING_NOTED, Decision, Guard, Noted
 from pagein.hosts.gateway.hints import Hint
 from pagein.hosts.gateway.logs import tell
 from pagein.hosts.gateway.metrics import Metrics
-from pagein.hosts.gateway.replies import Reply
+from pagein.hosts.gateway.replies import NO_REPLY, Reply
 from pagein.hosts.gateway.routes import Route
 from pagein.hosts.gateway.state import Board, Call
+from pagein.hosts.gateway.tee import Tee
 
 _LONGEST = 300
 
@@ -19,7 +21,7 @@ class Answered:
     """A call that is over, however it ended.
 
     decision: None where it was passed through, for the reason `passed`. at: when it came. added, took: seconds held, and in all.
-    status: 0 where none was sent. unread: why the answer could not be read along.
+    status: 0 where none was sent.
     """
 
     route: Route
@@ -30,8 +32,6 @@ class Answered:
     added: float
     took: float
     status: int
-    reply: Reply
-    unread: str = ""
 
 
 class Reporter:
@@ -58,10 +58,11 @@ class Reporter:
         self.metrics.broke(side)
         tell(self._logger, "break", side=side, route=call.name)
 
-    async def answered(self, one: Answered) -> None:
-        """A model call is over. Never raises."""
-        noted = await self._noted(one)
-        call = _call(one, noted)
+    async def answered(self, one: Answered, tee: Tee | None) -> None:
+        """A model call is over; `tee` has what the answer was."""
+        reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
+        noted = await self._noted(one, reply)
+        call = _call(one, reply, noted)
         self.board.add(call)
         self._count(one, call)
         tell(
@@ -85,14 +86,14 @@ class Reporter:
             output=call.usage.output if call.usage else None,
             shortfall=call.shortfall,
             explanation=call.explanation,
-            unread=one.unread,
+            unread=tee.lost if tee is not None else "",
         )
 
-    async def _noted(self, one: Answered) -> Noted:
+    async def _noted(self, one: Answered, reply: Reply) -> Noted:
         if one.decision is None or one.decision.kind is not None:
             return NOTHING_NOTED
         try:
-            return await self._guard.observe(one.decision.curated, one.reply, one.at)
+            return await self._guard.observe(one.decision.curated, reply, one.at)
         except Exception as problem:  # noqa: BLE001 -- the client has its answer; what is left must not harm the next (law 7)
             self.failed("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED
@@ -114,7 +115,7 @@ class Reporter:
             metrics.fell_short(call.explanation, call.shortfall)
 
 
-def _call(one: Answered, noted: Noted) -> Call:
+def _call(one: Answered, reply: Reply, noted: Noted) -> Call:
     curated = one.decision.curated if one.decision is not None else None
     hint = one.hint
     return Call(
@@ -132,8 +133,8 @@ def _call(one: Answered, noted: Noted) -> Call:
         saved_characters=curated.saved if curated is not None else 0,
         added=one.added,
         took=one.took,
-        finished=one.reply.finished,
-        usage=one.reply.usage,
+        finished=reply.finished,
+        usage=reply.usage,
         window=curated.window if curated is not None else {},
         cost=noted.cost,
         saved=noted.saved,

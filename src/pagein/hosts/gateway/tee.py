@@ -1,4 +1,7 @@
-"""An answer, read beside its way to the client."""
+"""An answer, read beside its way to the client.
+
+What passes is only kept, and read when the answer is over, in a worker thread: no event waits for the reading of another.
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,12 +13,14 @@ from pagein.hosts.gateway.replies import NO_REPLY, Reader, Reply, reader, whole
 from pagein.providers.validity.rules import Api
 
 _LONGEST: Final = 16 << 20
+_UNREAD: Final = 4 << 20
+"""Bytes kept of a stream before it is read on the way after all."""
 
 
 class Tee:
     """Reads one answer. Whatever it chokes on ends the reading and nothing else.
 
-    lost: why it was not read to its end, "" while it is.
+    lost: why it was not read to its end, "" where it was.
     """
 
     def __init__(self, api: Api, headers: Iterable[tuple[str, str]]) -> None:
@@ -26,36 +31,47 @@ class Tee:
         streams = value_of(given, "content-type").strip().lower().startswith("text/event-stream")
         self._events: EventStream | None = EventStream() if streams else None
         self._reader: Reader = reader(api)
-        self._body: list[bytes] = []
+        self._parts: list[bytes] = []
         self._size = 0
+        self._body: list[bytes] = []
+        self._length = 0
 
     def feed(self, part: bytes) -> None:
-        """Read some more."""
+        """Keep some more."""
+        if self.lost:
+            return
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size > _UNREAD:
+            self._read()
+
+    def reply(self) -> Reply:
+        """What was said so far."""
+        self._read()
+        if self._events is not None:
+            return self._reader.reply()
+        return NO_REPLY if self.lost else whole(self._api, b"".join(self._body))
+
+    def _read(self) -> None:
+        packed, self._parts, self._size = b"".join(self._parts), [], 0
         if self.lost or self._decoder is None:
             return
         try:
-            text = self._decoder.decode(part)
-            if self._events is None:
-                self._keep(text)
-                return
-            for event in self._events.feed(text):
-                self._reader.take(event)
-            if self._events.too_long:
-                self.lost = "size"
+            self._take(self._decoder.decode(packed))
         except ValueError:
             self.lost = "content"
         except Exception as problem:  # noqa: BLE001 -- reading along must not end what it reads (law 7)
             self.lost = type(problem).__name__
 
-    def reply(self) -> Reply:
-        """What was read."""
+    def _take(self, text: bytes) -> None:
         if self._events is not None:
-            return self._reader.reply()
-        return NO_REPLY if self.lost else whole(self._api, b"".join(self._body))
-
-    def _keep(self, text: bytes) -> None:
-        self._size += len(text)
-        if self._size > _LONGEST:
+            for event in self._events.feed(text):
+                self._reader.take(event)
+            if self._events.too_long:
+                self.lost = "size"
+            return
+        self._length += len(text)
+        if self._length > _LONGEST:
             self.lost = "size"
             self._body.clear()
         else:

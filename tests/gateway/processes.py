@@ -1,0 +1,37 @@
+"""Gateways in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def gateway_process(
+    upstream: str, folder: Path, *more: str, **environment: str
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A gateway that was started from the command line, and where it listens."""
+    command = [sys.executable, "-m", "pagein", "serve", "--port", "0", "--json", "--store", str(folder / "s.pagein")]
+    log = folder / "gateway.jsonl"
+    asked = [*command, "--anthropic", upstream, "--openai", upstream, "--log", str(log), *more]
+    with subprocess.Popen(  # noqa: S603 -- our own
+        asked,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | data_folder(folder) | environment,
+    ) as process:
+        try:
+            line = process.stdout.readline() if process.stdout is not None else ""
+            assert line, process.communicate()[1]
+            yield json.loads(line)["url"], process
+        finally:
+            process.kill()
+
+
+def data_folder(folder: Path) -> dict[str, str]:
+    """The environment in which the user's data folder is this one."""
+    return {"XDG_DATA_HOME": str(folder / "data"), "PAGEIN_OFF": ""}

@@ -1,0 +1,234 @@
+import asyncio
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.gateway.processes import data_folder, gateway_process
+from tests.gateway.test_streams import MESSAGES
+from tests.gateway.upstreams import Upstream, run, streams
+
+from pagein import wiring
+from pagein.testing.provider import SimulatedProvider
+
+HEADERS = {"Content-Type": "application/json", "x-api-key": "sk-SECRET-KEY", "anthropic-version": "2023-06-01"}
+
+
+def conversation(turns: int, name: str = "fix the build") -> dict[str, object]:
+    """Shell outputs of 9 KB, behind a prompt that is a script."""
+    script = json.dumps([[{"text": f"turn {number}"}] for number in range(turns + 2)])
+    messages: list[dict[str, object]] = [{"role": "user", "content": f"{name} SCRIPT:{script}"}]
+    for number in range(turns):
+        call = f"toolu_{number:04}"
+        use = {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": f"make step-{number}"}}
+        text = "".join(f"step {number} says line {line} of its output\n" for line in range(250))
+        result = {"type": "tool_result", "tool_use_id": call, "content": text}
+        messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    return {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": messages}
+
+
+def cli(*arguments: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(  # noqa: S603 -- our own
+        [sys.executable, "-m", "pagein", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | data_folder(folder) | environment,
+    )
+
+
+async def sent(url: str, body: object, **headers: str) -> tuple[int, bytes]:
+    named = HEADERS | {name.replace("_", "-"): value for name, value in headers.items()}
+    async with aiohttp.ClientSession() as client, client.post(url + "/v1/messages", json=body, headers=named) as answer:
+        return answer.status, await answer.read()
+
+
+def test_a_session_through_a_served_gateway_pages_out_and_every_byte_can_be_recalled(tmp_path: Path) -> None:
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, process):
+        for turns in range(14):
+            status, _ = run(sent(url, conversation(turns)))
+            assert status == 200
+        last = provider.requests[-1].body
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert all(record.refused is None for record in provider.requests)
+    results = [message["content"][0]["content"] for message in last["messages"][2::2]]
+    originals = [message["content"][0]["content"] for message in conversation(13)["messages"][2::2]]  # type: ignore[index]
+    changed = [(now, before) for now, before in zip(results, originals, strict=True) if now != before]
+    assert changed
+    with wiring.open(tmp_path / "s.pagein") as engine:
+        for now, before in changed:
+            found = [word.strip(".,;:()[]\"'") for word in now.split() if word.strip(".,;:()[]\"'").startswith("pg-")]
+            assert engine.recall(found[0]) == before
+
+
+def test_the_log_and_the_store_of_a_served_gateway_hold_no_key_and_are_the_users_only(tmp_path: Path) -> None:
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, process):
+        for turns in range(5):
+            run(sent(url, conversation(turns), Authorization="Bearer sk-SECRET-TOKEN"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {"gateway.jsonl", "s.pagein"} <= {file.name for file in files}
+    for file in files:
+        assert b"SECRET" not in file.read_bytes(), file
+        assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file
+    calls = [json.loads(line) for line in (tmp_path / "gateway.jsonl").read_text().splitlines()]
+    assert [call["event"] for call in calls] == ["call"] * 5
+
+
+def test_ending_waits_for_a_stream_and_ending_twice_does_not(tmp_path: Path) -> None:
+    async def go(*, twice: bool) -> tuple[bytes, bool]:
+        upstream = Upstream(streams(MESSAGES, pause=0.15 if not twice else 2.0))
+        server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0)
+        upstream.port = server.sockets[0].getsockname()[1]
+        folder = tmp_path / str(twice)
+        folder.mkdir()
+        text, broke = b"", False
+        with gateway_process(upstream.url, folder) as (url, process):
+            async with (
+                aiohttp.ClientSession() as client,
+                client.post(url + "/v1/messages", json={"messages": []}, headers=HEADERS) as answer,
+            ):
+                text += await answer.content.readany()
+                process.send_signal(signal.SIGINT)
+                if twice:
+                    await asyncio.sleep(0.3)
+                    process.send_signal(signal.SIGINT)
+                try:
+                    while part := await answer.content.readany():
+                        text += part
+                except aiohttp.ClientError:
+                    broke = True
+            began = time.monotonic()
+            assert await asyncio.to_thread(process.wait, 10) == 0
+            assert time.monotonic() - began < 5
+        server.close()
+        return text, broke
+
+    assert run(go(twice=False)) == (b"".join(MESSAGES), False)
+    assert run(go(twice=True))[1]
+
+
+def test_a_gateway_killed_in_mid_stream_is_a_break_for_the_client_and_its_successor_sends_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    async def broken(url: str, process: "subprocess.Popen[str]", body: object) -> bool:
+        async with aiohttp.ClientSession() as client:
+            try:
+                async with client.post(url + "/v1/messages", json=body, headers=HEADERS) as answer:
+                    await answer.content.readany()
+                    process.kill()
+                    while await answer.content.readany():
+                        pass
+            except aiohttp.ClientError:
+                return True
+        return False
+
+    async def go() -> None:
+        upstream = Upstream(streams(MESSAGES, pause=0.1))
+        server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0, limit=1 << 22)
+        upstream.port = server.sockets[0].getsockname()[1]
+        with gateway_process(upstream.url, tmp_path) as (url, process):
+            upstream.answer = streams(MESSAGES)
+            for turns in range(12):
+                await sent(url, conversation(turns))
+            upstream.answer = streams(MESSAGES, pause=0.1)
+            assert await broken(url, process, conversation(12))
+        before = upstream.got[-1].body
+        upstream.answer = streams(MESSAGES)
+        with gateway_process(upstream.url, tmp_path) as (url, process):
+            # the client tries again, as it would without us
+            assert (await sent(url, conversation(12)))[0] == 200
+            assert upstream.got[-1].body == before
+            await sent(url, conversation(13))
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(process.wait, 10) == 0
+        server.close()
+        original = json.dumps(conversation(12)).encode()
+        assert len(before) < len(original) * 0.8
+
+    run(go())
+
+
+def test_the_switch_works_on_a_gateway_that_runs(tmp_path: Path) -> None:
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        for turns in range(10):
+            run(sent(url, conversation(turns)))
+        curated = json.dumps(provider.requests[-1].body)
+        assert cli("off", folder=tmp_path).returncode == 0
+        run(sent(url, conversation(9)))
+        assert provider.requests[-1].body == conversation(9)
+        assert cli("on", folder=tmp_path).returncode == 0
+        run(sent(url, conversation(9)))
+        assert json.dumps(provider.requests[-1].body) == curated
+
+
+def test_doctor_finds_a_setup_that_works_and_one_that_does_not(tmp_path: Path) -> None:
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        upstreams = ("--anthropic", provider.url, "--openai", provider.url, "--store", str(tmp_path / "s.pagein"))
+        told = {"ANTHROPIC_BASE_URL": url + "/", "ENABLE_TOOL_SEARCH": "true"}
+        fine = cli("doctor", "--json", "--url", url, *upstreams, folder=tmp_path, **told)
+        assert fine.returncode == 0, fine.stdout + fine.stderr
+        levels = {one["what"]: one["level"] for one in json.loads(fine.stdout)["findings"]}
+        assert levels == {
+            **dict.fromkeys(("store", "switch", "round trip", "gateway", "anthropic", "openai", "Claude Code"), "fine"),
+            **dict.fromkeys(("codex", "opencode", "pi"), "note"),
+        }
+    (tmp_path / "s.pagein").chmod(0o644)
+    wrong = cli("doctor", "--json", "--url", url, *upstreams, folder=tmp_path, PAGEIN_OFF="1")
+    assert wrong.returncode == 1
+    found = {one["what"]: one["level"] for one in json.loads(wrong.stdout)["findings"]}
+    assert {name: found[name] for name in ("store", "switch", "gateway", "anthropic", "openai")} == {
+        "store": "note",  # opening a store takes it from others
+        "switch": "note",
+        "gateway": "wrong",
+        "anthropic": "wrong",
+        "openai": "wrong",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "word"),
+    [
+        (("--anthropic", "ftp://x"), {}, "anthropic"),
+        (("--openai", "https://user:pass@x"), {}, "login"),
+        ((), {"PAGEIN_PORT": "many"}, "PAGEIN_PORT"),
+        (("--budget", "0"), {}, "budget"),
+        (("--host", "203.0.113.7"), {}, "cannot listen"),
+        (("--log", "/nowhere/at/all"), {}, "--log"),
+    ],
+)
+def test_what_cannot_be_served_is_told_and_ends_with_2(
+    arguments: tuple[str, ...], environment: dict[str, str], word: str, tmp_path: Path
+) -> None:
+    done = cli("serve", "--store", str(tmp_path / "s.pagein"), *arguments, folder=tmp_path, **environment)
+    assert done.returncode == 2
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_locked_store_keeps_nobody_from_working(tmp_path: Path) -> None:
+    import sqlite3
+
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path, "--budget", "0.5") as (url, _):
+        run(sent(url, conversation(1)))
+        lock = sqlite3.connect(tmp_path / "s.pagein", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        try:
+            began = time.monotonic()
+            status, _answer = run(sent(url, conversation(2)))
+            assert time.monotonic() - began < 5
+        finally:
+            lock.execute("ROLLBACK")
+            lock.close()
+        assert status == 200
+        assert provider.requests[-1].body == conversation(2)
+        assert run(sent(url, conversation(3)))[0] == 200
