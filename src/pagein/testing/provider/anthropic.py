@@ -32,6 +32,7 @@ def whole(reply: Reply) -> dict[str, Any]:
         "content": [wire_block(block) for block in reply.blocks],
         "stop_reason": _stop(reply),
         "usage": _usage(reply, reply.usage.output),
+        **_edits(reply),
     }
 
 
@@ -47,7 +48,9 @@ def events(reply: Reply) -> Iterator[bytes]:
             yield named({"type": "content_block_delta", "index": index, "delta": delta})
         yield named({"type": "content_block_stop", "index": index})
     delta = {"stop_reason": _stop(reply), "stop_sequence": None}
-    yield named({"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.usage.output}})
+    yield named(
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.usage.output}, **_edits(reply)}
+    )
     yield named({"type": "message_stop"})
 
 
@@ -85,6 +88,10 @@ def _head(reply: Reply) -> dict[str, Any]:
         "stop_reason": None,
         "stop_sequence": None,
     }
+
+
+def _edits(reply: Reply) -> dict[str, Any]:
+    return {} if reply.applied is None else {"context_management": {"applied_edits": list(reply.applied)}}
 
 
 def _begun(block: Spoken) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Reply:
 
     stop: the script's own word for why it ended, None for what follows. chunk: characters in one event of a stream.
     reports_usage: whether a stream of Chat Completions was asked for its usage. reports_writes: whether writes are in OpenAI's usage.
+    applied: what the provider cleared from the prompt, None where that was not asked for.
     """
 
     tag: str
@@ -60,6 +61,7 @@ class Reply:
     chunk: int = 20
     reports_usage: bool = True
     reports_writes: bool = False
+    applied: tuple[dict[str, Any], ...] | None = None
 
     @property
     def calls(self) -> tuple[Called, ...]:

@@ -122,16 +122,19 @@ class Server:
             return _json(FORMATS[api].error(500), 500)
         if isinstance(decided, Refusal):
             return self._refuse(place, api, decided)
-        if isinstance(decided, int):
-            return self._done(place, _json({"input_tokens": decided}))
+        if isinstance(decided, dict):
+            return self._done(place, _json(decided))
         return await self._answered(request, place, decided)
 
-    def _decided(self, call: Asked, *, counts: bool) -> Refusal | int | Answer:
+    def _decided(self, call: Asked, *, counts: bool) -> Refusal | dict[str, Any] | Answer:
         """What becomes of a call: a refusal, the number of its tokens, an answer."""
-        refusal = self._without_key(call) or self._service.refusal(call, counts=counts)
+        whole = self._without_key(call) or self._service.resolved(call)
+        if isinstance(whole, Refusal):
+            return whole
+        refusal = self._service.refusal(whole, counts=counts)
         if refusal is not None:
             return refusal
-        return self._service.count(call) if counts else self._service.answer(call)
+        return self._service.counted(whole) if counts else self._service.answer(whole)
 
     async def _answered(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
         self._book.note(place, turn=answer.index)

@@ -14,6 +14,8 @@ from pagein.testing.provider.accounts import Accounts, Charged
 from pagein.testing.provider.answering import spoken, told
 from pagein.testing.provider.asked import Asked
 from pagein.testing.provider.choosing import Chosen, chosen
+from pagein.testing.provider.clearing import cleared
+from pagein.testing.provider.keeping import Kept
 from pagein.testing.provider.refusing import Doorkeeper, Refusal
 from pagein.testing.provider.reply import Reply, Thought
 from pagein.testing.provider.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, Turn, scripts_from, turn_from
@@ -63,9 +65,14 @@ class Service:
         self._doorkeeper = Doorkeeper(
             self._key, settings.account, takes_foreign_thinking=settings.takes_foreign_thinking
         )
+        self._kept = Kept()
         self.accounts = Accounts(settings.prices)
         self._answered = 0
         self._failures: Counter[bytes] = Counter()
+
+    def resolved(self, asked: Asked) -> Asked | Refusal:
+        """The call with what it refers to in it, or why it is refused."""
+        return self._kept.resolved(asked)
 
     def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
         """Why a call is refused, None where it is not. counts: it only asks for the number of its tokens."""
@@ -82,7 +89,8 @@ class Service:
         tag = hashed(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
         prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
         blocks = () if prewarms else spoken(asked, turn.said, tag, self._key)
-        charged = self.accounts.charge(asked, blocks, turn.wait)
+        seen = cleared(asked, self.count)
+        charged = self.accounts.charge(seen.asked, blocks, turn.wait)
         tokens = self.accounts.prompts.tokens
         reply = Reply(
             tag,
@@ -95,13 +103,22 @@ class Service:
             self._settings.chunk,
             _reports_usage(asked),
             charged.prices.cache.model == "breakpoints",
+            seen.applied,
         )
         self._remember(asked, reply)
         return Answer(asked, turn, choice.index, reply, failure, charged)
 
     def count(self, asked: Asked) -> int:
-        """The tokens of a prompt."""
+        """The tokens of a prompt as it was sent."""
         return self.accounts.prompt(asked).tokens
+
+    def counted(self, asked: Asked) -> dict[str, Any]:
+        """The body of an answer about the tokens of a prompt."""
+        seen = cleared(asked, self.count)
+        told: dict[str, Any] = {"input_tokens": self.count(seen.asked)}
+        if seen.applied is not None:
+            told["context_management"] = {"original_input_tokens": self.count(asked)}
+        return told
 
     def _chosen(self, asked: Asked) -> Chosen:
         if self._answerer is None:
@@ -121,7 +138,9 @@ class Service:
         if asked.api == "anthropic":
             self._doorkeeper.remember(asked, [anthropic.wire_block(block) for block in reply.blocks])
         elif asked.api == "openai_responses":
-            self._doorkeeper.remember(asked, responses.items(reply))
+            said = responses.items(reply)
+            self._doorkeeper.remember(asked, said)
+            self._kept.keep(asked, f"resp_{reply.tag}", said)
 
 
 def error_of(failure: Failure, api: Api) -> dict[str, Any]:
