@@ -1,12 +1,13 @@
 """Where messages stand in a journal: the entry to go on from behind each, and the request that ended with it.
 
 What follows a message in a journal until the next message (decisions, requests, recalls) belongs to it; the last of these is
-where a conversation that goes on behind the message goes on. Told by the entries alone, so every process sees the same.
+where a conversation that goes on behind the message goes on. A compaction belongs to what is said behind it, not to what was
+said before: that may go on as if nothing had been. Told by the entries alone, so every process sees the same.
 """
 
 from collections.abc import Iterable
 
-from pagein.model.entries import Entry, EntryId, RequestSent, Said
+from pagein.model.entries import Compacted, Entry, EntryId, RequestSent, Said
 
 _ROOT: EntryId = ""
 
@@ -26,8 +27,9 @@ class Places:
             if entry.id in self._owners:
                 continue
             parent = _ROOT if entry.parent is None else self._owners.get(entry.parent, _ROOT)
-            owner = self._owners[entry.id] = entry.id if isinstance(entry.body, Said) else parent
-            if owner != parent:
+            begins = isinstance(entry.body, Said | Compacted)
+            owner = self._owners[entry.id] = entry.id if begins else parent
+            if isinstance(entry.body, Said):
                 self._going_on.add(parent)
             self._stands[owner] = entry.id
             if isinstance(entry.body, RequestSent):
