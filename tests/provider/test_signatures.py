@@ -221,3 +221,41 @@ def test_a_provider_that_was_started_again_knows_its_signatures() -> None:
     assert talk(SCRIPT, after) == [None, "T2"]
     other = {"secret": "another"}
     assert talk(SCRIPT, after, **other) == ["signature", "signature"]
+
+
+def drop(body: Wire) -> None:
+    body["thinking"] = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+
+
+def told(heard: Heard) -> list[tuple[str, str]]:
+    assert heard.status == 200, heard.body
+    return [(one["path"], one["reason"]) for one in heard.body.get("input_transformations", [])]
+
+
+def test_what_is_dropped_is_told() -> None:
+    def changed(body: Wire) -> None:
+        drop(body)
+        body["messages"][2]["content"][0]["content"] = "[paged out]"
+
+    broken = [("messages.3.content.0", "prefix_mismatch"), ("messages.5.content.0", "prefix_mismatch")]
+    assert told(sent(changed, headers=BETA)[0]) == broken
+    assert told(sent(drop, headers=BETA)[0]) == []
+    assert told(sent(nothing)[0]) == []
+
+
+def test_the_thinking_of_another_model_is_dropped_without_being_asked() -> None:
+    places = [f"messages.{message}.content.{block}" for message, block in ((1, 0), (1, 2), (3, 0), (5, 0))]
+    assert told(sent(of_another_model)[0]) == [(place, "model_binding_mismatch") for place in places]
+
+
+def test_dropped_thinking_is_not_paid_for() -> None:
+    def size(change: Callable[[Wire], None]) -> int:
+        usage = sent(change, headers=BETA)[0].body["usage"]
+        found: int = usage["input_tokens"]
+        return found
+
+    def changed(body: Wire) -> None:
+        drop(body)
+        body["messages"][2]["content"][0]["content"] = "content of b"
+
+    assert 0 < size(drop) - size(changed) < 20

@@ -87,6 +87,7 @@ def _head(reply: Reply) -> dict[str, Any]:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
+        **({"input_transformations": list(reply.dropped)} if reply.dropped else {}),
     }
 
 

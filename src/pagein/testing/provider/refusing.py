@@ -8,15 +8,16 @@ Rules of this file
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
-from pagein.providers.validity import Api, Received, check_body, target, with_request
+from pagein.providers.validity import Api, Received, Violation, check_body, target, with_request
 from pagein.providers.validity.bodies import turns_of
-from pagein.providers.validity.turns import Bond, Part, text_at
+from pagein.providers.validity.turns import Bond, Part, object_at, text_at
 from pagein.testing.provider import seals
 from pagein.testing.provider.asked import Asked, Body
+from pagein.testing.provider.dropping import Dropped
 
 SIGNATURE: Final = "signature"
 """Stands for a rule id where a signature is not one of ours, or not for these words."""
@@ -67,9 +68,31 @@ class Doorkeeper:
         broken = self._forged(asked)
         if broken is not None:
             return broken
-        whom = target(asked.model, betas=asked.betas if asked.api == "anthropic" else None, account=self._account)
-        found = check_body(asked.body, asked.api, whom, self._received(asked), size=asked.size)
+        found = self._broken(asked)
         return Refusal(found[0].rule, found[0].status, found[0].text) if found else None
+
+    def dropped(self, asked: Asked) -> list[Dropped]:
+        """The thinking of a call that is not refused which its model does not get to see."""
+        if asked.api != "anthropic":
+            return []
+        others = [Dropped(*place, "model_binding_mismatch") for place in self._made_by_others(asked)]
+        thinking = object_at(asked.body, "thinking")
+        if object_at(thinking, "block_binding").get("prefix_mismatch_behavior") != "drop_block":
+            return others
+        strict = {**thinking, "block_binding": {"prefix_mismatch_behavior": "error"}}
+        found = self._broken(replace(asked, body={**asked.body, "thinking": strict}))
+        broken = {(one.message, one.block) for one in found if one.rule in ("T2", "T6")}
+        return [*others, *(Dropped(*place, "prefix_mismatch") for place in sorted(broken))]
+
+    def _broken(self, asked: Asked) -> list[Violation]:
+        whom = target(asked.model, betas=asked.betas if asked.api == "anthropic" else None, account=self._account)
+        return check_body(asked.body, asked.api, whom, self._received(asked), size=asked.size)
+
+    def _made_by_others(self, asked: Asked) -> Iterator[tuple[int, int]]:
+        for part in _thinking(asked):
+            seal = seals.opened(self._key, part.id, None)
+            if seal is not None and seal.model != seals.short(asked.model):
+                yield part.message, part.block
 
     def remember(self, asked: Asked, answer: Sequence[Body]) -> None:
         """What an answer held, as wire blocks or items."""

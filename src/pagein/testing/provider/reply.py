@@ -48,7 +48,7 @@ class Reply:
 
     stop: the script's own word for why it ended, None for what follows. chunk: characters in one event of a stream.
     reports_usage: whether a stream of Chat Completions was asked for its usage. reports_writes: whether writes are in OpenAI's usage.
-    applied: what the provider cleared from the prompt, None where that was not asked for.
+    applied: what the provider cleared from the prompt, None where that was not asked for. dropped: the thinking it left out.
     """
 
     tag: str
@@ -62,6 +62,7 @@ class Reply:
     reports_usage: bool = True
     reports_writes: bool = False
     applied: tuple[dict[str, Any], ...] | None = None
+    dropped: tuple[dict[str, Any], ...] = ()
 
     @property
     def calls(self) -> tuple[Called, ...]:

@@ -15,6 +15,7 @@ from pagein.testing.provider.answering import spoken, told
 from pagein.testing.provider.asked import Asked
 from pagein.testing.provider.choosing import Chosen, chosen
 from pagein.testing.provider.clearing import cleared
+from pagein.testing.provider.dropping import without
 from pagein.testing.provider.keeping import Kept
 from pagein.testing.provider.refusing import Doorkeeper, Refusal
 from pagein.testing.provider.reply import Reply, Thought
@@ -89,7 +90,8 @@ class Service:
         tag = hashed(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
         prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
         blocks = () if prewarms else spoken(asked, turn.said, tag, self._key)
-        seen = cleared(asked, self.count)
+        dropped = self._doorkeeper.dropped(asked)
+        seen = cleared(without(asked, dropped), self.count)
         charged = self.accounts.charge(seen.asked, blocks, turn.wait)
         tokens = self.accounts.prompts.tokens
         reply = Reply(
@@ -104,6 +106,7 @@ class Service:
             _reports_usage(asked),
             charged.prices.cache.model == "breakpoints",
             seen.applied,
+            tuple(one.as_json() for one in dropped),
         )
         self._remember(asked, reply)
         return Answer(asked, turn, choice.index, reply, failure, charged)
