@@ -125,7 +125,7 @@ def step(hand: Hand, body: Body) -> Hand:
 def _entered(hand: Hand, inserted: Inserted) -> Hand:
     if inserted.kind == MANIFEST:
         return replace(hand, listed=hand.listed.union(inserted.names), pages=hand.pages + 1)
-    return replace(hand, shown=hand.shown.union(inserted.names))
+    return replace(hand, shown=hand.shown.union(inserted.names)) if inserted.kind == PINNED else hand
 
 
 def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:

@@ -76,6 +76,10 @@ class Pager:
         stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in results])
         return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))
 
+    def made_here(self, name: ObjectId) -> bool:
+        """Whether this store made an id. Raises StoreError where it cannot be asked."""
+        return name.made_with(self._blobs.secret())
+
     def _stored(self, session: str, results: Sequence[tuple[ToolResult, str, int]]) -> tuple[StoredObject, ...]:
         if not results:
             return ()

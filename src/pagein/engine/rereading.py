@@ -9,6 +9,7 @@ Rules of this file
 3. Only what no request has held yet is answered by something else (law 4), and only after it was stored (law 1).
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -20,15 +21,30 @@ from pagein.engine.rendering import length, pieces_since
 from pagein.engine.state import Rules, State
 from pagein.errors import NotRecallable, StoreError
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, Compacted, EntryId, EpochOpened, Noted, PagedOut, Previewed, RequestSent, Said
+from pagein.model.entries import (
+    Body,
+    Compacted,
+    EntryId,
+    EpochOpened,
+    Inserted,
+    Noted,
+    PagedOut,
+    Previewed,
+    RequestSent,
+    Said,
+)
 from pagein.model.messages import Message, ToolResult
 from pagein.policy.clients.catalogue import OTHER, PROFILES
 from pagein.policy.clients.chains import START, ClientReads, restored, without
+from pagein.policy.clients.echo_notice import finding, served_in
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.rereads import Reader, answer, lost_base, with_message
+from pagein.policy.echo import Owned, may_echo
 from pagein.policy.exclusions import EXCLUDED
 
 KIND: Final = "client.profile"
+ECHO: Final = "echo"
+"""The kind of a text of ours that tells of an echo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +185,12 @@ def _results(state: State) -> Iterator[Entering]:
 class Rereads:
     """The client's reads of one session, wherever it stands."""
 
-    def __init__(self, journal: Journal[State], rules: Rules, pager: Pager) -> None:
+    def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
         self._fold: Fold[Seen] = Fold(journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded))
         self._journal = journal
         self._rules = rules
         self._pager = pager
+        self._count = count
 
     def at(self, leaf: EntryId | None) -> Seen:
         """What was seen by this entry."""
@@ -194,6 +211,23 @@ class Rereads:
         if seen.profile is None or not seen.waiting:
             return []
         return entering_again(self._journal.state_at(leaf), seen, self._rules, self._recalled)
+
+    def notices(self, leaf: EntryId | None) -> Iterator[Inserted]:
+        """What the model is to be told of its calls that were answered behind the last request: that they wrote text of ours (law 8)."""
+        seen = self.at(leaf)
+        if seen.profile is None:
+            return
+        results = [block for one in seen.waiting for block in one.blocks if isinstance(block, ToolResult)]
+        calls = [(call, one) for one in results if (call := seen.reads.calls.get(one.call_id)) is not None]
+        if not any(may_echo(call.arguments) for call, _ in calls):
+            return
+        away = self._journal.state_at(leaf).hand.away.values()
+        owned = Owned(self._pager.made_here, frozenset(served_in(one.stub for one in away)))
+        for call, result in calls:
+            found = finding(seen.profile, call, result, owned)
+            if found is not None:
+                notice = found.notice()
+                yield Inserted(ECHO, notice, math.ceil(self._count(notice)), (call.id,))
 
     def _recalled(self, away: PagedOut) -> str | None:
         try:

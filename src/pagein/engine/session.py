@@ -96,7 +96,7 @@ class Session:
         self._folder: str | None = None
         self._reading: Reading | None = None
         self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step)
-        self._rereads = Rereads(self._journal, self._rules, parts.pager)
+        self._rereads = Rereads(self._journal, self._rules, parts.pager, lambda text: parts.counter.count(text, "user"))
         self._recalling: Recalling | None = None
         self._traffic: Traffic | None = None
 
@@ -395,6 +395,9 @@ class Session:
         told = Told(self.recalling.held if listing else None, self._parts.counter.count)
         for one in insertions(self._state(), told):
             self._add(one)
+        with contextlib.suppress(StoreError):  # whose ids they are cannot be asked: then nothing is said of them
+            for notice in () if self._state().hand.off else list(self._rereads.notices(self.leaf)):
+                self._add(notice)
 
     def _now(self) -> float | None:
         return None if self._parts.outside is None else self._parts.outside.now()

@@ -82,7 +82,7 @@ class EpochOpened:
 class Inserted:
     """Text of ours that stands at the end of the window from here on, behind what was said last, as a block of its own.
 
-    kind: `pinned` or `manifest`. names: of the pinned texts in it. tokens: what it weighs, estimated.
+    kind: `pinned`, `manifest` or `echo`. names: of the pinned texts in it, or the call that it speaks of. tokens: what it weighs, estimated.
     """
 
     kind: str

@@ -57,7 +57,7 @@ class Owned:
             if self._is_ours(name):
                 yield Echo("stub", match[0], name)
         for match in _MARKER.finditer(text):
-            if _facts(match[0]) in self.served:
+            if facts_of(match[0]) in self.served:
                 yield Echo("marker", match[0])
 
     def _is_ours(self, name: str) -> bool:
@@ -75,7 +75,7 @@ def served_by_read(event: ReadEvent) -> Iterator[Facts]:
 
 def served_by_recall(recall: Recall) -> Iterator[Facts]:
     """The hints that stood below a recalled part."""
-    yield from map(_facts, recall.hints)
+    yield from map(facts_of, recall.hints)
 
 
 def may_echo(text: str) -> bool:
@@ -113,7 +113,7 @@ def remedy(found: Iterable[Echo], *, peek: str = "peek", read: str = "read") -> 
     return "\n".join(lines)
 
 
-def _facts(marker: str) -> Facts:
+def facts_of(marker: str) -> Facts:
     """A marker reduced to its wording and its numbers; of changed lines their count is left out, as no journal keeps it."""
     numbers = tuple(int(number) for number in _NUMBER.findall(marker))
     wording = _NUMBER.sub("#", marker)
@@ -124,14 +124,14 @@ def _of(event: ReadServed) -> Iterator[Facts]:
     first, last, total = event.first, event.last, event.total
     match event.mode:
         case "unchanged":
-            yield _facts(markers.unchanged(total))
+            yield facts_of(markers.unchanged(total))
         case "unchanged_range":
-            yield _facts(markers.unchanged_lines(first, last, total))
-            yield _facts(markers.unchanged_inside(first, last))
+            yield facts_of(markers.unchanged_lines(first, last, total))
+            yield facts_of(markers.unchanged_inside(first, last))
         case "diff":
-            yield _facts(markers.changed(1, total))
+            yield facts_of(markers.changed(1, total))
         case "range_diff":
-            yield _facts(markers.changed_lines(1, first, last, total))
+            yield facts_of(markers.changed_lines(1, first, last, total))
         case "moved" | "partly_known":
             yield from _runs(event)
 
@@ -147,9 +147,9 @@ def _runs(event: ReadServed) -> Iterator[Facts]:
     for at, first, count in runs:
         last = at + count - 1
         if at == first:
-            yield _facts(markers.unchanged_lines(at, last, event.total))
+            yield facts_of(markers.unchanged_lines(at, last, event.total))
         else:
-            yield _facts(markers.moved(at, last, event.total, first))
+            yield facts_of(markers.moved(at, last, event.total, first))
 
 
 # --- what a call writes ---

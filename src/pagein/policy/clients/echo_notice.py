@@ -1,0 +1,70 @@
+"""The echo guard where a call cannot be held back: what is told to a model whose call has put text of ours into a file (law 8).
+
+The gateway sees a call when it stands in the reply, and its result when the next request comes. The reply stays as it is
+(thinking may be bound to it); the notice goes behind the results of that request, once.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.model.messages import ToolCall, ToolResult
+from pagein.policy.clients.profile import Profile
+from pagein.policy.echo import Echo, Facts, Owned, echoes, facts_of, may_echo
+
+_HARMLESS: Final = re.compile(r"\d*>{1,2}\s*(?:/dev/null|&\d)|&>\s*/dev/null")
+_WRITES: Final = re.compile(r">|<<|\btee\b|\bsed\b[^\n|;]*\s(?:-i|--in-place)|\bapply_patch\b|\bpatch\b")
+_MARKER_ROW: Final = re.compile(r"^\[readcache: [^\]\n]*\]$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A call that wrote text of ours. echoes: that text. files: where it went, as far as the call tells."""
+
+    call_id: str
+    tool: str
+    echoes: tuple[Echo, ...]
+    files: tuple[str, ...]
+
+    def notice(self, peek: str = "peek", read: str = "read") -> str:
+        """What to tell the model. peek, read: what the tools are called that give it the text."""
+        where = ", ".join(self.files) or "a file"
+        stubs = dict.fromkeys(one.object_id for one in self.echoes if one.object_id is not None)
+        marked = dict.fromkeys(one.text for one in self.echoes if one.kind == "marker")
+        return "\n".join(
+            [
+                (
+                    f"[pagein notice: the {self.tool} call above put text into {where} that only stands for other text. "
+                    "What it stands for is not in the file now.]"
+                ),
+                *(f'- get the text behind {one} with {peek}("{one}") and write that in its place' for one in stubs),
+                *(
+                    f"- {one} stands for lines shown earlier: {read} them and write those in its place"
+                    for one in marked
+                ),
+            ]
+        )
+
+
+def finding(profile: Profile, call: ToolCall, result: ToolResult, owned: Owned) -> Finding | None:
+    """What of ours a call that has its result put into a file; None where it put none, failed, or writes no files."""
+    if not may_echo(call.arguments) or profile.failed(call, result):
+        return None
+    meaning = profile.meaning(call)
+    if meaning.op not in ("write", "edit") and not (meaning.op == "exec" and _may_write(call.arguments)):
+        return None
+    found = echoes(call, owned)
+    files = tuple(dict.fromkeys(one.path for one in meaning.accesses if one.op in ("write", "edit")))
+    return Finding(call.id, call.name, found, files) if found else None
+
+
+def served_in(stands: Iterable[str]) -> Iterator[Facts]:
+    """The markers in texts that stand in place of results, as `Owned` knows them."""
+    for text in stands:
+        for match in _MARKER_ROW.finditer(text):
+            yield facts_of(match[0])
+
+
+def _may_write(arguments: str) -> bool:
+    return _WRITES.search(_HARMLESS.sub(" ", arguments)) is not None
