@@ -5,6 +5,7 @@ another name touches nothing. Shell commands are parsed with best effort, see `p
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Literal
 
 from pagein.model.fields import Row, lines_of, number, objects, text
@@ -32,6 +33,7 @@ _SHORTEST_PATCH_LINE: Final = 12
 _LONGEST_PATCH_LINE: Final = 39
 
 
+@lru_cache(maxsize=64)  # parsing a command line costs more than all else that is done with a call
 def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[Access, ...]:
     """The files that this call reads, edits, writes or deletes, in the order of its arguments.
 
