@@ -15,7 +15,7 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.requests import PreparedRequest
 from pagein.policy.previews import Previews
 from pagein.policy.residency import Residency
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import NOTHING_RECEIVED, Api, check_body, with_request
 from pagein.providers.wire.request import opened
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
@@ -135,4 +135,57 @@ def test_whatever_a_client_does_the_laws_hold(api: Api, steps: list[tuple[str, o
                     run.engine = run.opened()
             history.append(talk)
             run.send(talk, manner)
+        run.engine.close()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    model=st.sampled_from(["claude-sonnet-5-5", "claude-opus-4-6", "a-model-of-tomorrow"]),
+    steps=st.lists(
+        st.tuples(st.sampled_from(["say", "say", "say", "fork", "restart"]), TURNS, st.integers(0, 8)),
+        min_size=6,
+        max_size=16,
+    ),
+)
+def test_thinking_never_stands_behind_another_prompt_than_it_was_made_for(
+    model: str, steps: list[tuple[str, clients.Turn, int]]
+) -> None:
+    """Held to what a provider knows: which prompt each thought was an answer to (T2, T6, M10)."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder), "anthropic")
+        manner = clients.Manner(model=model)
+        talk, received = clients.Conversation("please do it"), NOTHING_RECEIVED
+        bodies = {talk: run.send(talk, manner).body}
+        for kind, turn, number in steps:
+            if kind == "restart":
+                run.engine.close()
+                run.engine = run.opened()
+            if kind == "fork":
+                talk = talk.until(number % (len(talk.turns) + 1))
+            else:
+                longer = talk.then(replace(turn, words=turn.words or ("" if turn.results else "go on")))
+                asked = json.loads(bodies[talk])
+                received = with_request(received, asked, "anthropic", clients.answer(longer))
+                talk = longer
+            prepared = run.send(talk, manner)
+            assert check_body(json.loads(prepared.body), "anthropic", received=received) == []
+            bodies[talk] = prepared.body
+        run.engine.close()
+
+
+def test_where_thinking_is_bound_an_epoch_waits_for_the_user_and_takes_the_thinking_behind_it_along() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder), "anthropic")
+        manner = clients.Manner(model="claude-sonnet-5-5")
+        talk = clients.Conversation("please do it")
+        for _ in range(5):
+            talk = talk.then(clients.Turn("on it", ("word " * 200,), thinks=True))
+            assert run.send(talk, manner).opened is None
+        talk = talk.then(clients.Turn("done", words="and now this", thinks=True))
+        prepared = run.send(talk, manner)
+        assert prepared.opened is not None
+        assert prepared.replaced == len(prepared.opened.paged)
+        assert prepared.body.count(b"signed-") == 1  # what was thought before the first result saw nothing else
+        talk = talk.then(clients.Turn("on it", ("word " * 200,), thinks=True))
+        assert run.send(talk, manner).body.count(b"signed-") == 2
         run.engine.close()

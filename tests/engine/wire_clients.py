@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 from pagein.providers.validity import Api
@@ -33,12 +34,15 @@ class Conversation:
     def until(self, count: int) -> "Conversation":
         return replace(self, turns=self.turns[:count])
 
+    def mark(self, place: int) -> str:
+        """A word for what the model said in a turn: another one where anything before is other."""
+        turn = self.turns[place]
+        before = [self.first, [astuple(one) for one in self.turns[:place]], turn.said, len(turn.results), turn.thinks]
+        return blake2b(json.dumps(before).encode(), digest_size=6).hexdigest()
+
     def ids(self, place: int) -> list[str]:
-        """Names of the calls of one turn: other ones where anything before is other."""
-        before = json.dumps([self.first, [[turn.said, turn.results, turn.words] for turn in self.turns[: place + 1]]])
-        return [
-            f"call_{place}_{number}_{sum(before.encode()) % 9973}" for number in range(len(self.turns[place].results))
-        ]
+        """Names of the calls of one turn."""
+        return [f"call_{self.mark(place)}_{number}" for number in range(len(self.turns[place].results))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,14 @@ class Manner:
     marks: int = 1
     spaces: bool = False
     system: str = "be good"
+    model: str = ""
 
 
 def body(talk: Conversation, api: Api, manner: Manner = Manner()) -> bytes:
     """The request of a conversation."""
     items = {"anthropic": _anthropic, "openai_chat": _chat, "openai_responses": _responses}[api](talk, manner)
-    fields: Wire = {"model": "gpt-5.1" if api != "anthropic" else "claude-sonnet-4-5", "stream": True}
+    model = manner.model or ("gpt-5.1" if api != "anthropic" else "claude-sonnet-4-5")
+    fields: Wire = {"model": model, "stream": True}
     if api == "anthropic":
         fields |= {"max_tokens": 1000, "system": manner.system, "messages": _marked(items, manner.marks)}
     elif api == "openai_chat":
@@ -63,6 +69,12 @@ def body(talk: Conversation, api: Api, manner: Manner = Manner()) -> bytes:
         fields |= {"instructions": manner.system, "input": items, "store": False}
     separators = (", ", ": ") if manner.spaces else (",", ":")
     return json.dumps(fields, separators=separators).encode()
+
+
+def answer(talk: Conversation) -> list[Wire]:
+    """What the model said last, as the blocks of a Messages reply."""
+    content: list[Wire] = _anthropic(talk, Manner())[-2]["content"]
+    return content
 
 
 def results_of(value: Mapping[str, Any], api: Api) -> dict[str, str]:
@@ -93,7 +105,7 @@ def _anthropic(talk: Conversation, manner: Manner) -> list[Wire]:
     for place, turn in enumerate(talk.turns):
         ids = talk.ids(place)
         thought = (
-            [{"type": "thinking", "thinking": "hm", "signature": f"sig-{place}-{turn.said}"}] if turn.thinks else []
+            [{"type": "thinking", "thinking": "hm", "signature": f"signed-{talk.mark(place)}"}] if turn.thinks else []
         )
         calls = [{"type": "tool_use", "id": name, "name": "Lookup", "input": {"b": 1, "a": name}} for name in ids]
         items.append({"role": "assistant", "content": [*thought, {"type": "text", "text": turn.said}, *calls]})

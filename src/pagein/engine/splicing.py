@@ -5,35 +5,45 @@ Rules of this file
 1. Told by the window alone: a result whose text in the window is not the client's is replaced. So it does not matter which
    decision had it so, and a result that was restored is the client's again.
 2. A result that reads as withheld was kept without its text (law 9); it stands as the client sent it.
-3. Costs what the window differs in from the one before.
+3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8).
+   What the model thinks from then on is bound to the window without it.
+4. Costs what the window differs in from the one before.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.engine.chain import Transcript, Unit
 from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
-from pagein.model.messages import Text, ToolResult
+from pagein.model.messages import Text, Thinking, ToolResult
 from pagein.policy.withholding import WITHHELD
-from pagein.providers.wire.request import with_notes, with_texts
+from pagein.providers.wire.request import with_notes, with_texts, without_blocks
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs in one message. texts: of results, by the id of their call. notes: texts of ours that stand behind it."""
+    """What differs in one message. texts: of results, by the id of their call. notes: texts of ours that stand behind it.
+
+    thoughtless: its thinking is left out.
+    """
 
     texts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    thoughtless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A window with what of it is not the client's. tip: the window. changes: by the number of the message in the conversation."""
+    """A window with what of it is not the client's. tip: the window. changes: by the number of the message in the conversation.
+
+    rewritten: whether an epoch was opened for it.
+    """
 
     tip: Cell | None = None
     changes: Mapping[int, Change] = field(default_factory=dict)
+    rewritten: bool = False
 
     @property
     def replaced(self) -> int:
@@ -41,25 +51,49 @@ class Rendered:
         return sum(len(one.texts) for one in self.changes.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window as it was sent. said: messages said by then, the last of the conversation being the last of them.
+
+    rewritten: whether an epoch was opened for it. binds: whether thinking is bound to what stands before it.
+    """
+
+    tip: Cell | None
+    said: int
+    rewritten: bool = False
+    binds: bool = False
+
+
 NOTHING_RENDERED: Final = Rendered()
 
 
-def rendered(tip: Cell | None, units: Sequence[Unit], said: int, before: Rendered = NOTHING_RENDERED) -> Rendered:
-    """What of this window is not the client's. said: messages said when it was sent, the last of `units` being the last of them.
-
-    before: of a window on the same branch, which may begin alike.
-    """
-    keep = shared(before.tip, tip)
-    first = said - len(units) + 1
-    kept_said = 0 if keep == 0 else _said_at(tip, keep)
-    changes = {place: one for place, one in before.changes.items() if place + first <= kept_said}
-    for piece in pieces_since(tip, keep):
+def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_RENDERED) -> Rendered:
+    """What of this window is not the client's, who said `units` by then. before: the window before it on its branch."""
+    keep = shared(before.tip, window.tip)
+    first = window.said - len(units) + 1
+    kept_said = _said_at(window.tip, keep)
+    changes = {
+        place: one if place + first <= kept_said else Change(thoughtless=True)
+        for place, one in before.changes.items()
+        if place + first <= kept_said or one.thoughtless
+    }
+    for piece in pieces_since(window.tip, keep):
         place = piece.said - first
         if 0 <= place < len(units) and piece.message is not units[place].message:
             change = _changed(piece, units[place])
             if change.texts or change.notes:
                 changes[place] = _joined(changes.get(place), change)
-    return Rendered(tip, changes)
+    if window.rewritten and window.binds:
+        frontier = max(kept_said - first + 1, 0)
+        for place in range(frontier, len(units)):
+            if has_thinking(units[place]):
+                changes[place] = replace(changes.get(place, Change()), thoughtless=True)
+    return Rendered(window.tip, changes, window.rewritten)
+
+
+def has_thinking(unit: Unit) -> bool:
+    """Whether the model thought in it."""
+    return any(isinstance(block, Thinking) for block in unit.message.blocks)
 
 
 class Splicer:
@@ -74,25 +108,31 @@ class Splicer:
         made: dict[int, tuple[bytes, Change, bytes]] = {}
         for place, change in changes.items():
             unit = script.units[place]
-            last = unit.first + unit.count - 1
-            raw = items[last]
-            known = self._made.get(place)
-            if known is None or known[0] != raw or known[1] != change:
-                known = (raw, change, _spliced(raw, unit, change, script))
-            made[place] = known
-            items[last] = known[2]
+            for at in range(unit.first, unit.first + unit.count):
+                raw = items[at]
+                known = self._made.get(at)
+                if known is None or known[0] != raw or known[1] != change:
+                    known = (raw, change, _spliced(at, unit, change, script))
+                made[at] = known
+                items[at] = known[2]
         self._made = made
         return items
 
 
-def _spliced(raw: bytes, unit: Unit, change: Change, script: Transcript) -> bytes:
+def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
+    item = script.items[at]
+    made, blocks = item.raw, item.message.blocks
+    if change.thoughtless:
+        gone = [place for place, block in enumerate(blocks) if isinstance(block, Thinking)]
+        made = without_blocks(made, script.api, gone) if gone else made
     places = {
         place: change.texts[block.call_id]
-        for place, block in enumerate(unit.message.blocks)
+        for place, block in enumerate(blocks)
         if isinstance(block, ToolResult) and block.call_id in change.texts
     }
-    made = with_texts(raw, script.api, places) if places else raw
-    return with_notes(made, script.api, change.notes) if change.notes else made
+    made = with_texts(made, script.api, places) if places else made
+    is_last = at == unit.first + unit.count - 1
+    return with_notes(made, script.api, change.notes) if change.notes and is_last else made
 
 
 def _changed(piece: Piece, unit: Unit) -> Change:
@@ -110,9 +150,11 @@ def _changed(piece: Piece, unit: Unit) -> Change:
 
 
 def _joined(one: Change | None, other: Change) -> Change:
-    return other if one is None else Change({**one.texts, **other.texts}, (*one.notes, *other.notes))
+    if one is None:
+        return other
+    return Change({**one.texts, **other.texts}, (*one.notes, *other.notes), one.thoughtless or other.thoughtless)
 
 
 def _said_at(tip: Cell | None, keep: int) -> int:
-    found = cut(tip, keep)
+    found = cut(tip, keep) if keep else None
     return 0 if found is None else found.piece.said

@@ -9,7 +9,6 @@ Rules of this file
 4. What fails is taken back whole. The request then goes out as its branch was rendered last, with the client's news behind it.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -25,17 +24,17 @@ from pagein.engine.forecast import Forecast, Forecasts, Sent
 from pagein.engine.heads import NO_HEAD, Head, head_of
 from pagein.engine.journal import Journal
 from pagein.engine.places import Places
-from pagein.engine.rendering import Cell, cut
+from pagein.engine.rendering import cut
 from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part, Placed, Prepared, PreparedRequest
-from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, rendered
+from pagein.engine.showing import Showing, binds_thinking
+from pagein.engine.splicing import Splicer, has_thinking
 from pagein.engine.state import State
 from pagein.errors import HostError
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import EntryId, RequestSent
-from pagein.model.messages import Block, Message, Thinking, Usage
+from pagein.model.messages import Message, ToolResult, Usage
 from pagein.policy.clients.catalogue import profile_of, tools_of
 from pagein.policy.clients.profile import Profile
-from pagein.providers.abilities import abilities
 from pagein.providers.usages import usage_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope, decode, opened
@@ -45,7 +44,6 @@ T = TypeVar("T")
 
 _BRANCHES: Final = 8
 _MOVED: Final = 3  # messages at the end of a request that its successor may hold with other marks
-_REMEMBERED: Final = 32
 
 
 class Talk(Protocol):
@@ -106,12 +104,11 @@ Reply: TypeAlias = Usage | Mapping[str, Any] | Dumped
 
 @dataclass(frozen=True, slots=True)
 class _Stood:
-    """Where a request stands after it was placed, and what was decided for it. before: the entry behind which its news were said."""
+    """Where a request stands after it was placed, and what was decided for it."""
 
     placed: Placed
     shared: int
     entry: EntryId
-    before: EntryId | None = None
     prepared: Prepared | None = None
     changes: tuple[Part, ...] = ()
     repaired: bool = False
@@ -132,7 +129,7 @@ class Traffic:
         self._heads = Fold(talk.journal, NO_HEAD, heads.step)
         self._newest: dict[tuple[str, str], EntryId] = {}
         self._scripts: list[Transcript] = []
-        self._rendered: OrderedDict[Cell | None, tuple[Rendered, Splicer]] = OrderedDict()
+        self._showing = Showing(talk.journal, self._heads)
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
@@ -237,7 +234,7 @@ class Traffic:
             if talk.leaf is None:
                 raise HostError("a session stands nowhere after it advanced")
             parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
-            stood = _Stood(placed, known, talk.leaf, parent, prepared, parts, repaired)
+            stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired)
         self._learn()
         return stood
 
@@ -275,18 +272,26 @@ class Traffic:
                 self._newest[self._heads.at(entry.id).conversation] = self._places.owner(entry.id)
 
     def _gate(self, script: Transcript, head: Head, *, repaired: bool) -> Gate:
+        """What may be decided for a request: nothing where it is not valid by itself; no epoch in front of bound thinking, but where
+        the user has the word: then that thinking may go (T8, M10).
+        """
         if repaired:
             return CLOSED_GATE
-        if script.api != "anthropic" or not abilities(head.model or None).may_bind:
+        units = script.units
+        answer = next(
+            (place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1
+        )
+        in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
+        if not in_loop or not binds_thinking(head, script.api):
             return OPEN_GATE
-        thought = [place for place, unit in enumerate(script.units) if any(map(_is_bound, unit.message.blocks))]
-        if not thought:
+        last = next((place for place in range(len(units) - 1, -1, -1) if has_thinking(units[place])), None)
+        if last is None:
             return OPEN_GATE
 
         def opens(frontier: int) -> bool:
-            tip = cut(self._state(self._talk.leaf).draft.ready().tip, frontier + 1)
-            first = self._state(self._talk.leaf).draft.said - len(script.units) + 1
-            return tip is None or tip.piece.said - first > thought[-1]
+            draft = self._state(self._talk.leaf).draft
+            first = cut(draft.ready().tip, frontier + 1)
+            return first is None or first.piece.said - (draft.said - len(units) + 1) > last
 
         return Gate(opens=opens)
 
@@ -295,7 +300,7 @@ class Traffic:
     def _told(
         self, asked: PreparedRequest, envelope: Envelope, script: Transcript, stood: _Stood, head: Head
     ) -> PreparedRequest:
-        shown, splicer = self._shown(stood.entry, script.units, stood.before)
+        shown, splicer = self._showing.at(stood.entry, script.units, script.api)
         prepared = stood.prepared
         items = splicer.items(script, shown.changes)
         sent = Sent(script.api, envelope, items, [item.name for item in script.items], head, asked.at or 0.0)
@@ -315,20 +320,6 @@ class Traffic:
             failure=prepared.failure if prepared else None,
         )
 
-    def _shown(self, entry: EntryId, units: Sequence[Unit], before: EntryId | None = None) -> tuple[Rendered, Splicer]:
-        """What of the request that was sent at this entry is not the client's. before: an entry in front of it."""
-        state = self._state(entry)
-        found = self._rendered.get(state.sent)
-        if found is None:
-            nearest = self._rendered.get(self._state(before).sent) if before is not None else None
-            known, splicer = nearest or (NOTHING_RENDERED, Splicer())
-            found = rendered(state.sent, units, state.draft.said, known), splicer
-            self._rendered[state.sent] = found
-            while len(self._rendered) > _REMEMBERED:
-                self._rendered.popitem(last=False)
-        self._rendered.move_to_end(state.sent)
-        return found
-
     def _fallen_back(self, asked: PreparedRequest, script: Transcript, failure: str) -> PreparedRequest:
         """The request as its branch was rendered last, with what the client said since as it came; else as it came."""
         failed = replace(asked, failure=failure)
@@ -338,7 +329,7 @@ class Traffic:
                 sent = self._places.sent(unit.name)
                 if sent is None:
                     continue
-                shown, _ = self._shown(sent, script.units[:count])
+                shown, _ = self._showing.at(sent, script.units[:count], script.api)
                 if not shown.changes:
                     return failed
                 said = unit.first + unit.count
@@ -370,10 +361,6 @@ def _profile_in(envelope: Envelope) -> Profile:
 def _profile(tools: bytes) -> Profile:
     """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
     return profile_of(tools_of(decode_json(tools)))
-
-
-def _is_bound(block: Block) -> bool:
-    return isinstance(block, Thinking) and block.signature is not None
 
 
 async def in_thread(work: Callable[[], T]) -> T:

@@ -1,0 +1,67 @@
+"""Requests of a journal as they were sent: what of each stood otherwise than the client said it. Told by the journal alone.
+
+A request is looked at behind the one before it on its branch; a few that were looked at last are remembered.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+from pagein.engine.chain import Unit
+from pagein.engine.folds import Fold
+from pagein.engine.heads import Head
+from pagein.engine.journal import Journal
+from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, Window, rendered
+from pagein.engine.state import State
+from pagein.model.entries import Compacted, EntryId, EpochOpened, RequestSent
+from pagein.providers.abilities import abilities
+from pagein.providers.validity import Api
+
+_REMEMBERED: Final = 32
+
+
+class Showing:
+    """The requests of one journal. Called by one thread at a time."""
+
+    def __init__(self, journal: Journal[State], heads: Fold[Head]) -> None:
+        self._journal = journal
+        self._heads = heads
+        self._known: OrderedDict[EntryId, tuple[Rendered, Splicer]] = OrderedDict()
+
+    def at(self, entry: EntryId, units: Sequence[Unit], api: Api) -> tuple[Rendered, Splicer]:
+        """The request that was sent at this entry, whose conversation these are; and what puts its changes into bytes."""
+        requests, nearest = self._behind_known(entry)
+        before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
+        base = self._journal.state_at(entry).draft.said - len(units)
+        for name, rewritten in requests:
+            state = self._journal.state_at(name)
+            binds = rewritten and binds_thinking(self._heads.at(name), api)
+            window = Window(state.sent, state.draft.said, rewritten, binds)
+            before = rendered(window, units[: state.draft.said - base], before)
+        self._known[entry] = before, splicer
+        self._known.move_to_end(entry)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return before, splicer
+
+    def _behind_known(self, entry: EntryId) -> tuple[list[tuple[EntryId, bool]], EntryId | None]:
+        """The requests up to this one that are not remembered, each with whether an epoch was opened for it; and what they follow."""
+        found: list[tuple[EntryId, bool]] = []
+        here: EntryId | None = entry
+        while here is not None and here not in self._known:
+            one = self._journal.entry(here)
+            if isinstance(one.body, Compacted):
+                here = None
+                break
+            if isinstance(one.body, RequestSent):
+                found.append((here, False))
+            elif isinstance(one.body, EpochOpened) and found:
+                found[-1] = (found[-1][0], True)
+            here = one.parent
+        found.reverse()
+        return found, here
+
+
+def binds_thinking(head: Head, api: Api) -> bool:
+    """Whether thinking must be taken for bound to what stands before it."""
+    return api == "anthropic" and abilities(head.model or None).may_bind
