@@ -163,7 +163,7 @@ def _pending(turns: Turns, index: int, call: Part) -> Found:
     interrupted = asked is not None and any(part.kind != "result" for part in asked.parts)
     if interrupted or (resumed is not None and not _answered_by_server(resumed, call)):
         yield call, SERVER_UNANSWERED.format(**words)
-    elif resumed is None and name not in {one.get("name") for one in objects_at(turns.fields, "tools")}:
+    elif resumed is None and name not in [one.get("name") for one in objects_at(turns.fields, "tools")]:
         yield call, SERVER_TOOL_GONE.format(**words)
 
 
@@ -250,7 +250,7 @@ def undeclared_tools(turns: Turns, since: int) -> Found:
     tools = objects_at(turns.fields, "tools")
     if tools and all(tool.get("defer_loading") is True for tool in tools):
         yield Part("other", -1, 0), ALL_DEFERRED
-    names = {tool.get("name") for tool in tools}
+    names = [tool.get("name") for tool in tools]
     for _, turn in recent(turns, since):
         for part in turn.parts:
             for name in _references(part):

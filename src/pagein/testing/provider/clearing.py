@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from pagein.providers.validity.turns import object_at, objects_at
+from pagein.providers.validity.turns import object_at, objects_at, text_at
 from pagein.testing.provider.asked import Asked
 
 Json: TypeAlias = dict[str, Any]
@@ -48,31 +48,33 @@ def cleared(asked: Asked, measure: Measure) -> Cleared:
 
 
 def _clear_tool_uses(asked: Asked, edit: Mapping[str, Any], measure: Measure) -> tuple[Asked, Json] | None:
-    excluded = edit.get("exclude_tools") or ()
+    excluded = edit.get("exclude_tools")
+    excluded = excluded if isinstance(excluded, list) else []
     uses = [(one["id"], str(one.get("name"))) for one in _blocks(asked, "tool_use") if isinstance(one.get("id"), str)]
-    answered = {one.get("tool_use_id") for one in _blocks(asked, "tool_result") if one.get("content") != CLEARED}
+    answered = {text_at(one, "tool_use_id") for one in _blocks(asked, "tool_result") if one.get("content") != CLEARED}
     trigger = object_at(edit, "trigger")
     before = measure(asked)
-    asked_for = trigger.get("value", _TRIGGER)
-    if (len(uses) if trigger.get("type") == "tool_uses" else before) <= asked_for:
+    if (len(uses) if trigger.get("type") == "tool_uses" else before) <= _number(edit, "trigger", _TRIGGER):
         return None
-    keep = object_at(edit, "keep").get("value", _KEPT_USES)
-    old = uses[: max(len(uses) - keep, 0)]
+    keep = _number(edit, "keep", _KEPT_USES)
+    old = uses[: max(len(uses) - int(keep), 0)]
     gone = {name for name, tool in old if name in answered and tool not in excluded}
     if not gone:
         return None
     inputs = edit.get("clear_tool_inputs") is True
 
     def shorter(block: Json) -> Json:
-        if block.get("type") == "tool_result" and block.get("tool_use_id") in gone:
+        if block.get("type") == "tool_result" and text_at(block, "tool_use_id") in gone:
             return {**block, "content": CLEARED}
         return (
-            {**block, "input": {}} if inputs and block.get("type") == "tool_use" and block.get("id") in gone else block
+            {**block, "input": {}}
+            if inputs and block.get("type") == "tool_use" and text_at(block, "id") in gone
+            else block
         )
 
     made = _with_blocks(asked, lambda blocks: [shorter(block) for block in blocks])
     saved = before - measure(made)
-    if saved < object_at(edit, "clear_at_least").get("value", 0):
+    if saved < _number(edit, "clear_at_least", 0):
         return None
     return made, {"type": edit["type"], "cleared_tool_uses": len(gone), "cleared_input_tokens": saved}
 
@@ -80,9 +82,9 @@ def _clear_tool_uses(asked: Asked, edit: Mapping[str, Any], measure: Measure) ->
 def _clear_thinking(asked: Asked, edit: Mapping[str, Any], measure: Measure) -> tuple[Asked, Json] | None:
     if edit.get("keep") == "all":
         return None
-    keep = object_at(edit, "keep").get("value", _KEPT_THINKING)
+    keep = _number(edit, "keep", _KEPT_THINKING)
     thought = [place for place, blocks in _contents(asked) if any(one.get("type") in _THINKING for one in blocks)]
-    gone = set(thought[: max(len(thought) - keep, 0)])
+    gone = set(thought[: max(len(thought) - int(keep), 0)])
     if not gone:
         return None
     messages = [
@@ -100,6 +102,12 @@ _EDITS: Final[Mapping[str, Callable[[Asked, Mapping[str, Any], Measure], tuple[A
     "clear_tool_uses_20250919": _clear_tool_uses,
     "clear_thinking_20251015": _clear_thinking,
 }
+
+
+def _number(edit: Mapping[str, Any], name: str, default: float) -> float:
+    """The value of a parameter; a count that is none is left to the default."""
+    found = object_at(edit, name).get("value")
+    return max(found, 0) if isinstance(found, int | float) else default
 
 
 def _contents(asked: Asked) -> Iterator[tuple[int, Sequence[Json]]]:
