@@ -179,3 +179,23 @@ def test_pauses_that_a_cache_survives_are_no_reason_to_rewrite(spec: str) -> Non
     plain.run()
     paged = _bill(recording, charged, wiring.open_for_replay).tally
     assert paged.cost - paged.recall_cost <= 1.02 * plain.tally.cost
+
+
+@pytest.mark.parametrize(("small", "big"), [(1500, 3000), (500, 3000), (500, 3500)])
+def test_neither_peak_hours_nor_a_cache_of_whole_requests_let_a_rewrite_cost_more_than_is_in_hand(
+    small: int, big: int
+) -> None:
+    """The session runs into hours in which all is twice as dear, on a cache that forgets requests of an hour ago."""
+    charged, story = prices("deepseek-v4-pro"), Story().asks()
+    assert charged.peak is not None
+    for number in range(200):
+        story.works(small if number % 3 else big, wait=20)
+        if number % 40 == 39:
+            story.asks("and now?")
+    recording = story.says().recording(charged)
+    plain = Ledger(recording, APPEND, charged, stress=False, trace=False)
+    plain.run()
+    assert _bill(recording, charged, wiring.open_for_replay).tally.cost <= 1.02 * plain.tally.cost
+    economics = settings_for(charged, 300).residency.economics
+    assert economics is not None
+    assert (economics.keeps_front, economics.peak) == (False, charged.peak)

@@ -12,6 +12,8 @@ Unit of money: one uncached input token (BIT). All sizes are in tokens.
 
 from dataclasses import dataclass, replace
 
+from pagein.providers.billing import Peak
+
 USER_TURN_RENT = 0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results with it
 
 HELD_BACK = 0.75
@@ -22,7 +24,8 @@ CAUTION = 1.5  # sizes are estimates: what is hidden from us behind the frontier
 class Economics:
     """Prices as multiples of an input token, the lifetime of what is cached in seconds, and the share of the bill to risk.
 
-    user_turns: whether a fresh user turn makes a rewrite cheap.
+    user_turns: whether a fresh user turn makes a rewrite cheap. keeps_front: whether what stands in front of a rewrite is read as
+    before; not where a cache holds whole requests only, which it may have lost or parted since. peak: hours in which all is dearer.
     """
 
     read: float = 0.1
@@ -31,6 +34,8 @@ class Economics:
     lifetime: float = 300.0
     share: float = 0.02
     user_turns: bool = True
+    keeps_front: bool = True
+    peak: Peak | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +79,30 @@ def is_user_turn(moment: Moment, economics: Economics) -> bool:
     return moment.user_turn and economics.user_turns
 
 
+def times(moment: Moment, economics: Economics) -> float:
+    """How many times the usual price this call is at."""
+    peak = economics.peak
+    return peak.times if peak is not None and moment.now is not None and peak.covers(moment.now) else 1.0
+
+
 def carried(account: Account, moment: Moment, economics: Economics) -> Account:
     """The account after this call, if the window is left alone."""
     price = economics.write if is_cold(moment, economics) else economics.read
     held = moment.floor + moment.scale * (moment.size - moment.new)
     prompt = price * held + economics.write * moment.scale * moment.new
-    bill = account.bill + prompt + economics.output * moment.scale * moment.replied
-    return replace(account, bill=bill, saved=account.saved + price * moment.scale * account.absent)
+    whole = prompt + economics.output * moment.scale * moment.replied
+    dearer = times(moment, economics)
+    saved = account.saved + dearer * price * moment.scale * account.absent
+    return replace(account, bill=account.bill + dearer * whole, saved=saved)
 
 
 def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -> float:
     """What taking `gain` tokens out costs, when `before` tokens stand in front of the first of them. 0 where it is cold."""
     if is_cold(moment, economics):
         return 0.0
-    behind = max(0, moment.size - before - gain - moment.new)
-    return (economics.write - economics.read) * moment.scale * behind
+    behind = max(0, moment.size - (before if economics.keeps_front else 0) - gain - moment.new)
+    ahead = 0.0 if economics.keeps_front else moment.floor
+    return times(moment, economics) * (economics.write - economics.read) * (moment.scale * behind + ahead)
 
 
 def pays(rent: float, cost: float, moment: Moment, economics: Economics, account: Account) -> bool:
@@ -108,5 +122,5 @@ def previewed(account: Account, economics: Economics, spared: int) -> Account:
 
 def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
     """The account of a call at which the window is rewritten, given that of leaving it alone."""
-    first = economics.write * moment.scale * gain if is_cold(moment, economics) else 0.0
+    first = times(moment, economics) * economics.write * moment.scale * gain if is_cold(moment, economics) else 0.0
     return replace(account, saved=account.saved + first - cost, absent=account.absent + gain)

@@ -49,7 +49,8 @@ def settings_for(prices: Prices, lifetime: int) -> Settings:
         write, lasts = (prices.write_1h, rules.long_ttl) if long else (prices.write_5m, rules.ttl)
     else:
         write, lasts = 1.0, rules.ttl
-    economics = Economics(read, write, prices.output, lasts + rules.grace)
+    front, peak = rules.model != "units", prices.peak
+    economics = Economics(read, write, prices.output, lasts + rules.grace, keeps_front=front, peak=peak)
     return Settings(residency=replace(PRICED, economics=economics))
 
 
