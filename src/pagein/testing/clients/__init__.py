@@ -3,8 +3,10 @@
 `scripts/install_clients.sh` installs them. Their runs are scripted: the simulated provider says what the model would say.
 """
 
-from pagein.testing.clients.agents import AGENTS, Agent, agent_named, commands_folder
-from pagein.testing.clients.jobs import LONG_JOB, SHORT_JOB, Edit, Job, Prompt, Read, Recall, Run, Say, scripts_for
+from pagein.testing.clients.agents import AGENTS, Agent, agent_named, commands_folder, version_of
+from pagein.testing.clients.comparing import Figures, compared
+from pagein.testing.clients.gateways import GatewayProcess
+from pagein.testing.clients.jobs import LONG_JOB, SHORT_JOB, Job
 from pagein.testing.clients.runs import Outcome, Place, work
 
 __all__ = [
@@ -12,17 +14,14 @@ __all__ = [
     "LONG_JOB",
     "SHORT_JOB",
     "Agent",
-    "Edit",
+    "Figures",
+    "GatewayProcess",
     "Job",
     "Outcome",
     "Place",
-    "Prompt",
-    "Read",
-    "Recall",
-    "Run",
-    "Say",
     "agent_named",
     "commands_folder",
-    "scripts_for",
+    "compared",
+    "version_of",
     "work",
 ]

@@ -23,7 +23,8 @@ _PREVIEW: Final = "characters in the middle are kept and not shown."
 _MARKER: Final = "[readcache: "
 # an agent's own stamps on what a command printed
 _VOLATILE: Final = re.compile(r"Chunk ID: \w+|Wall time:? [\d.]+ seconds")
-_OWN_TOOLS: Final = ("peek", "search")
+_RECALLING: Final = "pagein peek"
+_MOST: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class Figures:
     """One agent's job without pagein and through it. Bills in BIT.
 
     previews, stubs: results that stood so in any request. epochs: requests that did not go on from the one before, and without
-    pagein did. rereads: results answered by a marker of ours. recalls: calls of our tools. lost: results that were replaced and whose
-    recall is not what the agent sent.
+    pagein did. rereads: results answered by a marker of ours. recalls: what was looked at again, and showed what the agent without us
+    had to run a command for. lost: results that were replaced and whose recall is not what the agent sent.
     """
 
     requests: int
@@ -77,7 +78,7 @@ def compared(direct: Outcome, through: Outcome, recall: Callable[[str], str]) ->
         stubs=len(stubs),
         epochs=breaks(histories) - breaks(plain),
         rereads=len({text for text in texts if text.startswith(_MARKER)}),
-        recalls=len({call.id for messages in histories[-1:] for call in _calls(messages) if _is_ours(call)}),
+        recalls=_recalls(plain[-1], histories) if plain else 0,
         lost=_lost(plain[-1], histories[-1], recall) if plain and histories else 0,
         seconds_direct=direct.seconds,
         seconds_through=through.seconds,
@@ -109,8 +110,8 @@ def _calls(messages: Iterable[Message]) -> Iterator[ToolCall]:
     return (block for message in messages for block in message.blocks if isinstance(block, ToolCall))
 
 
-def _is_ours(call: ToolCall) -> bool:
-    return call.name.removeprefix("mcp__pagein__").removeprefix("pagein_") in _OWN_TOOLS
+def _is_recall(call: ToolCall) -> bool:
+    return _RECALLING in call.arguments
 
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolResult]]:
@@ -124,8 +125,24 @@ def _results(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolResult
 def _lost(plain: Sequence[Message], curated: Sequence[Message], recall: Callable[[str], str]) -> int:
     """How many results cannot be had again as the agent sends them."""
     pairs = zip(_results(plain), _results(curated), strict=True)
-    both = [(sent.text, got.text) for (_, sent), (call, got) in pairs if not _is_ours(call)]
+    both = [(sent.text, got.text) for (_, sent), (call, got) in pairs if not _is_recall(call)]
     return sum(_whole(got, recall) not in (_steady(sent), None) for sent, got in both)
+
+
+def _recalls(plain: Sequence[Message], histories: Sequence[Sequence[Message]]) -> int:
+    """How many recalls showed most of the lines that the agent without us saw at that place."""
+    wanted = [result.text for _, result in _results(plain)]
+    shown: dict[int, str] = {}
+    for messages in histories:
+        for place, (call, result) in enumerate(_results(messages)):
+            if _is_recall(call):
+                shown.setdefault(place, result.text)  # before it goes itself
+    return sum(_shares(wanted[place], text) for place, text in shown.items())
+
+
+def _shares(wanted: str, shown: str) -> bool:
+    lines = {line for line in _steady(wanted).splitlines() if line.strip()}
+    return len(lines & set(shown.splitlines())) >= _MOST * len(lines)
 
 
 def _whole(text: str, recall: Callable[[str], str]) -> str | None:

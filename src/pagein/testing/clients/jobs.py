@@ -4,12 +4,12 @@ A job is the same for every agent: what differs is how its model says it (`speec
 their arguments, so that a job comes out the same wherever and however often it is done.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pagein.testing.clients.speech import Item, Speech, call
+from pagein.testing.clients.speech import Item, Speech
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +80,58 @@ class Job:
     prompts: tuple[Prompt, ...]
 
 
-def scripts_for(job: Job, speech: Speech, workspace: Path, *, thinks: bool = False) -> dict[str, list[list[Item]]]:
-    """The job as scripts of the simulated provider, by name. thinks: each answer begins with a thought."""
-    return {prompt.name: list(_turns(prompt, speech, workspace, thinks)) for prompt in job.prompts}
+Recalling: TypeAlias = Callable[[str, int, int], str]
+"""The shell command that shows lines of an object: given its id, the first line (from 1), how many."""
 
 
-def _turns(prompt: Prompt, speech: Speech, workspace: Path, thinks: bool) -> Iterator[list[Item]]:  # noqa: FBT001
-    for place, calls in enumerate(prompt.calls):
-        thought: list[Item] = [{"thinking": f"Step {place} of {prompt.name}."}] if thinks else []
-        items = [item for step in calls for item in _items(step, speech, workspace)]
-        yield [
-            {"otherwise": [*thought, *item["otherwise"]]} if "otherwise" in item else item
-            for item in [*thought, *items]
-        ]
+def no_recall(object_id: str, first: int, lines: int) -> str:
+    """Where nothing is taken out of a window there is nothing to recall."""
+    del object_id, first, lines
+    return "false"
 
 
-def _items(step: Step, speech: Speech, workspace: Path) -> Iterator[Item]:
-    match step:
-        case Say(text):
-            yield {"text": text}
-        case Read(path, first, lines):
-            yield speech.lines(workspace, path, first, lines) if lines else speech.read(workspace, path)
-        case Edit(path, old, new):
-            yield speech.edit(workspace, path, old, new)
-        case Run(command):
-            yield speech.run(workspace, command)
-        case Recall(about, first, lines, otherwise):
-            yield {"capture": {"id": rf"{about}[\s\S]*?\[pagein: (\S+) \||\[pagein: (\S+) \|[^\n]*{about}"}}
-            yield call("peek", id="{{id}}", line=first, lines=lines)
-            yield {"otherwise": [speech.run(workspace, otherwise.command)]}
+@dataclass(frozen=True, slots=True)
+class Screenplay:
+    """How one agent's model says a job. thinks: each of its answers begins with a thought."""
+
+    speech: Speech
+    workspace: Path
+    recalling: Recalling = no_recall
+    thinks: bool = False
+
+    def scripts(self, job: Job) -> dict[str, list[list[Item]]]:
+        """The job as scripts of the simulated provider, by name."""
+        return {prompt.name: list(self._turns(prompt)) for prompt in job.prompts}
+
+    def _turns(self, prompt: Prompt) -> Iterator[list[Item]]:
+        for place, steps in enumerate(prompt.calls):
+            thought: list[Item] = [{"thinking": f"Step {place} of {prompt.name}."}] if self.thinks else []
+            recall = next((step for step in steps if isinstance(step, Recall)), None)
+            said = [*thought, *(self._item(step) for step in steps)]
+            if recall is None:
+                yield said
+            else:
+                instead = [*thought, *(self._item(step.otherwise if step is recall else step) for step in steps)]
+                yield [{"capture": {"id": _handle_about(recall.about)}}, *said, {"otherwise": instead}]
+
+    def _item(self, step: Step) -> Item:
+        match step:
+            case Say(text):
+                return {"text": text}
+            case Read(path, first, lines):
+                speech = self.speech
+                return speech.lines(self.workspace, path, first, lines) if lines else speech.read(self.workspace, path)
+            case Edit(path, old, new):
+                return self.speech.edit(self.workspace, path, old, new)
+            case Run(command):
+                return self.speech.run(self.workspace, command)
+            case Recall(_, first, lines, _):
+                return self.speech.run(self.workspace, self.recalling("{{id}}", first, lines))
+
+
+def _handle_about(about: str) -> str:
+    """The id in a preview that shows this text before its handle, or in a handle that describes it."""
+    return rf"(?s){about}.*?\[pagein: (\S+) \|"
 
 
 _LEDGER_LINES: Final = 160
@@ -162,7 +185,8 @@ _BIG: Final = 260
 _MEDIUM: Final = 110
 """Lines of one that enters whole: some 6,000."""
 _OPENED: Final = Edit("src/ledger.py", "LEDGER_OPENED = False", "LEDGER_OPENED = True")
-_RECALLED: Final = Recall("report b2 of", 40, 20, Run(f"sh tools/report.sh b2 {_BIG} | sed -n '40,59p'"))
+# far enough from both ends that no preview shows it
+_RECALLED: Final = Recall("report b2 of", 120, 20, Run(f"sh tools/report.sh b2 {_BIG} | sed -n '120,139p'"))
 
 SHORT_JOB: Final = Job(
     "short",

@@ -5,15 +5,16 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from pagein.errors import HostError
 from pagein.testing.clients.agents import Agent, search_path
-from pagein.testing.clients.jobs import Job, scripts_for
+from pagein.testing.clients.gateways import GatewayProcess
+from pagein.testing.clients.jobs import Job, Screenplay, no_recall
 from pagein.testing.provider import Bill, Record, SimulatedProvider
 
 _LONGEST: Final = 240.0
@@ -50,26 +51,16 @@ class Outcome:
     seconds: float
 
 
-Door: TypeAlias = Callable[[str], AbstractContextManager[str]]
-"""Given the provider's address: the address that the agent is told, for as long as the context lasts."""
-
-
-@contextmanager
-def directly(address: str) -> Iterator[str]:
-    """Nothing stands between agent and provider."""
-    yield address
-
-
-def work(agent: Agent, job: Job, place: Place, door: Door = directly) -> Outcome:
-    """Let an agent do a job. Raises HostError where it fails or takes too long."""
+def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = None) -> Outcome:
+    """Let an agent do a job, through a gateway or without. Raises HostError where it fails or takes too long."""
     for folder in (place.home, place.workspace):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     _write(place.workspace, job.files)
-    scripts = scripts_for(job, agent.speech, place.workspace, thinks=agent.thinks)
-    with SimulatedProvider(scripts) as provider:
+    play = Screenplay(agent.speech, place.workspace, gateway.recalling if gateway else no_recall, agent.thinks)
+    with SimulatedProvider(play.scripts(job)) as provider:
         began = time.monotonic()
-        with door(provider.url) as address:
+        with gateway.door(provider.url) if gateway else nullcontext(provider.url) as address:
             answers = tuple(_said(agent, job, place, address))
         seconds = time.monotonic() - began
         return Outcome(answers, _files(place.workspace), tuple(provider.requests), provider.bill(), seconds)

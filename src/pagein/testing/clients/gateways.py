@@ -1,0 +1,75 @@
+"""A gateway of one's own, as users start it: a process with a store, between an agent and the provider it is given."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.request import urlopen
+
+from pagein import wiring
+from pagein.engine.engine import Engine
+from pagein.errors import HostError
+
+_STOPS_IN: Final = 30.0
+_FAILURES: Final = re.compile(r'^pagein_failures_total\{kind="([^"]+)"\} ([\d.e+]+)$', re.MULTILINE)
+
+
+class GatewayProcess:
+    """`pagein serve` with all it writes in one folder.
+
+    failures: what it kept the agent from, by kind and how often; told when the door is closed again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.store = folder / "store.db"
+        self.log = folder / "gateway.jsonl"
+        self.failures: dict[str, int] = {}
+        self._folder = folder
+
+    def engine(self) -> Engine:
+        """An engine on its store, for looking into it when it has ended."""
+        return wiring.open(self.store, workspace=self._folder)
+
+    def recalling(self, object_id: str, first: int, lines: int) -> str:
+        """The shell command by which an agent looks at lines of what was paged out."""
+        where = f"--store {shlex.quote(str(self.store))} --workspace {shlex.quote(str(self._folder))}"
+        program = f"{shlex.quote(sys.executable)} -m pagein"
+        return f"{program} peek {object_id} --line {first} --lines {lines} {where}"
+
+    @contextmanager
+    def door(self, address: str) -> Iterator[str]:
+        """The gateway in front of a provider. Raises HostError where it does not start."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "pagein", "serve", "--json", "--port", "0"]
+        command += ["--anthropic", address, "--openai", address, "--store", str(self.store), "--log", str(self.log)]
+        # nothing that the user has set about pagein counts here, and none of the user's folders is written
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PAGEIN_")}
+        environment |= {"HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder / "data")}
+        with subprocess.Popen(  # noqa: S603 -- ourselves
+            command, cwd=self._folder, env=environment, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        ) as process:
+            try:
+                url = _greeted(process)
+                yield url
+                with urlopen(f"{url}/metrics", timeout=_STOPS_IN) as answer:  # noqa: S310 -- our own address on loopback
+                    told = answer.read().decode()
+                self.failures = {kind: int(float(count)) for kind, count in _FAILURES.findall(told)}
+            finally:
+                process.terminate()
+                try:
+                    process.wait(_STOPS_IN)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+
+def _greeted(process: "subprocess.Popen[str]") -> str:
+    line = process.stdout.readline() if process.stdout is not None else ""
+    if not line:
+        raise HostError(f"the gateway did not start: it ended with {process.wait(_STOPS_IN)}")
+    return str(json.loads(line)["url"])
