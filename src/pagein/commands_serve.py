@@ -16,7 +16,7 @@ from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
     from pagein.hosts.gateway.checkup import Finding
-    from pagein.hosts.gateway.curating import Curator
+    from pagein.hosts.gateway.looking import HitView, Search
     from pagein.hosts.gateway.server import Gateway, Parts
     from pagein.hosts.gateway.settings import GatewaySettings
 
@@ -51,6 +51,7 @@ OpenAI: TypeAlias = Annotated[
 ]
 
 _WRONG = 1
+_HITS = 50
 # While a worker decides on a long request, streams must not wait for more than this for their turn.
 _SWITCH_INTERVAL = 0.0005
 
@@ -122,9 +123,8 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         "subscriptions": subscriptions,
     }
     settings = _settings(given)
-    parts = _parts(None if measure else _curator(store, workspace), log)
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    whole = _run(settings, parts, as_json=as_json)
+    whole = _run(settings, _parts(store, workspace, log, measure=measure), as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
 
@@ -200,14 +200,7 @@ def _settings(given: dict[str, Any]) -> "GatewaySettings":
     return GatewaySettings(**{**told, **{name: value for name, value in given.items() if value is not None}})
 
 
-def _curator(store: str | None, workspace: Path) -> "Curator":
-    from pagein import wiring
-    from pagein.hosts.gateway.engine import EngineCurator
-
-    return EngineCurator(wiring.open(store, workspace=workspace))
-
-
-def _parts(curator: "Curator | None", log: Path | None) -> "Parts":
+def _parts(store: str | None, workspace: Path, log: Path | None, *, measure: bool) -> "Parts":
     try:
         from pagein.hosts.gateway.server import Parts
     except ImportError as problem:
@@ -215,7 +208,38 @@ def _parts(curator: "Curator | None", log: Path | None) -> "Parts":
     from pagein.hosts.gateway.logs import logger_to
     from pagein.hosts.gateway.switch import Switch
 
-    return Parts(curator, Switch(_switch_file(), os.environ), logger_to(_log_stream(log)))
+    switch, logger = Switch(_switch_file(), os.environ), logger_to(_log_stream(log))
+    if measure:
+        return Parts(switch=switch, logger=logger)
+    from pagein import wiring
+    from pagein.hosts.gateway.engine import EngineCurator
+    from pagein.hosts.gateway.looking import EngineLooker
+
+    engine = wiring.open(store, workspace=workspace)
+    return Parts(EngineCurator(engine), EngineLooker(engine, _search_in(store, workspace)), switch, logger)
+
+
+def _search_in(store: str | None, workspace: Path) -> "Search":
+    """A search over everything stored, opened for each question: people ask seldom."""
+
+    def search(text: str) -> "list[HitView]":
+        from pagein import archive
+        from pagein.model.search import Search as Asked
+
+        asked = Asked(pattern=text, limit=_HITS, ignore_case=True)
+        with archive.open_archive(store, workspace=workspace) as opened:
+            hits = opened.search(asked).hits
+        return [
+            {
+                "id": hit.where.id,
+                "name": hit.where.nickname or hit.where.path or "",
+                "line": hit.match.line,
+                "text": hit.match.text,
+            }
+            for hit in hits
+        ]
+
+    return search
 
 
 def _log_stream(log: Path | None) -> TextIO:
@@ -254,7 +278,9 @@ def _greeting(url: str, *, as_json: bool, curates: bool) -> str:
     for one in CLIENTS:
         lines += ["", f"{one.name}, {one.where}:", *(f"  {line}" for line in one.settings(url))]
         lines += [f"  ({note})" for note in one.notes]
-    return "\n".join([*lines, "", f"health {url}/healthz, figures {url}/metrics, all off: pagein off"])
+    return "\n".join(
+        [*lines, "", f"dashboard {url}/, health {url}/healthz, figures {url}/metrics; all off: pagein off"]
+    )
 
 
 def _store_finding(store: str | None, workspace: Path) -> "Finding":

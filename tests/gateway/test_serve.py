@@ -22,7 +22,7 @@ HEADERS = {"Content-Type": "application/json", "x-api-key": "sk-SECRET-KEY", "an
 
 def conversation(turns: int, name: str = "fix the build") -> dict[str, object]:
     """Shell outputs of 9 KB, behind a prompt that is a script."""
-    script = json.dumps([[{"text": f"turn {number}"}] for number in range(turns + 2)])
+    script = json.dumps([[{"text": f"turn {number}"}] for number in range(20)])
     messages: list[dict[str, object]] = [{"role": "user", "content": f"{name} SCRIPT:{script}"}]
     for number in range(turns):
         call = f"toolu_{number:04}"

@@ -162,7 +162,8 @@ async def stage(
     base = settings if settings is not None else GatewaySettings(grace=2)
     chosen = replace(base, anthropic=upstream.url, openai=upstream.url, port=0)
     log = io.StringIO()
-    parts = Parts(curator or PassThrough(), Switch(tmp_path / "off", environment or {}), logger_to(log, logging.INFO))
+    switch, logger = Switch(tmp_path / "off", environment or {}), logger_to(log, logging.INFO)
+    parts = Parts(curator or PassThrough(), None, switch, logger)
     async with Gateway(chosen, parts) as gateway, aiohttp.ClientSession() as client:
         yield Stage(gateway, upstream, client, log)
     server.close()

@@ -11,15 +11,17 @@ from typing import Self
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
 from pagein import __version__
+from pagein.hosts.gateway import dashboard
 from pagein.hosts.gateway.answers import leave_as_it_was
 from pagein.hosts.gateway.curating import Curator, Guard, PassThrough
 from pagein.hosts.gateway.logs import LOGGER
+from pagein.hosts.gateway.looking import Looker
 from pagein.hosts.gateway.metrics import Metrics
 from pagein.hosts.gateway.pages import Names, figures, health
 from pagein.hosts.gateway.relay import Relay
 from pagein.hosts.gateway.reporting import Reporter
 from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.state import Board
+from pagein.hosts.gateway.state import Board, Overview
 from pagein.hosts.gateway.switch import Switch, default_switch
 
 _CONNECT = 60.0
@@ -29,9 +31,10 @@ _HEADER = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a gateway is given: who decides (None: nobody), the kill switch, and where it logs."""
+    """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, and where it logs."""
 
     curator: Curator | None = None
+    looker: Looker | None = None
     switch: Switch | None = None
     logger: logging.Logger | None = None
 
@@ -44,6 +47,7 @@ class Gateway:
         self._settings = settings
         self._curates = given.curator is not None
         self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
+        self._looker = given.looker
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
         self.board = Board()
@@ -67,6 +71,19 @@ class Gateway:
     def under_way(self) -> int:
         """Requests being answered now."""
         return self._relay.under_way if self._relay is not None else 0
+
+    def overview(self, now: float) -> Overview:
+        """Everything that the dashboard shows at once."""
+        return Overview(
+            version=__version__,
+            now=now,
+            began=self.began,
+            off=self._switch.why(),
+            curating=self._curates,
+            upstreams={"anthropic": self._settings.anthropic, "openai": self._settings.openai},
+            notices=list(self.board.notices),
+            sessions=self.board.sessions(),
+        )
 
     async def start(self) -> None:
         """Listen. Raises OSError where the address cannot be had."""
@@ -136,6 +153,10 @@ class Gateway:
         app = web.Application(client_max_size=self._settings.body_limit, logger=self._logger)
         app.on_response_prepare.append(leave_as_it_was)
         own = Names((self._settings.host, *self._settings.hosts))
+        app.router.add_get("/", own.only(dashboard.page()), allow_head=False)
+        app.router.add_get("/api/state", own.only(dashboard.state(self.overview)))
+        app.router.add_get("/api/session", own.only(dashboard.session(self._looker)))
+        app.router.add_get("/api/search", own.only(dashboard.search(self._looker)))
         app.router.add_get("/healthz", own.only(health(self._switch, curating=self._curates, version=__version__)))
         app.router.add_get("/metrics", own.only(figures(self.metrics)))
         app.router.add_route("*", "/{path:.*}", relay.handle)

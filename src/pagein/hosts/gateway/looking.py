@@ -1,0 +1,146 @@
+"""What the dashboard shows of the inside of a session, as plain values, and the look into the engine that finds it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, TypeAlias, TypedDict
+
+from pagein.engine.engine import Engine
+from pagein.engine.session import Session
+from pagein.model.entries import EpochOpened
+from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
+
+_EPOCHS: Final = 50
+
+
+class EpochView(TypedDict):
+    """One epoch. out, back: results that left the window with it, and that came back. frontier: the first message that it changed."""
+
+    number: int
+    at: float | None
+    reason: str
+    frontier: int
+    out: int
+    back: int
+    tokens: int
+
+
+class ObjectView(TypedDict):
+    """One tool result in the window. form: `whole`, `preview` or `stub`. id: what recalls it, "" where it is whole."""
+
+    id: str
+    call: str
+    tool: str
+    form: str
+    tokens: int
+    marks: list[str]
+    description: str
+
+
+class Inside(TypedDict):
+    """A session. window: characters by kind of content. epochs: the last ones, newest first. objects: oldest first."""
+
+    name: str
+    window: dict[str, int]
+    epochs: list[EpochView]
+    objects: list[ObjectView]
+
+
+class HitView(TypedDict):
+    """One place where a text stands in the store."""
+
+    id: str
+    name: str
+    line: int
+    text: str
+
+
+Search: TypeAlias = Callable[[str], Sequence[HitView]]
+"""Where a text stands in what is stored. Called from any thread; raises PageinError."""
+
+
+class Looker(Protocol):
+    """Looks into what a curator keeps. Called from any thread."""
+
+    def inside(self, session: str) -> Inside:
+        """What a session holds. Raises PageinError."""
+        ...
+
+    def search(self, text: str) -> Sequence[HitView]:
+        """Where a text stands in what is stored. Raises PageinError."""
+        ...
+
+
+class EngineLooker:
+    """Looks into an engine, and changes nothing in it."""
+
+    def __init__(self, engine: Engine, search: Search) -> None:
+        self._engine = engine
+        self.search: Search = search
+
+    def inside(self, session: str) -> Inside:
+        """What a session holds where it stands."""
+        found = self._engine.session(session)
+        rows = found.hand.window()
+        forms = {row.call_id: row.form for row in rows}
+        return Inside(
+            name=session,
+            window=_composition(found.window(), forms),
+            epochs=_epochs(found),
+            objects=[
+                ObjectView(
+                    id=row.object_id,
+                    call=row.call_id,
+                    tool=row.tool,
+                    form=row.form,
+                    tokens=row.tokens,
+                    marks=list(row.marks),
+                    description=row.description,
+                )
+                for row in rows
+            ],
+        )
+
+
+def _epochs(session: Session) -> list[EpochView]:
+    found: list[EpochView] = []
+    here = session.leaf
+    while here is not None and len(found) < _EPOCHS:
+        entry = session.journal.entry(here)
+        if isinstance(entry.body, EpochOpened):
+            found.append(_epoch(entry.body, session.journal.state_at(here).sent_at))
+        here = entry.parent
+    return found
+
+
+def _epoch(body: EpochOpened, at: float | None) -> EpochView:
+    tokens = sum(one.tokens for one in body.paged)
+    return EpochView(
+        number=body.number,
+        at=at,
+        reason=body.reason,
+        frontier=body.frontier,
+        out=len(body.paged),
+        back=len(body.restored),
+        tokens=tokens,
+    )
+
+
+def _composition(messages: Sequence[Message], forms: Mapping[str, str]) -> dict[str, int]:
+    kinds: Counter[str] = Counter()
+    for message in messages:
+        for block in message.blocks:
+            match block:
+                case Text():
+                    kinds[message.role] += len(block.text)
+                case Thinking():
+                    kinds["thinking"] += len(block.text)
+                case ToolCall():
+                    kinds["arguments"] += len(block.arguments)
+                case ToolResult():
+                    form = forms.get(block.call_id, "whole")
+                    kinds["results" if form == "whole" else f"{form}s"] += len(block.text)
+                case Image():
+                    kinds["images"] += block.size
+                case _:
+                    kinds["other"] += len(block.json)
+    return dict(kinds)
