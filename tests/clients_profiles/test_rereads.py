@@ -191,6 +191,16 @@ def test_what_stands_in_place_of_a_result_shows_nothing_unless_it_is_our_answer(
     assert state.claims() == {}
 
 
+def test_a_server_that_numbers_its_calls_anew_gets_no_markers_that_could_be_mistaken() -> None:
+    session = talk("claude-code")
+    first = session.read("a.py")
+    said = session.sent[:]
+    for message in said:
+        session.state = with_message(session.state, session.reader, message)
+    assert session.read("a.py") == first
+    assert session.objections() == ()
+
+
 def session_call(call_id: str) -> ToolCall:
     return ToolCall(call_id, "Read", '{"file_path": "a.py"}')
 

@@ -95,8 +95,10 @@ def with_result(state: ClientReads, reader: Reader, result: ToolResult, stands: 
     elif profile.failed(call, result):
         return state
     meaning = profile.meaning(call)
-    if meaning == OTHERS_OUTPUT or call.id in state.path_of:
+    if meaning == OTHERS_OUTPUT:
         return state
+    if call.id in state.path_of:  # an id used twice: what is said of it would be said of both
+        return reduce(forgotten, (access.path for access in meaning.accesses), state)
     if all(access.op == "read" for access in meaning.accesses):
         return _read(state, reader, call, result, stands)
     return _written(state, reader, call, stands == result.text)
