@@ -85,16 +85,23 @@ def with_result(state: ClientReads, reader: Reader, result: ToolResult, stands: 
     if call is None:
         return state
     state = replace(state, calls=state.calls.without(call.id))
-    profile = reader.profile
-    if profile.is_repeat(call, result):
-        base = state.asked.get(_asked(call))
-        state = state if base is None else replace(state, repeats=state.repeats.put(call.id, Repeat(base, state.turns)))
-        if stands == result.text:
-            return state
-        result = replace(result, text=stands)  # shows what was put there
-    elif profile.failed(call, result):
+    if reader.profile.is_repeat(call, result):
+        return _repeated(state, reader, call, result, stands)
+    return state if reader.profile.failed(call, result) else _answered_by(state, reader, call, result, stands)
+
+
+def _repeated(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult, stands: str) -> ClientReads:
+    """The client refers to an earlier read; where that has left the window, what it showed may stand here."""
+    base = state.asked.get(_asked(call))
+    if base is not None:
+        state = replace(state, repeats=state.repeats.put(call.id, Repeat(base, state.turns)))
+    if stands == result.text:
         return state
-    meaning = profile.meaning(call)
+    return _answered_by(state, reader, call, replace(result, text=stands), stands)
+
+
+def _answered_by(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult, stands: str) -> ClientReads:
+    meaning = reader.profile.meaning(call)
     if meaning == OTHERS_OUTPUT:
         return state
     if call.id in state.path_of:  # an id used twice: what is said of it would be said of both
