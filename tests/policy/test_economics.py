@@ -89,13 +89,13 @@ def test_a_rewrite_is_paid_from_what_was_saved() -> None:
     assert (after.bill, after.saved, after.absent) == (100, 20, 7)
 
 
-def test_a_cold_cache_lets_results_of_five_calls_go_and_a_warm_one_keeps_them() -> None:
-    standing = _standing(8)
+def test_a_cold_cache_lets_results_go_after_three_calls_and_a_warm_one_keeps_them() -> None:
+    standing = _standing(4)
     assert plan(standing, PRICED, _warm(), Account()).epoch is None
     cold = plan(standing, PRICED, _cold(), Account())
     assert cold.epoch is not None
     assert cold.epoch.reason == "cold cache"
-    assert [one.born for one in cold.epoch.page_out] == [0, 1, 2, 3]
+    assert [one.born for one in cold.epoch.page_out] == [0, 1]
 
 
 def test_a_read_stays_longer_than_other_results_even_where_it_is_cold() -> None:

@@ -4,9 +4,9 @@ from itertools import takewhile
 
 from pagein.engine.paging import Entering, Leaving
 from pagein.engine.rendering import Piece, cut, length, pieces_since, shared, size
-from pagein.engine.state import Rules, State
+from pagein.engine.state import Rules, State, is_spoken
 from pagein.model.entries import PagedOut
-from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.economics import Account, Moment
 from pagein.policy.economics import previewed as with_previews
 from pagein.policy.exclusions import may_show_excluded
@@ -27,16 +27,9 @@ def moment_of(state: State, at: float | None) -> Moment:
         size=size(tip),
         new=size(tip) - held,
         replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
-        user_turn=any(_is_spoken(piece.message) for piece in behind_the_answer),
+        user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
         floor=state.floor or 0.0,
         scale=state.scale,
-    )
-
-
-def _is_spoken(message: Message) -> bool:
-    """Whether a person said something in it, and not the host alone."""
-    return message.role == "user" and any(
-        isinstance(block, Text) and block.injected is None and block.text for block in message.blocks
     )
 
 

@@ -25,7 +25,7 @@ from pagein.model.entries import (
     Restored,
     Said,
 )
-from pagein.model.messages import Block, Text, ToolCall, ToolResult, Usage
+from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy import warmth
 from pagein.policy.economics import Account
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
@@ -122,11 +122,31 @@ def _with_draft(
     pieces = pieces_since(draft.tip, known)
     in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
     for place, piece in enumerate(pieces, start=known):
+        standing = _worked_on(standing, piece, calls)
         for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
             if resident.call_id not in state.hand.staying:
                 standing = standing.born(replace(resident, before=in_front))
         in_front += piece.weight
     return replace(state, draft=draft, standing=standing)
+
+
+def _worked_on(standing: Standing, piece: Piece, calls: Mapping[str, ToolCall]) -> Standing:
+    """What a message tells of the files at work: which were accessed, which changed, and whether a new task began."""
+    if piece.born is None:
+        return standing
+    for block in piece.message.blocks:
+        call = calls.get(block.call_id) if isinstance(block, ToolResult) else None
+        for access in () if call is None else call.accesses:
+            changed = access.op != "read" and isinstance(block, ToolResult) and not block.is_error
+            standing = standing.touched(access.path, piece.born, edited=changed)
+    return standing.spoken(piece.born) if is_spoken(piece.message) else standing
+
+
+def is_spoken(message: Message) -> bool:
+    """Whether a person said something in it, and not the host alone."""
+    return message.role == "user" and any(
+        isinstance(block, Text) and block.injected is None and block.text for block in message.blocks
+    )
 
 
 def _calibrated(state: State, usage: Usage | None) -> State:
@@ -165,10 +185,11 @@ def _residents(
             and removable(block, count, rules.residency)
             and not may_show_excluded(call, rules.excluded)
         ):
-            is_read = any(access.op == "read" for access in call.accesses)
+            paths = [access.path for access in call.accesses if access.op == "read"]
+            path = paths[0] if paths and rules.residency.files is not None else ""
             whole = kept.get((place, index)) or hand.stands_for(block)
             shown = count if whole is None else _tokens_of(block.text, whole)
-            yield Resident(block.call_id, place, index, shown, piece.born, is_read=is_read, kept=whole)
+            yield Resident(block.call_id, place, index, shown, piece.born, is_read=bool(paths), kept=whole, path=path)
 
 
 def _entered(state: State, previews: Previewed, rules: Rules) -> State:

@@ -1,7 +1,7 @@
 """What stays in the window and what is paged out, decided before each model call.
 
-Results grow old: one that was there for `keep_calls` calls may go; a read of a file, which an edit may have to quote,
-for `keep_reads` calls; and where a rewrite is cheap anyway, because the cache is cold or a person has just spoken, other
+Results grow old: one that was there for `keep_calls` calls may go; a read of a file, which an edit may have to quote, when
+the work on that file is over (`policy.files`), or for `keep_reads` calls where its file is not known; and where a rewrite is cheap anyway, because the cache is cold or a person has just spoken, other
 results may go after `keep_calls_free`. All that may go goes in one batch, oldest first, down to `low_water_tokens`, when
 the batch is worth it: `batch_tokens` is the least, and with `economics` the prices decide (`policy.economics`). One batch
 is one rewrite of the window, which voids the provider's cache behind the frontier, so batches must be rare.
@@ -9,13 +9,12 @@ is one rewrite of the window, which voids the provider's cache behind the fronti
 A group (an assistant message with its results) stays together in the request. Only the content of results is ever replaced.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final
+from typing import Final, TypedDict
 
 from pagein.errors import BadSetting
-from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolResult
 from pagein.policy.economics import (
     Account,
@@ -28,17 +27,32 @@ from pagein.policy.economics import (
     rewrite_cost,
     rewritten,
 )
+from pagein.policy.files import NO_FILES, FileRules, Files, of_path
 from pagein.policy.previews import Previews
+from pagein.policy.queues import Link, Queue, linked, upside_down, walk
+from pagein.policy.residents import STUB_TOKENS, Resident
 from pagein.policy.stubs import LONGEST
 
-STUB_TOKENS: Final = 40
-"""What a stub is taken to weigh when it is decided; its true size is known once it is written."""
+__all__ = [
+    "EMPTY",
+    "PRICED",
+    "STUB_TOKENS",
+    "Epoch",
+    "Plan",
+    "Residency",
+    "Resident",
+    "Standing",
+    "decide",
+    "plan",
+    "removable",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Residency:
     """Settings of paging out, in tokens and model calls.
 
+    files: how long reads stay by when their files were touched (`policy.files`); None: by their age alone, `keep_reads` calls.
     economics: None decides by `batch_tokens` alone. previews: None lets every output enter whole (*lossless only*).
     """
 
@@ -48,6 +62,7 @@ class Residency:
     min_tokens: int = 200
     keep_reads: int = 0
     keep_calls_free: int = 0
+    files: FileRules | None = None
     economics: Economics | None = None
     previews: Previews | None = None
 
@@ -75,10 +90,11 @@ class Residency:
 
 PRICED: Final = Residency(
     batch_tokens=1,
-    keep_calls=10,
-    min_tokens=100,
+    keep_calls=5,
+    min_tokens=200,
     keep_reads=20,
-    keep_calls_free=5,
+    keep_calls_free=3,
+    files=FileRules(),
     economics=Economics(),
     previews=Previews(),
 )
@@ -86,59 +102,11 @@ PRICED: Final = Residency(
 
 
 @dataclass(frozen=True, slots=True)
-class Resident:
-    """A tool result in the window that may be paged out one day.
+class _Aged:
+    """A resident that may go. since: the call at which it grew old."""
 
-    message, block: its place in the request. born: the model call, from 0, that first saw it; results of one group share it.
-    before: tokens in front of its message. is_read: whether it shows a file. kept: where it is the preview of something
-    that is kept whole, the record of that.
-    """
-
-    call_id: str
-    message: int
-    block: int
-    tokens: int
-    born: int
-    before: int = 0
-    is_read: bool = False
-    kept: PagedOut | None = None
-
-    @property
-    def gain(self) -> int:
-        """Tokens that its leaving spares."""
-        return max(0, self.tokens - STUB_TOKENS)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Link:
     resident: Resident
-    rest: "_Link | None"
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Line:
-    """A queue that shares what it keeps, in two lists: `front` is oldest first, `back` is newest first. Each step is O(1) amortised."""
-
-    front: _Link | None = None
-    back: _Link | None = None
-
-    def joined(self, resident: Resident) -> "_Line":
-        return _Line(self.front, _Link(resident, self.back))
-
-    def called(self, last: int) -> "tuple[_Line, list[Resident]]":
-        """The line without those at its head that were born by call `last`, and these."""
-        front, back, out = self.front, self.back, list[Resident]()
-        while True:
-            if front is None:
-                front, back = _reversed(back), None
-            if front is None or front.resident.born > last:
-                return _Line(front, back), out
-            out.append(front.resident)
-            front = front.rest
-
-    def all(self) -> Iterator[Resident]:
-        yield from _walk(self.front)
-        yield from _walk(_reversed(self.back))
+    since: int
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -148,12 +116,13 @@ class Standing:
     old_tokens: tokens of the residents that may go. call: the call it was brought up to date for.
     """
 
-    # Results wait in `young` and, from where a free rewrite may take them, in `ripe`; reads wait in `reads`.
-    _young: _Line = field(default_factory=_Line)
-    _ripe: _Line = field(default_factory=_Line)
-    _reads: _Line = field(default_factory=_Line)
+    # Results wait in `young` and, from where a free rewrite may take them, in `ripe`; reads in `files`, or by age in `reads`.
+    _young: Queue[Resident] = field(default_factory=Queue)
+    _ripe: Queue[Resident] = field(default_factory=Queue)
+    _reads: Queue[Resident] = field(default_factory=Queue)
+    _files: Files = NO_FILES
     # Those that may go, newest first.
-    _old: _Link | None = None
+    _old: Link[_Aged] | None = None
     old_tokens: int = 0
     ripe_gain: int = 0
     old_gain: int = 0
@@ -165,28 +134,51 @@ class Standing:
 
     def born(self, resident: Resident) -> "Standing":
         """A result entered the window."""
+        if resident.is_read and resident.path:
+            return replace(self, _files=self._files.shown(resident))
         if resident.is_read:
             return replace(self, _reads=self._reads.joined(resident))
         return replace(self, _young=self._young.joined(resident))
 
+    def touched(self, path: str, call: int, *, edited: bool) -> "Standing":
+        """A file was read, edited or asked for: reads of it wait again. call: the call that sees the result first."""
+        files, again = self._files.touched(path, call, edited=edited)
+        if files is self._files:
+            return self
+        now = replace(self, _files=files)
+        if not again:
+            return now
+        aged = list(walk(upside_down(self._old)))
+        back = of_path((one.resident for one in aged), path)
+        for one in back:
+            files = files.shown(one)
+        waiting = set(map(_place, back))
+        left = [one for one in aged if _place(one.resident) not in waiting]
+        return replace(now, _files=files, **_sums(left))
+
+    def spoken(self, call: int) -> "Standing":
+        """A person spoke: a new task begins with call number `call`."""
+        return replace(self, _files=self._files.spoken(call))
+
     def at_call(self, call: int, settings: Residency) -> "Standing":
         """The next model call is number `call`, from 0: who is old enough by then may go."""
         # A group that the next call sees for the first time answers the latest assistant message: it stays.
-        young, ripened = self._young.called(call - max(settings.free_wait, 1))
+        young, ripened = self._young.called(_born_by(call - max(settings.free_wait, 1)))
         ripe = self._ripe
         for resident in ripened:
             ripe = ripe.joined(resident)
-        ripe, grown = ripe.called(call - max(settings.keep_calls, 1))
-        reads, read_grown = self._reads.called(call - max(settings.reads_wait, 1))
+        ripe, grown = ripe.called(_born_by(call - max(settings.keep_calls, 1)))
+        reads, read_grown = self._reads.called(_born_by(call - max(settings.reads_wait, 1)))
+        files, left = self._files.at_call(call, settings.files) if settings.files is not None else (self._files, [])
         ripe_gain = self.ripe_gain + sum(one.gain for one in ripened) - sum(one.gain for one in grown)
-        now = replace(self, _young=young, _ripe=ripe, _reads=reads, ripe_gain=ripe_gain, call=call)
-        return now._aged((*grown, *read_grown)) if grown or read_grown else now  # noqa: SLF001 its own kind
+        now = replace(self, _young=young, _ripe=ripe, _reads=reads, _files=files, ripe_gain=ripe_gain, call=call)
+        return now._aged((*grown, *read_grown, *left)) if grown or read_grown or left else now  # noqa: SLF001 its own kind
 
     def _aged(self, grown: Iterable[Resident]) -> "Standing":
         old, tokens, gain, since = self._old, self.old_tokens, self.old_gain, self.old_since
         before = self.old_before if old is not None else None
         for resident in sorted(grown, key=_place):
-            old = _Link(resident, old)
+            old = Link(_Aged(resident, self.call), old)
             tokens += resident.tokens
             gain += resident.gain
             since += resident.gain * self.call
@@ -200,16 +192,18 @@ class Standing:
         begins to pay rent anew.
         """
         gone = frozenset(places)
-        lines = (self._young, self._ripe, self._reads, _line(self.old()))
-        young, ripe, reads, old = (_line(_remaining(line.all(), gone, before or {})) for line in lines)
-        stays = replace(self, _young=young, _ripe=ripe, _reads=reads, _old=None, old_tokens=0, old_gain=0, old_since=0)
-        ripe_gain = sum(one.gain for one in ripe.all())
-        return replace(stays, old_before=0, ripe_gain=ripe_gain)._aged(old.all())  # noqa: SLF001 its own kind
+        lines = (self._young, self._ripe, self._reads, self.old())
+        young, ripe, reads, old = (Queue.of(_remaining(line, gone, before or {})) for line in lines)
+        files = self._files.kept(gone, before or {})
+        stays = replace(self, _young=young, _ripe=ripe, _reads=reads, _files=files, **_sums([]))
+        return replace(stays, ripe_gain=sum(one.gain for one in ripe))._aged(old)  # noqa: SLF001 its own kind
 
     def returned(self, resident: Resident) -> "Standing":
         """A result that was not resident for a time is so again, and as old as it is."""
+        if resident.is_read and resident.path:
+            return replace(self, _files=self._files.shown(resident))
         line = self._reads if resident.is_read else self._young
-        joined = _line(sorted((*line.all(), resident), key=lambda one: one.born))
+        joined = Queue.of(sorted((*line, resident), key=lambda one: one.born))
         return replace(self, _reads=joined) if resident.is_read else replace(self, _young=joined)
 
     def hastened(self, calls: Collection[str], before: int) -> "Standing":
@@ -220,15 +214,15 @@ class Standing:
 
     def old(self) -> Iterator[Resident]:
         """Residents that may go, in the order in which they grew old."""
-        yield from _walk(_reversed(self._old))
+        yield from (one.resident for one in walk(upside_down(self._old)))
 
     def ripe(self) -> Iterator[Resident]:
         """Residents that may go where a rewrite is cheap, oldest first."""
-        yield from self._ripe.all()
+        yield from self._ripe
 
     def all(self) -> Iterator[Resident]:
         """All residents, oldest first."""
-        lines = (self._ripe.all(), self._young.all(), self._reads.all())
+        lines = (self._ripe, self._young, self._reads, self._files)
         yield from sorted(chain(self.old(), *lines), key=_place)
 
     def first_before(self, *, ripe_too: bool) -> int:
@@ -318,32 +312,31 @@ def _batch(candidates: Iterable[Resident], settings: Residency, left: int, reaso
 def _remaining(
     residents: Iterable[Resident], gone: frozenset[tuple[int, int]], before: Mapping[int, int]
 ) -> Iterator[Resident]:
-    for one in residents:
-        if (one.message, one.block) not in gone:
-            place = before.get(one.message, one.before)
-            yield one if place == one.before else replace(one, before=place)
+    return (one.behind(before) for one in residents if (one.message, one.block) not in gone)
+
+
+class _Sums(TypedDict):
+    _old: Link[_Aged] | None
+    old_tokens: int
+    old_gain: int
+    old_since: int
+    old_before: int
+
+
+def _sums(aged: Sequence[_Aged]) -> _Sums:
+    """What a standing says of those that may go, when these are all of them."""
+    return {
+        "_old": linked(aged),
+        "old_tokens": sum(one.resident.tokens for one in aged),
+        "old_gain": sum(one.resident.gain for one in aged),
+        "old_since": sum(one.resident.gain * one.since for one in aged),
+        "old_before": min((one.resident.before for one in aged), default=0),
+    }
+
+
+def _born_by(last: int) -> Callable[[Resident], bool]:
+    return lambda one: one.born <= last
 
 
 def _place(resident: Resident) -> tuple[int, int]:
     return resident.message, resident.block
-
-
-def _walk(link: _Link | None) -> Iterator[Resident]:
-    while link is not None:
-        yield link.resident
-        link = link.rest
-
-
-def _listed(residents: Iterable[Resident]) -> _Link | None:
-    link: _Link | None = None
-    for resident in residents:
-        link = _Link(resident, link)
-    return link
-
-
-def _reversed(link: _Link | None) -> _Link | None:
-    return _listed(_walk(link))
-
-
-def _line(residents: Iterable[Resident]) -> _Line:
-    return _Line(_reversed(_listed(residents)), None)

@@ -1,0 +1,67 @@
+"""Queues and lists that share what they keep, for folds that remember a state per entry."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Link(Generic[T]):
+    """The newest of a list, and those before it."""
+
+    last: T
+    before: "Link[T] | None"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Queue(Generic[T]):
+    """First in, first out, in two lists: `_front` begins with the oldest, `_back` with the newest. Each step is O(1) amortised."""
+
+    _front: Link[T] | None = None
+    _back: Link[T] | None = None
+
+    @classmethod
+    def of(cls, items: Iterable[T]) -> "Queue[T]":
+        """A queue of these, the first of them first."""
+        return cls(upside_down(linked(items)), None)
+
+    def joined(self, item: T) -> "Queue[T]":
+        """The queue with one more at its end."""
+        return Queue(self._front, Link(item, self._back))
+
+    def called(self, ready: Callable[[T], bool]) -> "tuple[Queue[T], list[T]]":
+        """The queue without those at its head that are ready, and these."""
+        front, back, out = self._front, self._back, list[T]()
+        while True:
+            if front is None:
+                front, back = upside_down(back), None
+            if front is None or not ready(front.last):
+                return (Queue(front, back), out) if out else (self, out)
+            out.append(front.last)
+            front = front.before
+
+    def __iter__(self) -> Iterator[T]:
+        yield from walk(self._front)
+        yield from walk(upside_down(self._back))
+
+
+def linked(items: Iterable[T]) -> Link[T] | None:
+    """A list of these, the last of them newest."""
+    link: Link[T] | None = None
+    for item in items:
+        link = Link(item, link)
+    return link
+
+
+def walk(link: Link[T] | None) -> Iterator[T]:
+    """Newest first."""
+    while link is not None:
+        yield link.last
+        link = link.before
+
+
+def upside_down(link: Link[T] | None) -> Link[T] | None:
+    """The same list from its other end."""
+    return linked(walk(link))
