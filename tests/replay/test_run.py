@@ -236,3 +236,14 @@ def test_a_compressed_session_is_read_as_the_plain_one(tmp_path: Path) -> None:
     (packed / "a.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
     first, second = (replay(Asked((path,), jobs=1), wiring.open).bill for path in (plain, packed))
     assert first["policies"] == second["policies"]
+
+
+def test_prompts_beyond_the_window_of_the_prices_are_flagged(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in _lines("long", calls=8, result="well then " * 900)))
+    small = replay(Asked((path,), prices="generic:window=9000", policies=("compact",), jobs=1), wiring.open).bill
+    fits = replay(Asked((path,), policies=("compact",), jobs=1), wiring.open).bill
+    prompt = small["per_session"][0]["flags"]["beyond_window"]
+    assert isinstance(prompt, int)
+    assert prompt > 9000
+    assert "beyond_window" not in fits["per_session"][0]["flags"]

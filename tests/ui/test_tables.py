@@ -169,3 +169,10 @@ def test_policies_that_changed_nothing_have_no_row_of_deeds_but_pagein_always_ha
         bill["policies"][name] |= {"stubs": 0, "epochs": 0, "faults": 0}
     deeds = printed(bill).split("What was done")[1].split("The simulator")[0]
     assert [row.split()[0] for row in deeds.splitlines()[2:] if row.strip()] == ["rolling", "clear", "pagein"]
+
+
+def test_a_window_that_was_too_small_to_be_used_is_told(bills: Callable[[int], Bill]) -> None:
+    bill = bills(3)
+    assert "beyond the window" not in printed(bill)
+    bill["per_session"][1]["flags"] = {"beyond_window": 260_817}
+    assert "1 session had prompts of up to 260.8k tokens, beyond the window of these prices" in printed(bill, 200)

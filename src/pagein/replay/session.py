@@ -69,7 +69,7 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
         source=head.source,
         agent=head.agent,
         parent=head.parent,
-        flags=dict(recording.flags),
+        flags={**recording.flags, **_beyond(recording, terms.prices)},
         policies=rows,
     )
     return Billed(bill, detail(recording, kept.traces, kept.why) if terms.detail else None, kept.why)
@@ -96,11 +96,17 @@ def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figur
 
 
 def _window(recording: Recording, prices: Prices) -> int:
-    """The context window: as recorded, else the model's; a recording whose prompts did not fit that had the large one."""
+    """The context window: as recorded, else that of the prices; a recording whose prompts did not fit that had the large one."""
     if recording.head.window:
         return recording.head.window
+    return max(prices.window, LARGE_WINDOW) if _beyond(recording, prices) else prices.window
+
+
+def _beyond(recording: Recording, prices: Prices) -> dict[str, object]:
+    """The flag of a session whose prompts do not fit the window of the prices: its largest prompt, tokens."""
     largest = max((sized.prompt for sized in recording.sized), default=0.0)
-    return prices.window if largest <= prices.window else max(prices.window, LARGE_WINDOW)
+    fits = recording.head.window is not None or largest <= prices.window
+    return {} if fits else {"beyond_window": round(largest)}
 
 
 def _run(recording: Recording, policy: Policy, terms: Terms, kept: _Kept) -> Ledger:

@@ -71,8 +71,22 @@ def _parts(bill: Bill, shown: Shown, width: int) -> Iterator[RenderableType]:
         yield sessions(bill, width)
     if bill["prediction"]:
         yield prediction(bill)
+    if beyond := _beyond_window(bill):
+        yield beyond
     if bill["skipped"]:
         yield skipped(bill)
+
+
+def _beyond_window(bill: Bill) -> Text | None:
+    """What is to be said where the window that was asked for is not the one that was used."""
+    largest = [prompt for one in bill["per_session"] if isinstance(prompt := one["flags"].get("beyond_window"), int)]
+    if not largest or "compact" not in bill["policies"]:
+        return None
+    said = (
+        f"{plural(len(largest), 'session')} had prompts of up to {amount(max(largest))} tokens, beyond the window of "
+        "these prices: compact was given a window of a million there."
+    )
+    return Text(said, style="dim")
 
 
 def _calls(bill: Bill) -> int:
