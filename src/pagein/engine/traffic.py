@@ -50,6 +50,7 @@ class Talk(Protocol):
     """What of a session requests are placed in."""
 
     name: str
+    model: str | None
 
     @property
     def journal(self) -> Journal[State]:
@@ -147,6 +148,7 @@ class Traffic:
             if not script.units:
                 return asked
             try:
+                self._talk.model = _model_in(envelope) or self._talk.model
                 head = head_of(envelope, script, context)
                 stood = self._placed(script, head, _profile_in(envelope), at)
                 return self._told(asked, envelope, script, stood, head)
@@ -344,6 +346,12 @@ class Traffic:
 
     def _state(self, entry: EntryId | None) -> State:
         return self._talk.journal.state_at(entry)
+
+
+def _model_in(envelope: Envelope) -> str | None:
+    named = envelope.fields.get("model")
+    model = None if named is None else decode_json(named)
+    return model if isinstance(model, str) else None
 
 
 def _usage(reply: Reply, api: Api) -> Usage | None:
