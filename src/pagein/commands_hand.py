@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pagein.errors import BadSetting, StoreError
+from pagein.options import AsJson, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.engine.session import Session
@@ -26,20 +27,6 @@ Target: TypeAlias = Annotated[
     ),
 ]
 Now: TypeAlias = Annotated[bool, typer.Option("--now", help="Have the next call open an epoch for it.")]
-Workspace: TypeAlias = Annotated[
-    Path, typer.Option("--workspace", "-w", metavar="DIR", help="The folder whose store the session is kept in.")
-]
-Store: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="PATH|URL",
-        envvar="PAGEIN_STORE",
-        help="The store's file, or postgresql://... for a database.",
-        show_default="the workspace's, in the user's data folder",
-    ),
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def add_to(app: typer.Typer) -> None:

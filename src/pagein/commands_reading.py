@@ -7,34 +7,15 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pagein.errors import BadInput, StoreError
+from pagein.options import AsJson, SessionName, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.engine.session import Session
-
-SessionName: TypeAlias = Annotated[
-    str,
-    typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; begun if it is new."),
-]
-Workspace: TypeAlias = Annotated[
-    Path,
-    typer.Option("--workspace", "-w", metavar="DIR", help="Where relative paths begin; also whose store is used."),
-]
-Store: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="PATH|URL",
-        envvar="PAGEIN_STORE",
-        help="The store's file, or postgresql://... for a database.",
-        show_default="the workspace's, in the user's data folder",
-    ),
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def add_to(app: typer.Typer) -> None:

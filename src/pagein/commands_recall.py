@@ -11,8 +11,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from pagein.errors import BadInput
+from pagein.options import AsJson, SessionName, Store, Workspace
 
-SessionName: TypeAlias = Annotated[
+ShownTo: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--session",
@@ -23,24 +24,6 @@ SessionName: TypeAlias = Annotated[
         show_default="nobody's",
     ),
 ]
-Owner: TypeAlias = Annotated[
-    str,
-    typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; begun if it is new."),
-]
-Workspace: TypeAlias = Annotated[
-    Path, typer.Option("--workspace", "-w", metavar="DIR", help="The folder whose files and store are meant.")
-]
-Store: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="PATH|URL",
-        envvar="PAGEIN_STORE",
-        help="The store's file, or postgresql://... for a database.",
-        show_default="the workspace's, in the user's data folder",
-    ),
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -54,7 +37,7 @@ def add_to(app: typer.Typer) -> None:
 def peek(  # noqa: PLR0913 - a command has as many options as it has
     object_id: Annotated[str, typer.Argument(metavar="ID", help="The object's id, as its stub shows it.")],
     *,
-    session: SessionName = None,
+    session: ShownTo = None,
     offset: Annotated[int | None, typer.Option("--offset", metavar="N", help="First character, from 0.")] = None,
     length: Annotated[int | None, typer.Option("--length", metavar="N", help="How many characters.")] = None,
     line: Annotated[int | None, typer.Option("--line", metavar="N", help="First line, from 1.")] = None,
@@ -85,7 +68,7 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
 def ingest(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders or globs in the workspace.")],
     *,
-    session: Owner,
+    session: SessionName,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 import typer
 
 from pagein.errors import BadSetting
+from pagein.options import AsJson, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.hosts.gateway.checkup import Finding
@@ -20,20 +21,6 @@ if TYPE_CHECKING:
     from pagein.hosts.gateway.server import Gateway, Parts
     from pagein.hosts.gateway.settings import GatewaySettings
 
-Workspace: TypeAlias = Annotated[
-    Path, typer.Option("--workspace", "-w", metavar="DIR", help="The folder whose store is used.")
-]
-Store: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="PATH|URL",
-        envvar="PAGEIN_STORE",
-        help="The store's file, or postgresql://... for a database.",
-        show_default="the workspace's, in the user's data folder",
-    ),
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Anthropic: TypeAlias = Annotated[
     str | None,
     typer.Option(

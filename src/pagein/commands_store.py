@@ -13,24 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 import typer
 
 from pagein.errors import BadSetting
+from pagein.options import AsJson, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
 
-Workspace: TypeAlias = Annotated[
-    Path, typer.Option("--workspace", "-w", metavar="DIR", help="Whose store is looked at.")
-]
-Store: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="PATH",
-        envvar="PAGEIN_STORE",
-        help="The store's file, or postgresql://...",
-        show_default="the workspace's, in the user's data folder",
-    ),
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The object's id or nickname.")]
 Types: TypeAlias = Annotated[
     list[str] | None,

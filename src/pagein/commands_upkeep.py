@@ -15,25 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pagein.errors import BadInput, BadSetting
+from pagein.options import AsJson, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.ports import WholeStore
     from pagein.upkeep import Plan
 
-Workspace: TypeAlias = Annotated[
-    Path, typer.Option("--workspace", "-w", metavar="DIR", help="The folder whose store it is.")
-]
-Store: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="PATH|URL",
-        envvar="PAGEIN_STORE",
-        help="The store's file, or postgresql://... for a database.",
-        show_default="the workspace's, in the user's data folder",
-    ),
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 _WRONG = 1

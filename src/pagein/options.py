@@ -1,0 +1,26 @@
+"""Options that several commands share: one name, one meaning, one help text each."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+Workspace: TypeAlias = Annotated[
+    Path,
+    typer.Option("--workspace", "-w", metavar="DIR", help="The folder that is worked in; also whose store is used."),
+]
+Store: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="PATH|URL",
+        envvar="PAGEIN_STORE",
+        help="The store's file, or postgresql://... for a database.",
+        show_default="the workspace's, in the user's data folder",
+    ),
+]
+SessionName: TypeAlias = Annotated[
+    str,
+    typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; begun if it is new."),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
