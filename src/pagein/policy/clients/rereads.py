@@ -152,7 +152,7 @@ def _is_asked_again(state: ClientReads, path: str, shown: ShownText) -> bool:
 
 
 def _decision(state: ClientReads, reader: Reader, path: str, shown: ShownText) -> Decision | None:
-    text = overlaid(state.files.get(path, NO_READS).text, shown)
+    text = _with_shown(state, path, shown)
     if not is_plain(text):
         return None
     document = Document.of(text.encode(), path=shown.path, key=path)
@@ -170,7 +170,7 @@ def _read(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult
         # something of these files stands there now, and nobody can tell which lines
         return reduce(forgotten, (access.path for access in profile.meaning(call).accesses), state)
     path = path_key(shown.path)
-    text = overlaid(state.files.get(path, NO_READS).text, shown)
+    text = _with_shown(state, path, shown)
     if not is_plain(text):
         return forgotten(state, path)
     if stands == result.text:
@@ -181,6 +181,13 @@ def _read(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult
         return with_text(replace(state, gone=state.gone | {call.id}), path, text)
     held = Held(call.id, event, text, state.turns, shown.gutter, shown.before, shown.after)
     return with_held(state, path, held)
+
+
+def _with_shown(state: ClientReads, path: str, shown: ShownText) -> str:
+    """The file after a read. One that is as it was is the same text, for every read holds it."""
+    before = state.files.get(path, NO_READS).text
+    text = overlaid(before, shown)
+    return before if before is not None and before == text else text
 
 
 def _whole(path: str, text: str, shown: ShownText) -> ReadServed:
