@@ -5,6 +5,8 @@ Rules of this file
 1. What stands in the provider's records is all that counts: nothing here asks the engine what it did.
 2. Results are compared in the order of their calls. What was replaced is recalled and compared byte for byte with what the agent
    sent without us, but for what changes from run to run by itself (`_VOLATILE`).
+3. A result with a marker of ours in it stands for lines that are visible: each line that the agent sent without us must stand
+   somewhere before it in each request that has the marker.
 """
 
 import re
@@ -22,6 +24,7 @@ _HANDLE: Final = re.compile(r"^\[pagein: (\S+) \| [^\n]*\]$", re.MULTILINE)
 _PREVIEW: Final = "characters in the middle are kept and not shown."
 _MARKER: Final = "[readcache: "
 # an agent's own stamps on what a command printed
+_GUTTER: Final = re.compile(r"^\s*\d+(?:\t|: |→)")
 _VOLATILE: Final = re.compile(r"Chunk ID: \w+|Wall time:? [\d.]+ seconds")
 _RECALLING: Final = "pagein peek"
 _MOST: Final = 0.7
@@ -33,7 +36,8 @@ class Figures:
 
     previews, stubs: results that stood so in any request. epochs: requests that did not go on from the one before, and without
     pagein did. rereads: results answered by a marker of ours. recalls: what was looked at again, and showed what the agent without us
-    had to run a command for. lost: results that were replaced and whose recall is not what the agent sent.
+    had to run a command for. lost: results that were replaced and whose recall is not what the agent sent. unproven: markers in a
+    request that does not show what they stand for.
     """
 
     requests: int
@@ -47,6 +51,7 @@ class Figures:
     rereads: int
     recalls: int
     lost: int
+    unproven: int
     seconds_direct: float
     seconds_through: float
 
@@ -77,9 +82,10 @@ def compared(direct: Outcome, through: Outcome, recall: Callable[[str], str]) ->
         previews=len(previews),
         stubs=len(stubs),
         epochs=breaks(histories) - breaks(plain),
-        rereads=len({text for text in texts if text.startswith(_MARKER)}),
+        rereads=len({text for text in texts if _MARKER in text}),
         recalls=_recalls(plain[-1], histories) if plain else 0,
         lost=_lost(plain[-1], histories[-1], recall) if plain and histories else 0,
+        unproven=sum(_unproven(plain[-1], messages) for messages in histories) if plain else 0,
         seconds_direct=direct.seconds,
         seconds_through=through.seconds,
     )
@@ -129,6 +135,24 @@ def _lost(plain: Sequence[Message], curated: Sequence[Message], recall: Callable
     return sum(_whole(got, recall) not in (_steady(sent), None) for sent, got in both)
 
 
+def _unproven(plain: Sequence[Message], curated: Sequence[Message]) -> int:
+    """How many markers stand for lines that this request does not show before them."""
+    wanted = [result.text for _, result in _results(plain)]
+    visible: list[str] = []
+    count = 0
+    for place, (call, result) in enumerate(_results(curated)):
+        visible += [call.arguments, result.text]
+        if _MARKER in result.text:
+            seen = "\n".join(visible)
+            count += any(line.strip() not in seen for line in _bare(wanted[place]))
+    return count
+
+
+def _bare(text: str) -> list[str]:
+    """The lines of a result without the numbers in front of them."""
+    return [_GUTTER.sub("", line) for line in _steady(text).splitlines()]
+
+
 def _recalls(plain: Sequence[Message], histories: Sequence[Sequence[Message]]) -> int:
     """How many recalls showed most of the lines that the agent without us saw at that place."""
     wanted = [result.text for _, result in _results(plain)]
@@ -147,7 +171,7 @@ def _shares(wanted: str, shown: str) -> bool:
 
 def _whole(text: str, recall: Callable[[str], str]) -> str | None:
     """What a result says, or said before it was replaced; None for a marker, which the witness answers for."""
-    if text.startswith(_MARKER):
+    if _MARKER in text:
         return None
     handle = _HANDLE.search(text)
     return _steady(recall(handle[1]) if handle else text)
