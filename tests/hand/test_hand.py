@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.hand.rooms import ASK, EAGER, PRICED, begun, body, ids, opened, says, shown, turn, whole
 
+from pagein.engine.session import Session
 from pagein.errors import BadInput, NotRecallable
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.forcing import ORDERED, RESTORED
@@ -311,3 +312,38 @@ def test_the_least_wish_of_a_sub_agent_is_its_own(tmp_path: Path) -> None:
         child = begun(engine, "abcdef", name="child")
         assert not child.hand.wishes.pinned
         assert "a" not in whole(child)
+
+
+def test_what_stands_on_another_branch_is_found_there_and_the_session_stays_where_it_is(tmp_path: Path) -> None:
+    with opened(tmp_path, EAGER) as engine:
+        session = begun(engine, "ab")
+        fork = session.leaf
+        says(session, turn("c"))
+        aside = session.leaf
+        session.move(fork)
+        says(session, turn("d"))
+        here = session.rendering()
+        session.hand.pin("c")
+        assert session.window() == here
+        assert not session.hand.wishes.pinned
+        says(session, *(turn(one) for one in "efgh"))
+        assert "d" not in whole(session)
+    with opened(tmp_path, EAGER) as engine:
+        again = engine.session("one")
+        assert "h" in whole_of(again.window())
+        tips = {one.parent for one in again.journal}
+        (end,) = [one.id for one in again.journal if one.id not in tips and aside in _names(again, one.id)]
+        again.move(end)
+        assert again.hand.wishes.pinned == {"c"}
+        says(again, *(turn(one) for one in "ijkl"))
+        assert "c" in whole(again)
+        assert "a" not in whole(again)
+
+
+def _names(session: Session, leaf: str) -> set[str]:
+    return {one.id for one in session.journal.branch(leaf)}
+
+
+def whole_of(messages: list[Message]) -> set[str]:
+    blocks = [block for message in messages for block in message.blocks if isinstance(block, ToolResult)]
+    return {block.call_id for block in blocks if not block.text.startswith("[pagein: ")}

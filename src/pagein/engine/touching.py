@@ -5,8 +5,11 @@ Rules of this file
 1. A wish is an entry of the branch where the session stands (law 6). It takes effect with the next call; nothing that was sent changes before.
 2. It may be laid down by another process; the running session takes it over at its next call (see `Keeping.adopt`).
 3. An object is named by its id, or by the id of the tool call whose result it is: what was never paged out has no other name.
+4. What is not on the branch where the session was left last is looked for on its other branches (a sub-agent's, say), the newest first; the
+   wish is laid down there, and the session stands where it stood.
 """
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
@@ -30,6 +33,7 @@ MOST_PINNED: Final = 20_000
 """Characters that one pinned text may have: every window shows all of it."""
 Form: TypeAlias = Literal["whole", "preview", "stub"]
 _ID: Final = "pg-"
+_BACK: Final = "{}"
 
 
 class Held(Protocol):
@@ -52,6 +56,10 @@ class Held(Protocol):
 
     def note(self, kind: str, data: str) -> EntryId:
         """Journal a fact."""
+        ...
+
+    def move(self, leaf: EntryId | None) -> None:
+        """Stand elsewhere."""
         ...
 
     def turn(self) -> AbstractContextManager[None]:
@@ -150,7 +158,9 @@ class Touch:
 
     def window(self) -> tuple[InWindow, ...]:
         """The tool results in the window as it would leave now, oldest first."""
-        state = self._state()
+        return self._window(self._state())
+
+    def _window(self, state: State) -> tuple[InWindow, ...]:
         calls: dict[str, ToolCall] = {}
         found: list[InWindow] = []
         for piece in pieces_since(state.draft.ready().tip, 0):
@@ -191,13 +201,23 @@ class Touch:
     def _about(self, target: str, act: Act) -> str | None:
         try:
             with self._session.turn():
-                self._note(Wish(act, self._checked(target.strip(), act)))
+                self._lay(target.strip(), act)
         except StoreError as problem:
-            self._note(
-                Wish(act, self._checked(target.strip(), act))
-            )  # it holds here at once, and is kept with what is kept next
+            self._lay(target.strip(), act)  # it holds here at once, and is kept with what is kept next
             return f"{type(problem).__name__}: {problem}"
         return None
+
+    def _lay(self, target: str, act: Act) -> None:
+        here = self._session.leaf
+        place, call = self._found(target)
+        self._check(target, act, call, self._session.journal.state_at(place))
+        if place == here:
+            self._note(Wish(act, call))
+            return
+        self._session.move(place)
+        self._note(Wish(act, call))
+        self._session.move(here)
+        self._session.note(HAND, _BACK)  # who reads the journal goes on here, too
 
     def _wish(self, wish: Wish) -> str | None:
         try:
@@ -211,16 +231,14 @@ class Touch:
     def _note(self, wish: Wish) -> None:
         self._session.note(HAND, wish_note(wish.at(self._session.leaf)))
 
-    def _checked(self, target: str, act: Act) -> str:
-        """The call that is meant. Raises BadInput or NotRecallable where the wish could never come true."""
-        call = self._call(target)
+    def _check(self, target: str, act: Act, call: str, state: State) -> None:
+        """Raises BadInput or NotRecallable where the wish could never come true."""
         if act == "unpin":
-            return call
-        one = next((one for one in self.window() if one.call_id == call), None)
+            return
+        one = next((one for one in self._window(state) if one.call_id == call), None)
         if one is None:
-            raise BadInput(
-                f"{target} is not in the window of session {self._session.name!r} any more: it was compacted away"
-            )
+            where = f"the window of session {self._session.name!r}"
+            raise BadInput(f"{target} is not in {where} any more: it was compacted away")
         if act == "drop" and not one.leaves and one.form != "preview":
             why = (
                 "is out already"
@@ -232,26 +250,39 @@ class Touch:
             raise BadInput(f"{target} is in the window as it is; there is nothing to restore")
         if act in ("pin", "restore") and one.form != "whole":
             recalled_for_window(self._pager, one.object_id)
-        return call
 
-    def _call(self, target: str) -> str:
-        state = self._state()
-        if target.startswith(_ID):
-            try:
-                name = str(ObjectId.parse(target))
-            except BadName as problem:
-                raise BadInput(str(problem)) from problem
-            known = state.hand.calls.get(name)
-            if known is None:
-                self._pager.recall(name)  # says why, where there is none
-                raise BadInput(f"{name} is stored, and never stood in the window of session {self._session.name!r}")
-            return known
-        if any(one.call_id == target for one in self.window()):
-            return target
+    def _found(self, target: str) -> tuple[EntryId | None, str]:
+        """The branch on which something has this name, by its last entry, and the call that is meant."""
+        name = _object_named(target)
+        for place in self._places():
+            state = self._session.journal.state_at(place)
+            call = target if name is None else state.hand.calls.get(name)
+            if call is not None and (name is not None or any(one.call_id == call for one in self._window(state))):
+                return place, call
+        if name is not None:
+            self._pager.recall(name)  # says why, where there is none
+            raise BadInput(f"{name} is stored, and never stood in the window of session {self._session.name!r}")
         raise BadInput(
             f"session {self._session.name!r} has no tool result {target[:80]!r} in its window; "
             f"`pagein window {self._session.name}` lists what there is"
         )
 
+    def _places(self) -> Iterator[EntryId | None]:
+        """Where the session stands, then the ends of its other branches, newest first."""
+        yield self._session.leaf
+        entries = list(self._session.journal)
+        parents = {one.parent for one in entries}
+        yield from (one.id for one in reversed(entries) if one.id not in parents and one.id != self._session.leaf)
+
     def _state(self) -> State:
         return self._session.journal.state_at(self._session.leaf)
+
+
+def _object_named(target: str) -> str | None:
+    """The object's id in its one form, None for what is the id of a call. Raises BadInput for an id that is none."""
+    if not target.startswith(_ID):
+        return None
+    try:
+        return str(ObjectId.parse(target))
+    except BadName as problem:
+        raise BadInput(str(problem)) from problem
