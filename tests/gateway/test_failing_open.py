@@ -38,7 +38,7 @@ class Scripted:
 
     def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         self.seen.append(reply)
-        return Noted(cost=10.0, saved=5.0, shortfall=3, explanation="ttl")
+        return Noted(cost=10.0, saved=5.0, shortfall=3, explanation="it was too old", cause="expired", who="nobody")
 
     def close(self) -> None:
         self.closed = True
@@ -69,10 +69,10 @@ def test_what_the_curator_decides_goes_out_and_its_answer_comes_back_to_it(tmp_p
             assert on.upstream.got[0].body == SHORTER
             assert on.upstream.got[0].header("content-length") == [str(len(SHORTER))]
             (call,) = await on.calls()
-            assert (call["session"], call["epoch"], call["replaced"], call["explanation"]) == ("s", "cold", 1, "ttl")
+            assert (call["session"], call["epoch"], call["replaced"], call["cause"]) == ("s", "cold", 1, "expired")
             figures = on.gateway.metrics.text().decode()
             assert "pagein_saved_bit 5.0" in figures
-            assert 'pagein_cache_shortfalls_total{explanation="ttl"} 1.0' in figures
+            assert 'pagein_cache_shortfalls_total{cause="expired",who="nobody"} 1.0' in figures
             assert 'pagein_tokens_total{kind="read",route="messages"} 70.0' in figures
 
     run(go())

@@ -20,14 +20,14 @@ from pagein.testing.provider import SimulatedProvider
 HEADERS = {"Content-Type": "application/json", "x-api-key": "sk-SECRET-KEY", "anthropic-version": "2023-06-01"}
 
 
-def conversation(turns: int, name: str = "fix the build") -> dict[str, object]:
+def conversation(turns: int, name: str = "fix the build", lines: int = 250) -> dict[str, object]:
     """Shell outputs of 9 KB, behind a prompt that is a script."""
-    script = json.dumps([[{"text": f"turn {number}"}] for number in range(20)])
+    script = json.dumps([[{"text": f"turn {number}"}] for number in range(40)])
     messages: list[dict[str, object]] = [{"role": "user", "content": f"{name} SCRIPT:{script}"}]
     for number in range(turns):
         call = f"toolu_{number:04}"
         use = {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": f"make step-{number}"}}
-        text = "".join(f"step {number} says line {line} of its output\n" for line in range(250))
+        text = "".join(f"step {number} says line {line} of its output\n" for line in range(lines))
         result = {"type": "tool_result", "tool_use_id": call, "content": text}
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
     return {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": messages}
@@ -232,3 +232,26 @@ def test_a_locked_store_keeps_nobody_from_working(tmp_path: Path) -> None:
         assert status == 200
         assert provider.requests[-1].body == conversation(2)
         assert run(sent(url, conversation(3)))[0] == 200
+
+
+def test_a_call_that_reads_less_from_the_cache_than_was_there_is_explained(tmp_path: Path) -> None:
+    def marked(turns: int, system: str = "you fix builds " * 300) -> dict[str, object]:
+        body = conversation(turns)
+        last = body["messages"][-1]  # type: ignore[index]
+        if isinstance(last["content"], str):
+            last["content"] = [{"type": "text", "text": last["content"]}]
+        last["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        return body | {"system": [{"type": "text", "text": system}]}
+
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, process):
+        for turns in range(4):
+            assert run(sent(url, marked(turns), X_Session_Id="s"))[0] == 200
+        assert run(sent(url, marked(4, "you write builds " * 300), X_Session_Id="s"))[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    lines = (tmp_path / "gateway.jsonl").read_text().splitlines()
+    calls = [call for line in lines if (call := json.loads(line))["event"] == "call"]
+    assert [call["cause"] for call in calls[:4]] == [""] * 4
+    assert calls[3]["read"] > 0
+    assert (calls[4]["cause"], calls[4]["who"], calls[4]["foreign"]) == ("system", "client", "system")
+    assert calls[4]["shortfall"] > 0

@@ -57,13 +57,17 @@ class Noted:
     """What an answer's usage tells. Costs are in BIT; None where it cannot be said.
 
     saved: what the call would have cost without us, less what it did. shortfall: tokens that the cache should have held and did
-    not; explanation: why, "" where nothing fell short.
+    not; explanation: why, in a sentence; cause, who: the same as a word, and whose doing it was; "" where nothing fell short.
+    failure: why it could not be taken in whole, "" where it was.
     """
 
     cost: float | None = None
     saved: float | None = None
     shortfall: int = 0
     explanation: str = ""
+    cause: str = ""
+    who: str = ""
+    failure: str = ""
 
 
 NOTHING_NOTED: Final = Noted()

@@ -19,6 +19,7 @@ from pagein.providers.prices import Prices, cost, prices
 from pagein.providers.wire import spans
 
 _SESSIONS: Final = 500
+_NOT_SHORT: Final = ("none", "first")
 
 
 class EngineCurator:
@@ -55,7 +56,19 @@ class EngineCurator:
         if not isinstance(ticket, _Ticket) or usage is None:
             return Noted()
         paid = _prices(curated.model)
-        return Noted(cost(usage, paid, ticket.prepared.at) if paid is not None else None, self._gain(ticket))
+        spent = cost(usage, paid, ticket.prepared.at) if paid is not None else None
+        observed = self._engine.observe(ticket.prepared, usage)
+        diagnosis = observed.diagnosis
+        short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
+        return Noted(
+            spent,
+            self._gain(ticket),
+            diagnosis.shortfall if short else 0,
+            diagnosis.words if short else "",
+            diagnosis.cause if short else "",
+            diagnosis.who if short else "",
+            observed.failure or "",
+        )
 
     def close(self) -> None:
         """Let go of the store."""

@@ -32,8 +32,8 @@ class Metrics:
         self._epochs = Counter("pagein_epochs", "Epochs opened", ["side"], registry=self.registry)
         self._shortfalls = Counter(
             "pagein_cache_shortfalls",
-            "Calls that read less from the cache than predicted",
-            ["explanation"],
+            "Calls that read less from the cache than was to be expected",
+            ["cause", "who"],
             registry=self.registry,
         )
         self._short_tokens = Counter(
@@ -90,9 +90,9 @@ class Metrics:
         """An epoch was opened, by `us` or by the `client`."""
         self._epochs.labels(side).inc()
 
-    def fell_short(self, explanation: str, tokens: int) -> None:
-        """The cache held less than predicted."""
-        self._shortfalls.labels(explanation).inc()
+    def fell_short(self, cause: str, who: str, tokens: int) -> None:
+        """The cache held less than expected."""
+        self._shortfalls.labels(cause, who).inc()
         self._short_tokens.inc(tokens)
 
     def text(self) -> bytes:

@@ -86,6 +86,8 @@ class Reporter:
             output=call.usage.output if call.usage else None,
             shortfall=call.shortfall,
             explanation=call.explanation,
+            cause=call.cause,
+            who=call.who,
             unread=tee.lost if tee is not None else "",
         )
 
@@ -93,10 +95,13 @@ class Reporter:
         if one.decision is None or one.decision.kind is not None:
             return NOTHING_NOTED
         try:
-            return await self._guard.observe(one.decision.curated, reply, one.at)
+            noted = await self._guard.observe(one.decision.curated, reply, one.at)
         except Exception as problem:  # noqa: BLE001 -- the client has its answer; what is left must not harm the next (law 7)
             self.failed("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED
+        if noted.failure:
+            self.failed("observe", noted.failure)
+        return noted
 
     def _count(self, one: Answered, call: Call) -> None:
         metrics = self.metrics
@@ -111,8 +116,8 @@ class Reporter:
         for side, reason in (("us", call.epoch), ("client", call.foreign)):
             if reason:
                 metrics.epoch(side)
-        if call.explanation:
-            metrics.fell_short(call.explanation, call.shortfall)
+        if call.cause:
+            metrics.fell_short(call.cause, call.who, call.shortfall)
 
 
 def _call(one: Answered, reply: Reply, noted: Noted) -> Call:
@@ -140,4 +145,6 @@ def _call(one: Answered, reply: Reply, noted: Noted) -> Call:
         saved=noted.saved,
         shortfall=noted.shortfall,
         explanation=noted.explanation,
+        cause=noted.cause,
+        who=noted.who,
     )

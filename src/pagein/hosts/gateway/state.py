@@ -19,7 +19,7 @@ class Call:
     at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
     through as it was, "" where it did not. status: 0 where the client was gone first. added: seconds it was held. took: seconds in all.
     failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix.
-    replaced, saved_characters, window: as in `Curated`. cost, saved, shortfall, explanation: as in `Noted`.
+    replaced, saved_characters, window: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
     """
 
     at: float
@@ -43,6 +43,8 @@ class Call:
     saved: float | None = None
     shortfall: int = 0
     explanation: str = ""
+    cause: str = ""
+    who: str = ""
 
 
 class CallView(TypedDict):
@@ -69,6 +71,8 @@ class CallView(TypedDict):
     saved: float | None
     shortfall: int
     explanation: str
+    cause: str
+    who: str
 
 
 class SessionView(TypedDict):
@@ -215,4 +219,6 @@ def _view(call: Call) -> CallView:
         saved=call.saved,
         shortfall=call.shortfall,
         explanation=call.explanation,
+        cause=call.cause,
+        who=call.who,
     )
