@@ -2,13 +2,15 @@
 
 import contextlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from threading import RLock
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from pagein.engine.chain import first_name
+from pagein.engine.exchanges import Exchange
 from pagein.engine.ingesting import Keeper
 from pagein.engine.paging import Pager
 from pagein.engine.reading import Outside
@@ -24,6 +26,7 @@ from pagein.policy.residency import PRICED, Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope, opened
+from pagein.providers.wire.tools import Offer
 
 _OPEN_SESSIONS: Final = 64  # sessions of the wire that are held in memory; others are taken up again from the store
 
@@ -35,7 +38,8 @@ class Settings:
     residency: when old results leave the window. reading: bounds of what a read is answered with. excluded: patterns of
     file names whose content is never stored, neither by reads nor by paging out. valve: what is done where the window is nearly full.
     manifest: whether what left is listed for the model, a page at each epoch's edge. rereads: whether what a client's own tools read
-    again is answered by a marker or a diff. witness: whether an independent checker
+    again is answered by a marker or a diff. marks: whether cache marks of the client's are only respected, or one of ours stands at the
+    edit frontier where an epoch opens. witness: whether an independent checker
     looks at each answer and each request before it goes out (law 2); what it objects to is shown as the file's text, or leaves.
     """
 
@@ -46,6 +50,7 @@ class Settings:
     manifest: bool = False
     witness: bool = False
     rereads: bool = True
+    marks: Literal["respected", "extended"] = "extended"
 
 
 class Engine:
@@ -110,6 +115,7 @@ class Engine:
             settings.valve,
             settings.manifest,
             settings.rereads,
+            settings.marks == "extended",
         )
 
     def _recalling(self, branch: Branch) -> Recalling:
@@ -128,13 +134,21 @@ class Engine:
             return made
 
     def prepare(
-        self, body: bytes, api: Api, *, at: float | None, hint: str | None = None, context: str = ""
+        self,
+        body: bytes,
+        api: Api,
+        *,
+        at: float | None,
+        hint: str | None = None,
+        context: str = "",
+        offers: Sequence[Offer] = (),
     ) -> PreparedRequest:
         """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
 
         at: seconds since 1970. hint: the client's own name for its session, one that several conversations do not share; None:
         told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
-        any form that does not change while that does not.
+        any form that does not change while that does not. offers: tools of ours, the same throughout a session; their calls are
+        the caller's to answer (see `spliced`).
         Raises BadInput where no provider would read the body, and nothing else: what fails in here is told by `failure`.
         """
         envelope = opened(body, api)
@@ -144,13 +158,20 @@ class Engine:
             raise
         except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
             return PreparedRequest(body, api, at, original=body, failure=f"{type(problem).__name__}: {problem}")
-        return traffic.prepare(body, envelope, at, context)
+        return traffic.prepare(body, envelope, at, context, offers)
 
     async def aprepare(
-        self, body: bytes, api: Api, *, at: float | None, hint: str | None = None, context: str = ""
+        self,
+        body: bytes,
+        api: Api,
+        *,
+        at: float | None,
+        hint: str | None = None,
+        context: str = "",
+        offers: Sequence[Offer] = (),
     ) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
-        return await in_thread(lambda: self.prepare(body, api, at=at, hint=hint, context=context))
+        return await in_thread(lambda: self.prepare(body, api, at=at, hint=hint, context=context, offers=offers))
 
     def observe(self, prepared: PreparedRequest, reply: Reply) -> Observed:
         """What the reply to a request of `prepare` tells (see `Traffic.observe`). Raises nothing."""
@@ -163,6 +184,13 @@ class Engine:
     async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observed:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.observe(prepared, reply))
+
+    def spliced(self, prepared: PreparedRequest, exchange: Exchange) -> str | None:
+        """The answer to a request stands for turns that its client did not see (see `Traffic.spliced`)."""
+        try:
+            return self.session(prepared.session).traffic.spliced(prepared, exchange)
+        except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
+            return f"{type(problem).__name__}: {problem}"
 
     def _traffic_of(self, envelope: Envelope, hint: str | None) -> Traffic:
         name = hint or first_name(envelope)

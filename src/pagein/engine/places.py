@@ -6,8 +6,12 @@ said before: that may go on as if nothing had been. Told by the entries alone, s
 """
 
 from collections.abc import Iterable
+from typing import Final
 
-from pagein.model.entries import Compacted, Entry, EntryId, RequestSent, Said
+from pagein.model.entries import Compacted, Entry, EntryId, Noted, RequestSent, Said
+
+EXCHANGE: Final = "request.exchange"
+"""The kind of a note on turns that the client did not see (see `exchanges`)."""
 
 _ROOT: EntryId = ""
 
@@ -20,6 +24,7 @@ class Places:
         self._stands: dict[EntryId, EntryId] = {}
         self._sent: dict[EntryId, EntryId] = {}
         self._going_on: set[EntryId] = set()
+        self.exchanges: dict[EntryId, list[str]] = {}
 
     def learn(self, entries: Iterable[Entry]) -> None:
         """Take in entries, parents first. Those that are known change nothing."""
@@ -34,6 +39,8 @@ class Places:
             self._stands[owner] = entry.id
             if isinstance(entry.body, RequestSent):
                 self._sent[owner] = entry.id
+            elif isinstance(entry.body, Noted) and entry.body.kind == EXCHANGE:
+                self.exchanges.setdefault(owner, []).append(entry.body.data)
 
     def __contains__(self, name: EntryId) -> bool:
         """Whether a message of this name was said."""

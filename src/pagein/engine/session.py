@@ -62,6 +62,7 @@ class Parts:
     outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
     excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: whether what
     left is listed for the model at each epoch's edge. rereads: whether what a client's own tools read again is answered by a marker or diff.
+    marks: whether cache marks of ours are added to a client's.
     """
 
     pager: Pager
@@ -75,6 +76,7 @@ class Parts:
     valve: Valve = NO_VALVE
     manifest: bool = False
     rereads: bool = True
+    marks: bool = True
 
 
 class Session:
@@ -264,7 +266,7 @@ class Session:
         """What places requests of a provider in this session."""
         with self._lock:
             if self._traffic is None:
-                self._traffic = Traffic(self)
+                self._traffic = Traffic(self, marks=self._parts.marks)
             return self._traffic
 
     def prepare(

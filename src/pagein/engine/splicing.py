@@ -10,7 +10,7 @@ Rules of this file
 4. Costs what the window differs in from the one before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,19 +19,24 @@ from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
 from pagein.model.messages import Text, Thinking, ToolResult
 from pagein.policy.withholding import WITHHELD
-from pagein.providers.wire.request import with_notes, with_texts, without_blocks
+from pagein.providers.validity import Api
+from pagein.providers.wire.request import message_of, with_notes, with_texts, without_blocks
+from pagein.providers.wire.tools import with_answers
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What differs in one message. texts: of results, by the id of their call. notes: texts of ours that stand behind it.
 
-    thoughtless: its thinking is left out.
+    thoughtless: its thinking is left out. stands: what stands in its place, messages as JSON; answers: blocks of results of ours that
+    stand in front of it.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     thoughtless: bool = False
+    stands: tuple[bytes, ...] = ()
+    answers: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
     if window.rewritten and window.binds:
         frontier = max(kept_said - first + 1, 0)
         for place in range(frontier, len(units)):
-            if has_thinking(units[place]):
+            if units[place].message.role == "assistant":
                 changes[place] = replace(changes.get(place, Change()), thoughtless=True)
     return Rendered(window.tip, changes, window.rewritten)
 
@@ -116,10 +121,14 @@ class Splicer:
                 made[at] = known
                 items[at] = known[2]
         self._made = made
-        return items
+        return [one for one in items if one]
 
 
 def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
+    if change.stands:
+        return b",".join(_thoughtless(change.stands, script.api) if change.thoughtless else change.stands) * (
+            at == unit.first
+        )
     item = script.items[at]
     made, blocks = item.raw, item.message.blocks
     if change.thoughtless:
@@ -131,8 +140,17 @@ def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
         if isinstance(block, ToolResult) and block.call_id in change.texts
     }
     made = with_texts(made, script.api, places) if places else made
+    made = with_answers(made, change.answers) if change.answers else made
     is_last = at == unit.first + unit.count - 1
     return with_notes(made, script.api, change.notes) if change.notes and is_last else made
+
+
+def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:
+    """What stood in place of a message, without its thinking."""
+    for place, raw in enumerate(items):
+        blocks = message_of(raw, api, place)[1].blocks
+        gone = [index for index, block in enumerate(blocks) if isinstance(block, Thinking)]
+        yield without_blocks(raw, api, gone) if gone else raw
 
 
 def _changed(piece: Piece, unit: Unit) -> Change:

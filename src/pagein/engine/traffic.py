@@ -18,16 +18,17 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pagein.engine import answered, heads, rereading
 from pagein.engine.chain import Transcript, Unit, shared_items, transcript
-from pagein.engine.fallback import LastSent, fallback_bytes
+from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
 from pagein.engine.forecast import Forecast, Forecasts, Sent
 from pagein.engine.heads import NO_HEAD, Head, head_of
 from pagein.engine.journal import Journal
-from pagein.engine.places import Places
+from pagein.engine.outgoing import Bytes, Outgoing
+from pagein.engine.places import EXCHANGE, Places
 from pagein.engine.rendering import cut
 from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part, Placed, Prepared, PreparedRequest
-from pagein.engine.showing import Showing, binds_thinking
-from pagein.engine.splicing import Splicer, has_thinking
+from pagein.engine.showing import binds_thinking
+from pagein.engine.splicing import has_thinking
 from pagein.engine.state import State
 from pagein.errors import HostError
 from pagein.model.codec import decode_json, encode_json
@@ -37,8 +38,9 @@ from pagein.policy.clients.catalogue import profile_of, tools_of
 from pagein.policy.clients.profile import Profile
 from pagein.providers.usages import usage_of
 from pagein.providers.validity import Api
-from pagein.providers.wire.request import Envelope, decode, opened
+from pagein.providers.wire.request import Envelope, opened
 from pagein.providers.wire.telling import api_of
+from pagein.providers.wire.tools import Offer, with_tools
 
 T = TypeVar("T")
 
@@ -104,6 +106,16 @@ Reply: TypeAlias = Usage | Mapping[str, Any] | Dumped
 
 
 @dataclass(frozen=True, slots=True)
+class _Call:
+    """A request on its way. envelope, body: the client's, with the tools that are offered beside its own."""
+
+    script: Transcript
+    envelope: Envelope
+    body: bytes
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
 class _Stood:
     """Where a request stands after it was placed, and what was decided for it."""
 
@@ -120,9 +132,10 @@ class Traffic:
 
     begins_anew: whether a request that has nothing in common with those before, but the same tools and instructions, is the same
     conversation after a compaction by the client. So it is where clients name their sessions.
+    marks: whether cache marks of ours are added to the client's where an epoch opens.
     """
 
-    def __init__(self, talk: Talk, *, begins_anew: bool = True) -> None:
+    def __init__(self, talk: Talk, *, begins_anew: bool = True, marks: bool = True) -> None:
         self._talk = talk
         self._begins_anew = begins_anew
         self._lock = RLock()
@@ -130,7 +143,7 @@ class Traffic:
         self._heads = Fold(talk.journal, NO_HEAD, heads.step)
         self._newest: dict[tuple[str, str], EntryId] = {}
         self._scripts: list[Transcript] = []
-        self._showing = Showing(talk.journal, self._heads)
+        self._outgoing = Outgoing(talk.journal, self._heads, self._places, marks=marks)
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
@@ -140,20 +153,31 @@ class Traffic:
         self._last = self.prepare(body, opened(body, api or api_of(body)), at)
         return self._last
 
-    def prepare(self, body: bytes, envelope: Envelope, at: float | None, context: str = "") -> PreparedRequest:
-        """The request to send for this one. Raises BadInput where no provider would read it, and nothing else."""
+    def prepare(
+        self, body: bytes, envelope: Envelope, at: float | None, context: str = "", offers: Sequence[Offer] = ()
+    ) -> PreparedRequest:
+        """The request to send for this one. offers: tools of ours to offer beside the client's.
+
+        Raises BadInput where no provider would read it, and nothing else.
+        """
         with self._lock:
             script = self._read(envelope)
             asked = PreparedRequest(body, script.api, at, self._talk.name, messages=len(script.units), original=body)
             if not script.units:
                 return asked
+            sent, offered = envelope, body
             try:
                 self._talk.model = _model_in(envelope) or self._talk.model
-                head = head_of(envelope, script, context)
-                stood = self._placed(script, head, _profile_in(envelope), at)
-                return self._told(asked, envelope, script, stood, head)
+                fields = with_tools(envelope.fields, script.api, offers)
+                if fields is not envelope.fields:
+                    sent = replace(envelope, fields=fields)
+                    offered = sent.body(sent.items)
+                call = _Call(script, sent, offered, head_of(envelope, script, context))
+                stood = self._placed(call, at)
+                made = self._outgoing.rendered(offered, sent, script, stood.entry)
+                return self._told(asked, stood, made, call)
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
-                return self._fallen_back(asked, script, f"{type(problem).__name__}: {problem}")
+                return self._fallen_back(asked, offered, script, f"{type(problem).__name__}: {problem}")
 
     def answered(self, reply: Reply) -> Observed:
         """What the reply to the last request of `asked` tells. Raises HostError where there was none."""
@@ -173,7 +197,7 @@ class Traffic:
             try:
                 usage = _usage(reply, prepared.api)
                 if usage is not None and prepared.entry is not None:
-                    self._taken_in(prepared.entry, usage)
+                    self._noted_behind(prepared.entry, answered.KIND, answered.encoded(usage))
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
                 failure = f"{type(problem).__name__}: {problem}"
             try:
@@ -185,11 +209,26 @@ class Traffic:
             return Observed(usage, failure=failure)
         return Observed(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure)
 
-    def _taken_in(self, entry: EntryId, usage: Usage) -> None:
+    def spliced(self, prepared: PreparedRequest, exchange: Exchange) -> str | None:
+        """The answer to a request, as the client saw it, stands for turns that it did not see: from now on these are sent in its place.
+
+        To be told before the client can answer. Returns why that could not be kept, None where it was; raises nothing.
+        """
+        with self._lock:
+            try:
+                if prepared.entry is None:
+                    return "the request stands in no session"
+                self._noted_behind(prepared.entry, EXCHANGE, encoded(exchange, prepared.api))
+            except Exception as problem:  # noqa: BLE001 -- law 7: the caller goes on without
+                return f"{type(problem).__name__}: {problem}"
+        return None
+
+    def _noted_behind(self, entry: EntryId, kind: str, data: str) -> None:
+        """Journal a fact behind a request."""
         with self._talk.turn():
             self._learn()
             self._talk.move(self._places.stand(self._places.owner(entry)))
-            self._talk.note(answered.KIND, answered.encoded(usage))
+            self._talk.note(kind, data)
         self._learn()
 
     # --- what it says ---
@@ -214,8 +253,8 @@ class Traffic:
 
     # --- where it stands ---
 
-    def _placed(self, script: Transcript, head: Head, profile: Profile, at: float | None) -> _Stood:
-        talk, units = self._talk, script.units
+    def _placed(self, call: _Call, at: float | None) -> _Stood:
+        talk, units, head = self._talk, call.script.units, call.head
         with talk.turn():
             self._learn()
             known = self._known(units)
@@ -227,14 +266,17 @@ class Traffic:
             if placed == "compacted":
                 parent = talk.compacted()
             before = self._state(parent)
-            self._introduced(profile)
+            self._introduced(_profile_in(call.envelope))
             for unit in units[known:]:
                 talk.append(unit.message, name=unit.name)
             changes = self._noted(head, parent)
             repaired = self._state(talk.leaf).draft.ready().repairs != before.draft.repairs
-            prepared = talk.advance(at, self._gate(script, head, repaired=repaired))
+            prepared = talk.advance(at, self._gate(call.script, head, repaired=repaired))
             if talk.leaf is None:
                 raise HostError("a session stands nowhere after it advanced")
+            if prepared.opened is not None or prepared.previewed:
+                made = self._outgoing.rendered(call.body, call.envelope, call.script, talk.leaf)
+                self._outgoing.hold(call.body, made, call.script.api)
             parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
             stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired)
         self._learn()
@@ -286,7 +328,10 @@ class Traffic:
         in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
         if not in_loop or not binds_thinking(head, script.api):
             return OPEN_GATE
-        last = next((place for place in range(len(units) - 1, -1, -1) if has_thinking(units[place])), None)
+        thinks = (
+            place for place in range(len(units) - 1, -1, -1) if has_thinking(units[place]) or self._places.exchanges
+        )
+        last = next(thinks, None)
         if last is None:
             return OPEN_GATE
 
@@ -299,50 +344,36 @@ class Traffic:
 
     # --- what it is sent as ---
 
-    def _told(
-        self, asked: PreparedRequest, envelope: Envelope, script: Transcript, stood: _Stood, head: Head
-    ) -> PreparedRequest:
-        shown, splicer = self._showing.at(stood.entry, script.units, script.api)
+    def _told(self, asked: PreparedRequest, stood: _Stood, made: Bytes, call: _Call) -> PreparedRequest:
         prepared = stood.prepared
-        items = splicer.items(script, shown.changes)
-        sent = Sent(script.api, envelope, items, [item.name for item in script.items], head, asked.at or 0.0)
+        names = [item.name for item in call.script.items]
         return replace(
             asked,
-            ticket=sent,
-            body=envelope.body(items) if shown.changes else asked.original,
+            ticket=Sent(call.script.api, call.envelope, made.items, names, call.head, asked.at or 0.0),
+            body=made.body,
             entry=stood.entry,
             placed=stood.placed,
             shared=stood.shared,
             epoch=self._state(stood.entry).epoch,
             opened=prepared.opened if prepared else None,
             previewed=prepared.previewed if prepared else (),
-            replaced=shown.replaced,
+            replaced=made.replaced,
             changed_by_client=stood.changes,
             repaired=stood.repaired,
             failure=prepared.failure if prepared else None,
         )
 
-    def _fallen_back(self, asked: PreparedRequest, script: Transcript, failure: str) -> PreparedRequest:
+    def _fallen_back(
+        self, asked: PreparedRequest, original: bytes, script: Transcript, failure: str
+    ) -> PreparedRequest:
         """The request as its branch was rendered last, with what the client said since as it came; else as it came."""
-        failed = replace(asked, failure=failure)
         try:
-            for count in range(len(script.units), 0, -1):
-                unit = script.units[count - 1]
-                sent = self._places.sent(unit.name)
-                if sent is None:
-                    continue
-                shown, _ = self._showing.at(sent, script.units[:count], script.api)
-                if not shown.changes:
-                    return failed
-                said = unit.first + unit.count
-                last = LastSent(Splicer().items(script, shown.changes)[:said], said)
-                made = fallback_bytes(failure, decode(asked.original, asked.api), last)
-                replaced = shown.replaced if made.used == "last" else 0
-                why = "; ".join(made.reasons)
-                return replace(failed, body=made.request.body(), replaced=replaced, shared=count, failure=why)
+            made = self._outgoing.rendered_last(original, script, failure)
         except Exception as problem:  # noqa: BLE001 -- the last net of law 7: the original goes out
-            return replace(failed, failure=f"{failure}; {type(problem).__name__}: {problem}")
-        return failed
+            return replace(asked, failure=f"{failure}; {type(problem).__name__}: {problem}")
+        if made is None:
+            return replace(asked, body=original, failure=failure)
+        return replace(asked, body=made.body, replaced=made.replaced, shared=made.used, failure=made.why)
 
     def _state(self, entry: EntryId | None) -> State:
         return self._talk.journal.state_at(entry)
