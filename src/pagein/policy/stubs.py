@@ -17,6 +17,10 @@ TOOL_NAME: Final = 40
 _UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 MARKER: Final = "[readcache: "
 ANSWERED_BY_MARKER: Final = "answer that rests on text shown earlier"
+# What codex says about a command in front of what it printed: the same for all of them.
+_STAMPS: Final = ("Chunk ID: ", "Exit code: ", "Script completed\n", "Wall time: ")
+_STAMPED: Final = "\nOutput:\n"
+_LONGEST_STAMP: Final = 400
 LONGEST: Final = 320
 """No stub has more characters. Content that is not longer than this stays where it is."""
 
@@ -42,7 +46,7 @@ def one_line(text: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    start = 0
+    start = _behind_stamps(text)
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
@@ -52,3 +56,12 @@ def _first_line(text: str) -> str:
             return one_line(line)[:FIRST_LINE].rstrip()
         start = end + 1
     return ""
+
+
+def _behind_stamps(text: str) -> int:
+    """Where the output itself begins; 0 where nothing comes after it that could be shown."""
+    if not text.startswith(_STAMPS):
+        return 0
+    found = text.find(_STAMPED, 0, _LONGEST_STAMP)
+    start = found + len(_STAMPED)
+    return start if found >= 0 and text[start : start + 4 * FIRST_LINE].strip() else 0

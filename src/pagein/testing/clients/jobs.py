@@ -130,8 +130,8 @@ class Screenplay:
 
 
 def _handle_about(about: str) -> str:
-    """The id in a preview that shows this text before its handle, or in a handle that describes it."""
-    return rf"(?s){about}.*?\[pagein: (\S+) \|"
+    """The id in a preview or stub in whose text these words stand somewhere."""
+    return rf"(?s)\A(?=.*{about}).*?\[pagein: (\S+) \|"
 
 
 _LEDGER_LINES: Final = 160
