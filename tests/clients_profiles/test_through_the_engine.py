@@ -140,6 +140,16 @@ def test_a_base_stays_as_long_as_a_young_reference_to_it(tmp_path: Path) -> None
         assert next(iter(client.results().values())) == first
 
 
+def test_a_request_that_offers_no_tools_does_not_make_a_stranger_of_the_client(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        client = Client("claude-code", engine)
+        client.read()
+        asked = json.loads(body("claude-code", [*client.said, Message("user", (Text("sum it up"),))]))
+        del asked["tools"]
+        assert engine.prepare(json.dumps(asked).encode(), "anthropic", at=None, hint="s1").failure is None
+        assert client.read() == "[readcache: unchanged, 41 lines]"
+
+
 def test_rereads_can_be_switched_off(tmp_path: Path) -> None:
     with opened(tmp_path, Settings(rereads=False)) as engine:
         client = Client("claude-code", engine)

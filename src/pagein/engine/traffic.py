@@ -303,9 +303,9 @@ class Traffic:
         self._talk.note(heads.KIND, heads.encoded(head))
         return () if before == NO_HEAD else before.differs_in(head)
 
-    def _introduced(self, profile: Profile) -> None:
-        """Which client it is, journaled where nobody said so yet."""
-        if self._talk.client is not profile:
+    def _introduced(self, profile: Profile | None) -> None:
+        """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
+        if profile is not None and self._talk.client is not profile:
             self._talk.note(rereading.KIND, rereading.noted(profile))
 
     def _learn(self) -> None:
@@ -392,14 +392,15 @@ def _usage(reply: Reply, api: Api) -> Usage | None:
     return usage_of(told, api)
 
 
-def _profile_in(envelope: Envelope) -> Profile:
+def _profile_in(envelope: Envelope) -> Profile | None:
     return _profile(bytes(envelope.fields.get("tools", b"[]")))
 
 
 @lru_cache(maxsize=64)
-def _profile(tools: bytes) -> Profile:
+def _profile(tools: bytes) -> Profile | None:
     """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
-    return profile_of(tools_of(decode_json(tools)))
+    offered = tools_of(decode_json(tools))
+    return profile_of(offered) if offered else None
 
 
 async def in_thread(work: Callable[[], T]) -> T:
