@@ -12,7 +12,7 @@ Rules of this file
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from pagein.engine.folds import Fold
 from pagein.engine.journal import Journal
@@ -77,15 +77,19 @@ def noted(profile: Profile) -> str:
     return encode_json({"profile": profile.name}).decode()
 
 
-def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED) -> Seen:
-    """What is seen after one more entry."""
+Settle: TypeAlias = Callable[[Seen], Seen]
+
+
+def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: Settle | None = None) -> Seen:
+    """What is seen after one more entry. settle: `Seen.settled`, for those who remember what it gave."""
+    settle = settle or (lambda one: one.settled(excluded))
     if isinstance(body, Noted):
         return _introduced(seen, body)
     if seen.profile is None:
         return seen
     match body:
         case Said():
-            return _said(seen, body.message, excluded)
+            return _said(seen, body.message, excluded, settle)
         case Previewed(paged=paged):
             seen = replace(seen, stands={**seen.stands, **{one.call_id: one.stub for one in paged}})
         case EpochOpened():
@@ -93,7 +97,7 @@ def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED) -> Seen:
             reads = without(seen.reads, (one.call_id for one in body.paged))
             seen = replace(seen, stands=stands, reads=restored(reads, (one.call_id for one in body.restored)))
         case RequestSent():
-            seen = seen.settled(excluded)
+            seen = settle(seen)
         case Compacted():
             seen = Seen(seen.profile)
         case _:
@@ -101,11 +105,13 @@ def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED) -> Seen:
     return seen
 
 
-def _said(seen: Seen, message: Message, excluded: tuple[str, ...]) -> Seen:
-    if seen.profile is None or message.role != "assistant":
+def _said(seen: Seen, message: Message, excluded: tuple[str, ...], settle: Settle) -> Seen:
+    if message.role != "assistant":
         return replace(seen, waiting=(*seen.waiting, message))
-    here = seen.settled(excluded)
-    return replace(here, reads=with_message(here.reads, Reader(seen.profile, excluded=excluded), message))
+    here = settle(seen)
+    if here.profile is None:
+        return here
+    return replace(here, reads=with_message(here.reads, Reader(here.profile, excluded=excluded), message))
 
 
 def _introduced(seen: Seen, note: Noted) -> Seen:
@@ -186,7 +192,10 @@ class Rereads:
     """The client's reads of one session, wherever it stands."""
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
-        self._fold: Fold[Seen] = Fold(journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded))
+        self._fold: Fold[Seen] = Fold(
+            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settled)
+        )
+        self._last: tuple[Seen, Seen] | None = None
         self._journal = journal
         self._rules = rules
         self._pager = pager
@@ -198,7 +207,14 @@ class Rereads:
 
     def sent(self, leaf: EntryId | None) -> ClientReads:
         """What is seen once a request holds all that was said by this entry."""
-        return self.at(leaf).settled(self._rules.excluded).reads
+        return self._settled(self.at(leaf)).reads
+
+    def _settled(self, seen: Seen) -> Seen:
+        """Asked for before a request leaves and when it has left: remembered in between."""
+        last = self._last
+        if last is None or last[0] is not seen:
+            last = self._last = (seen, seen.settled(self._rules.excluded))
+        return last[1]
 
     def annotated(self, leaf: EntryId | None, message: Message) -> Message:
         """A message that is about to be said here, with what the client's ways tell of its calls and results."""

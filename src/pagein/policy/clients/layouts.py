@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from pagein.model.messages import Access
@@ -84,7 +83,6 @@ def _is_plain(arguments: Mapping[str, object]) -> bool:
     return all(one is None or (isinstance(one, int) and not isinstance(one, bool) and one > 0) for one in asked)
 
 
-@lru_cache(maxsize=16)  # a result is asked for what it shows when it comes, when it is answered, and when it was sent
 def _numbered(layout: Layout, access: Access, text: str) -> ShownText | None:
     head = layout.before.match(text)
     if head is None:

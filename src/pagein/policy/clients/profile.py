@@ -11,6 +11,7 @@ Rules of this file
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import Access, Block, Message, ShownLines, ToolCall, ToolResult
@@ -21,6 +22,7 @@ from pagein.policy.clients.shell_reads import ExactRead, exact_read
 Op: TypeAlias = Literal["read", "write", "edit", "list", "search", "exec", "other"]
 
 _FAILS: Final = re.compile(r"(?!)")
+_END: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class Meaning:
 OTHERS_OUTPUT: Final = Meaning("other")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """One client.
+    """One client; each is a value of its own.
 
     ops: what its tools do, by name. layouts: how its read tool shows lines; the first that fits counts.
     fails: by kind of tool, what a whole result looks like that reports a failure; `any` holds for each of them.
@@ -68,12 +70,7 @@ class Profile:
     def failed(self, call: ToolCall, result: ToolResult) -> bool:
         """Whether a result reports a failure, by the wire or by its text."""
         op = self.ops.get(call.name)
-        if result.is_error or op is None:
-            return result.is_error
-        code = self._exit_code(result.text)
-        if code is not None:
-            return code != 0
-        return any(self.fails.get(kind, _FAILS).search(result.text) is not None for kind in (op, "any"))
+        return result.is_error if op is None else result.is_error or _fails(self, op, result.text)
 
     def succeeded(self, call: ToolCall, result: ToolResult) -> bool:
         """Whether nothing says that a call failed."""
@@ -83,14 +80,7 @@ class Profile:
         """The lines of one file that a result shows, None where that cannot be told exactly."""
         if self.failed(call, result) or result.images:
             return None
-        meaning = self.meaning(call)
-        if len(meaning.accesses) != 1 or meaning.accesses[0].op != "read":
-            return None
-        if self.torn.search(result.text) is not None:
-            return None
-        if meaning.op == "read":
-            return shown_by(self.layouts, meaning.accesses[0], arguments_of(call.arguments), result.text)
-        return self._shown_by_shell(call, result.text) if meaning.op == "exec" else None
+        return _shown(self, call.name, call.arguments, result.text)
 
     def is_repeat(self, call: ToolCall, result: ToolResult) -> bool:
         """Whether a result is the client's own word that a read shows what an earlier one showed."""
@@ -119,18 +109,36 @@ class Profile:
             return block
         return replace(block, name=told[0], is_error=told[1], shown=told[2])
 
-    def _exit_code(self, text: str) -> int | None:
-        found = None if self.envelope is None else self.envelope.match(text)
-        return int(found[1]) if found is not None else None
 
-    def _shown_by_shell(self, call: ToolCall, text: str) -> ShownText | None:
-        """Lines that a command line shows of one file, where it does nothing else."""
-        read = exact_read(arguments_of(call.arguments))
-        found = None if self.envelope is None else self.envelope.match(text)
-        if read is None or (found is None) != (self.envelope is None):
-            return None
-        shown = raw_text(read, text, found.end() if found is not None else 0)
-        return None if shown is None or (self.trims and not _is_certain(read, shown)) else shown
+@lru_cache(maxsize=32)  # asked for when a result comes, when it is answered and when it was sent
+def _fails(profile: Profile, op: Op, text: str) -> bool:
+    found = None if profile.envelope is None else profile.envelope.match(text)
+    if found is not None:
+        return int(found[1]) != 0
+    # what a client says of a failure stands at one of the ends; looking there alone keeps big outputs cheap
+    ends = text if len(text) <= 2 * _END else f"{text[:_END]}\0{text[-_END:]}"
+    return any(profile.fails.get(kind, _FAILS).search(ends) is not None for kind in (op, "any"))
+
+
+@lru_cache(maxsize=16)
+def _shown(profile: Profile, name: str, arguments: str, text: str) -> ShownText | None:
+    """The lines of one file that the result of a call that succeeded shows."""
+    meaning = profile.meaning(ToolCall("", name, arguments))
+    if len(meaning.accesses) != 1 or meaning.accesses[0].op != "read" or profile.torn.search(text) is not None:
+        return None
+    if meaning.op == "read":
+        return shown_by(profile.layouts, meaning.accesses[0], arguments_of(arguments), text)
+    return _shown_by_shell(profile, arguments, text) if meaning.op == "exec" else None
+
+
+def _shown_by_shell(profile: Profile, arguments: str, text: str) -> ShownText | None:
+    """Lines that a command line shows of one file, where it does nothing else."""
+    read = exact_read(arguments_of(arguments))
+    found = None if profile.envelope is None else profile.envelope.match(text)
+    if read is None or (found is None) != (profile.envelope is None):
+        return None
+    shown = raw_text(read, text, found.end() if found is not None else 0)
+    return None if shown is None or (profile.trims and not _is_certain(read, shown)) else shown
 
 
 def _is_certain(read: ExactRead, shown: ShownText) -> bool:
