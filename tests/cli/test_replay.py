@@ -99,7 +99,10 @@ def test_quiet_prints_the_verdict_alone(run: Run, session: Path) -> None:
     [
         (["--policy", "magic"], "there is no policy 'magic'; the policies are none, append,"),
         (["--baseline", "magic"], "there is no policy 'magic'"),
-        (["--without", "magic"], "there is no layer 'magic'; the layers are birth, epochs, marks, bankroll, cold"),
+        (
+            ["--without", "magic"],
+            "there is no layer 'magic'; the layers are birth, epochs, files, marks, bankroll, cold",
+        ),
         (["--prices", "no-such-model"], "no-such-model"),
         (["--prices", "generic:z=1"], "generic:z=1"),
         (["--html", "."], "is a folder; name a file in it"),

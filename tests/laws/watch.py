@@ -134,7 +134,7 @@ class Laws:
             if prepared.epoch == epoch:
                 assert self.request[: len(before)] == before, "the request does not extend its parent (law 4)"
             elif prepared.opened is not None and not dropped:
-                frontier = prepared.opened.frontier
+                frontier = min(prepared.opened.frontier, len(before))
                 assert self.request[:frontier] == before[:frontier], "changed in front of the frontier (law 4)"
         self._compare(leaf, parent, prepared.epoch)
         if not self.forks:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pagein import wiring
 from pagein.model.bill import Why
 from pagein.policy.economics import Account
+from pagein.policy.residency import PRICED
 from pagein.providers.prices import Prices, prices
 from pagein.replay import why as reckoned
 from pagein.replay.ledger import Ledger
@@ -94,9 +95,12 @@ def test_a_recall_is_charged_to_what_had_sent_it_away(story: Story, charged: Pri
 @pytest.mark.parametrize(
     ("sizes", "told"),
     [
-        ([20] * 30, "no result of 100 tokens and more that may leave was in the window"),
-        ([3000] * 6, "nothing was old enough: 10 calls, 20 for reads of files"),
-        ([3000] * 12, "taking them out"),
+        ([20] * 30, f"no result of {PRICED.min_tokens} tokens and more that may leave was in the window"),
+        (
+            [3000] * PRICED.keep_calls,
+            f"nothing was old enough: {PRICED.keep_calls} calls, {PRICED.reads_wait} for reads of files",
+        ),
+        ([3000] * (PRICED.keep_calls + 2), "taking them out"),
     ],
 )
 def test_where_nothing_left_the_reason_is_told(story: Story, charged: Prices, sizes: list[int], told: str) -> None:

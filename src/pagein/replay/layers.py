@@ -14,6 +14,8 @@ from pagein.policy.economics import Economics
 from pagein.policy.residency import Residency
 
 FULL: Final = "pagein"
+KEPT_ALIVE: Final = "pagein-alive"
+"""pagein with lifetimes and keep-alive requests of its own."""
 _PREFIX: Final = "without-"
 _NEVER: Final = 1 << 60
 
@@ -59,6 +61,10 @@ LAYERS: Final[Mapping[str, Layer]] = {
         "old results leave in batches",
         _residency(lambda residency: replace(residency, economics=None, batch_tokens=_NEVER)),
     ),
+    "files": Layer(
+        "a read of a file stays for as long as the file is worked on",
+        _residency(lambda residency: replace(residency, files=None)),
+    ),
     "marks": Layer(
         "a cache mark stands where the next batch would begin",
         lambda planning: replace(planning, frontier_mark=False),
@@ -90,7 +96,7 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
 
     Raises BadSetting where it names a layer that there is none of.
     """
-    if policy == FULL:
+    if policy in (FULL, KEPT_ALIVE):
         return ()
     if not policy.startswith(_PREFIX):
         return None
