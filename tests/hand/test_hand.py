@@ -238,6 +238,7 @@ def test_the_window_says_what_stands_there_and_what_is_said_of_it(tmp_path: Path
         rows = {one.call_id: one for one in session.hand.window()}
         assert (rows["a"].form, rows["a"].marks, rows["a"].tokens) == ("stub", ("restoring",), len(body("a")))
         assert rows["a"].object_id.startswith("pg-")
+        assert rows["a"].description == rows["a"].description.strip() == "a begins - 2 lines"
         assert (rows["d"].form, rows["d"].marks, rows["d"].leaves) == ("whole", ("pinned",), True)
         assert rows["d"].description.startswith("d begins")
         assert rows["e"].form == "stub"

@@ -108,6 +108,12 @@ def _left(held: Held, paged: tuple[PagedOut, ...]) -> Held:
     return held
 
 
+def description_in(one: PagedOut) -> str:
+    """What the stub of a paged-out result says of it."""
+    told = _STUB.match(one.short or one.stub)
+    return told[2] if told is not None else ""
+
+
 def _paged(one: PagedOut) -> HeldObject:
     told = _STUB.match(one.short or one.stub)
     about = f"{told[1]}: {told[2]}" if told is not None else ""

@@ -16,6 +16,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from pagein.engine.curating import recalled_for_window
 from pagein.engine.hand import Hand
+from pagein.engine.holding import description_in
 from pagein.engine.journal import Journal
 from pagein.engine.paging import Pager
 from pagein.engine.rendering import pieces_since
@@ -193,7 +194,7 @@ class Touch:
             object_id="" if paged is None else paged.object_id,
             marks=tuple(mark for mark, holds in said.items() if holds),
             leaves=leaves,
-            description=description(result.text),
+            description=description(result.text) if paged is None else description_in(paged),
         )
 
     # --- one wish ---

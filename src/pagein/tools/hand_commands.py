@@ -84,10 +84,8 @@ def window(session: Session) -> dict[str, Any]:
 def _line(row: Mapping[str, Any]) -> str:
     name = row["object_id"] or row["call_id"]
     marks = " ".join(row["marks"]) or ("" if row["leaves"] or row["form"] != "whole" else "never leaves")
-    about = row["description"] if row["form"] == "whole" else ""
-    return "  ".join(
-        part for part in (name, row["form"], f"{row['tokens']:,} tokens", row["tool"], marks, about) if part
-    )
+    parts = (name, row["form"], f"{row['tokens']:,} tokens", row["tool"], marks, row["description"])
+    return "  ".join(part for part in parts if part)
 
 
 def _told(session: Session, act: str, text: str, failure: str | None, *, target: str | None = None) -> dict[str, Any]:
