@@ -126,6 +126,48 @@ def test_the_client_s_own_marker_gets_the_text_back_once_its_base_has_left(tmp_p
         assert client.call(name, arguments, REPEATED) == REPEATED
 
 
+def test_a_text_that_is_given_back_is_charged_to_the_account_and_survives_a_restart(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        client = Client("claude-code", engine)
+        first = client.read()
+        name, arguments = read_arguments("claude-code", "a.py", None, None)
+        client.call("Bash", {"command": "make"}, "done")
+        session = engine.session("s1")
+        session.hand.drop("call_1")
+        session.hand.epoch()
+        client.call("Bash", {"command": "make"}, "done")
+        assert client.results()["call_1"].startswith("[pagein: pg-")
+        absent = session.journal.state_at(session.leaf).account.absent
+        assert client.call(name, arguments, REPEATED) == first
+        assert session.journal.state_at(session.leaf).account.absent < absent
+        kept = client.sent[-1].body
+    with opened(tmp_path) as engine:
+        again = Client("claude-code", engine, client.said)
+        assert again.ask().body == kept
+        assert engine.session("s1").client_reads.path_of["call_7"] == "a.py"
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_an_answer_that_the_user_has_restored_is_the_client_s_text_again_and_a_base(name: str, tmp_path: Path) -> None:
+    with opened(tmp_path, Settings(witness=True)) as engine:
+        client = Client(name, engine)
+        first = client.read()
+        client.read()
+        session = engine.session("s1")
+        session.hand.restore("call_3")
+        session.hand.epoch()
+        client.call("update_plan", {}, "done")
+        assert client.results()["call_3"] == first
+        session.hand.drop("call_1")
+        session.hand.epoch()
+        client.call("update_plan", {}, "done")
+        assert client.results()["call_1"].startswith("[pagein: pg-")
+        assert client.results()["call_3"] == first
+        assert "[readcache: unchanged" in client.read()
+        reads = session.client_reads
+        assert witness(session.window(), reads.claims(), reads.stored) == ()
+
+
 def test_a_base_stays_as_long_as_a_young_reference_to_it(tmp_path: Path) -> None:
     patient = Settings(residency=Residency(batch_tokens=1, keep_calls=4, keep_reads=4, min_tokens=50))
     with opened(tmp_path, patient) as engine:
@@ -148,6 +190,19 @@ def test_a_request_that_offers_no_tools_does_not_make_a_stranger_of_the_client(t
         del asked["tools"]
         assert engine.prepare(json.dumps(asked).encode(), "anthropic", at=None, hint="s1").failure is None
         assert client.read() == "[readcache: unchanged, 41 lines]"
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_behind_a_compaction_or_in_another_conversation_nothing_was_read(name: str, tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        client = Client(name, engine)
+        first = client.read()
+        client.read()
+        client.said = [Message("user", (Text("what happened so far: a.py was read"),))]
+        assert client.read() == first
+        child = Client(name, engine, [Message("user", (Text("you are a sub-agent: look at a.py"),))])
+        assert child.read() == first
+        assert "[readcache: unchanged" in client.read()
 
 
 def test_rereads_can_be_switched_off(tmp_path: Path) -> None:
