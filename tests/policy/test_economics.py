@@ -50,6 +50,13 @@ def test_a_rewrite_costs_what_stands_behind_it_and_nothing_where_it_is_cold() ->
     assert rewrite_cost(_cold(), PRICES, before=40_000, gain=20_000) == 0
 
 
+def test_where_a_cache_holds_whole_requests_only_nothing_in_front_is_counted_on() -> None:
+    units = replace(PRICES, keeps_front=False)
+    moment = replace(_warm(), floor=7000.0)
+    assert rewrite_cost(moment, units, before=40_000, gain=20_000) == pytest.approx(1.15 * (79_000 + 7000))
+    assert rewrite_cost(replace(moment, now=1000.0), units, before=40_000, gain=20_000) == 0
+
+
 def test_carrying_the_window_is_billed_at_the_prices_of_the_cache() -> None:
     account = carried(Account(), _warm(), PRICES)
     assert account.bill == pytest.approx(0.1 * 99_000 + 1.25 * 1000)

@@ -2,10 +2,11 @@ import io
 
 import pytest
 from rich.console import Console
-from tests.ui.conftest import make_doctor
+from tests.ui.conftest import make_bill, make_doctor
 
 from pagein.model.bill import Doctor
 from pagein.ui.doctor import SHOWN, show_doctor
+from pagein.ui.report import page
 
 
 def printed(found: Doctor, width: int = 160) -> str:
@@ -43,3 +44,15 @@ def test_the_name_of_a_session_cannot_steer_the_terminal() -> None:
 @pytest.mark.parametrize("width", [60, 200])
 def test_it_fits_any_terminal(width: int) -> None:
     assert max(map(len, printed(make_doctor(), width).splitlines())) <= width
+
+
+def test_the_page_has_a_table_of_it_with_every_word_escaped() -> None:
+    found = make_doctor()
+    found["sources"]["<b>bold"] = found["sources"].pop("beta")
+    bill = make_bill()
+    bill["doctor"] = found
+    made = page(bill, [])
+    assert "Cache doctor" in made
+    assert "11.4 %" in made
+    assert "<b>bold" not in made
+    assert "Cache doctor" not in page(make_bill(), [])

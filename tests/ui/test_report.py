@@ -58,6 +58,9 @@ def hostile(bill: Bill, detail: Detail) -> tuple[Bill, Detail]:
     detail["title"] = detail["id"] = detail["file"] = HOSTILE
     detail["residents"][0]["label"] = HOSTILE
     detail["epochs"][0]["reason"] = HOSTILE
+    if detail["why"] is not None:
+        detail["why"] |= {"id": HOSTILE, "idle": HOSTILE}
+        detail["why"]["decisions"][0]["reason"] = HOSTILE
     return bill, detail
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from pagein.model.bill import Bill, Figures, SessionBill
+from pagein.model.bill import Bill, Doctor, Figures, SessionBill
 from pagein.ui.columns import (
     COST,
     DEEDS,
@@ -140,6 +140,19 @@ def prediction_table(bill: Bill) -> str:
         cells = "".join(f"<td>{text(cell)}</td>" for cell in (count(found["calls"]), *map(error, errors)))
         body.append(f"<tr><th scope='row'>{text(short(source))}</th>{cells}</tr>")
     return frame("", (f"<th scope='col'>{title}</th>" for title in titles), body)
+
+
+def doctor_table(found: Doctor) -> str:
+    """What became of the provider's own cache in the recordings, by source and cause."""
+    titles = ("source", "why", "calls", "tokens", "BIT", "of the bill")
+    body = [
+        f"<tr><th scope='row'>{text('' if number else short(source))}</th>"
+        f"<td class='text'>{text(one['cause'])}<small>{text(one['words'])}</small></td><td>{count(one['calls'])}</td>"
+        f"<td>{amount(one['missed'])}</td><td>{amount(one['cost'])}</td><td>{100 * one['share']:.1f} %</td></tr>"
+        for source, checkup in found["sources"].items()
+        for number, one in enumerate(checkup["ailments"])
+    ]
+    return frame("", (f"<th scope='col'>{title}</th>" for title in titles), body) if body else ""
 
 
 def skipped_table(bill: Bill) -> str:

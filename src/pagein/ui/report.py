@@ -206,6 +206,9 @@ def _tables(bill: Bill, shown: Sequence[Detail]) -> str:
     if bill["prediction"]:
         note = "Relative error of the simulated tokens. The last two columns do not know of the recorded cache misses."
         made.append(_card("The simulator against the provider's own usage", note, markup.prediction_table(bill)))
+    if bill["doctor"] is not None:
+        note = "Recorded calls that read less than the call before had left in the provider's cache; tokens paid again."
+        made.append(_card("Cache doctor", note, markup.doctor_table(bill["doctor"])))
     if bill["skipped"]:
         made.append(_card(f"Skipped: {plural(len(bill['skipped']), 'file')}", "", markup.skipped_table(bill)))
     return "".join(made)
