@@ -14,6 +14,7 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
+from pagein.engine import splicing
 from pagein.engine.chain import Transcript
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.exchanges import Exchange
@@ -252,6 +253,17 @@ def test_what_would_be_refused_is_not_sent_and_not_kept(engine: Engine, monkeypa
     assert check_body(json.loads(prepared.body), "anthropic") == []
     monkeypatch.undo()
     assert engine.prepare(body, "anthropic", at=99.0, hint="one").placed != "retried"
+
+
+def test_a_message_that_lost_its_shape_is_not_sent_however_large_the_request(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    big = clients.body(worked(80, text=4 * BIG), "anthropic")
+    monkeypatch.setattr(splicing, "with_texts", lambda item, *_: item.replace(b'"tool_result"', b'"document"', 1))
+    prepared = engine.prepare(big, "anthropic", at=0.0, hint="one")
+    assert len(big) > 400_000
+    assert "lost its shape" in (prepared.failure or "")
+    assert prepared.body is big
 
 
 def test_what_may_not_be_stored_stays_in_the_request_after_a_restart(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 Rules of this file
 ------------------
 1. Where nothing is replaced, inserted or offered, the client's bytes go out, the very same.
-2. What was decided for a request must not make a provider refuse it that would have taken the client's own (law 3).
-3. Where an epoch was opened, a mark of ours stands at the edit frontier, if the client marks at all and leaves room (M14).
+2. What was decided for a request must not make a provider refuse it that would have taken the client's own (law 3). Each
+   message that was spliced keeps its shape, and a request that is not large is checked whole.
+3. Where an epoch was opened, a mark of ours stands in front of the first result that may leave next, if the client marks at all
+   and leaves room (M14). It lasts as long as the client's last one, so that none stands in front of a longer one (M15).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from pagein.engine.chain import Transcript
 from pagein.engine.exchanges import with_exchanges
@@ -25,11 +28,16 @@ from pagein.errors import HostError
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId
 from pagein.model.messages import ToolResult
-from pagein.providers.marking import Address, Wishes, changes
+from pagein.providers.caches.marks import MAX_MARKS
+from pagein.providers.marking import Address, Changes
 from pagein.providers.validity import Api, check_body
 from pagein.providers.wire import spans
 from pagein.providers.wire.marked import with_marks
 from pagein.providers.wire.request import Envelope, WireRequest, decode
+
+_CHECKED_WHOLE: Final = 300_000
+_MARK: Final = b'"cache_control"'
+_MAY_CARRY: Final = ("tool_use", "tool_result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +67,14 @@ class Outgoing:
         items: Sequence[bytes] = splicer.items(script, made)
         if any(one.stands or one.notes for one in made.values()):
             items = spans.items(spans.array_of(items), "messages")
-        fields = envelope.fields
         if shown.rewritten and self._marks and script.api == "anthropic" and len(items) == len(script.items):
-            fields, items = self._marked(envelope, items, self._frontier(script, entry))
-        return Bytes(envelope.body(items, fields) if made else original, items, shown.replaced, len(script.units))
+            items = self._marked(envelope, items, self._frontier(script, entry))
+        return Bytes(envelope.body(items) if made else original, items, shown.replaced, len(script.units))
 
     def hold(self, original: bytes, made: Bytes, api: Api) -> None:
-        """Raises HostError where a provider would refuse this request, and not the client's own."""
+        """Raises HostError where a provider would refuse this request, and not the client's own. Looks at small ones alone."""
+        if len(made.body) > _CHECKED_WHOLE:
+            return
         broken = {one.rule for one in check_body(_values(made.body), api)}
         if broken:
             broken -= {one.rule for one in check_body(_values(original), api)}
@@ -92,36 +101,39 @@ class Outgoing:
         return None
 
     def _frontier(self, script: Transcript, entry: EntryId) -> Address | None:
-        """The first result that may leave one day."""
+        """The block in front of the first result that may leave one day."""
         state = self._journal.state_at(entry)
         first = next(iter(state.standing.all()), None)
         cell = None if first is None else cut(state.sent, first.message + 1)
         if first is None or cell is None:
             return None
         place = cell.piece.said - (state.draft.said - len(script.units) + 1)
-        if not 0 <= place < len(script.units):
+        if not 0 < place < len(script.units):
             return None
         item = script.units[place].first
         blocks = script.items[item].message.blocks
-        return next(
-            (
-                (item, at)
-                for at, block in enumerate(blocks)
-                if isinstance(block, ToolResult) and block.call_id == first.call_id
-            ),
-            None,
+        at = next(
+            (at for at, one in enumerate(blocks) if isinstance(one, ToolResult) and one.call_id == first.call_id), 0
         )
+        return (item, at - 1) if at else (item - 1, len(script.items[item - 1].message.blocks) - 1)
 
-    def _marked(
-        self, envelope: Envelope, items: Sequence[bytes], frontier: Address | None
-    ) -> tuple[Mapping[str, bytes], Sequence[bytes]]:
-        fields = envelope.fields
-        if frontier is None or not any(b'"cache_control"' in raw for raw in (*items, *fields.values())):
-            return fields, items
-        body = _values(envelope.body(items))
-        made = changes(body, envelope.api, Wishes(frontier))
-        request = with_marks(WireRequest(envelope.api, b"", fields, tuple(items), (), ()), made)
-        return request.fields, request.items
+    def _marked(self, envelope: Envelope, items: Sequence[bytes], place: Address | None) -> Sequence[bytes]:
+        count = sum(raw.count(_MARK) for raw in (*items, *envelope.fields.values()))
+        last = next((raw for raw in reversed(items) if _MARK in raw), None)
+        if place is None or last is None or not 0 < count < MAX_MARKS or _MARK in items[place[0]]:
+            return items
+        mark = next((part["cache_control"] for part in _parts(last) if "cache_control" in part), None)
+        target = dict(enumerate(_parts(items[place[0]]))).get(place[1])
+        if not isinstance(mark, dict) or target is None or target.get("type") not in _MAY_CARRY:
+            return items
+        request = WireRequest(envelope.api, b"", {}, tuple(items), (), ())
+        return with_marks(request, Changes(envelope.api, {place: mark})).items
+
+
+def _parts(raw: bytes) -> list[dict[str, Any]]:
+    """The blocks of a message, those that are none as empty ones."""
+    content = _values(raw).get("content")
+    return [one if isinstance(one, dict) else {} for one in content] if isinstance(content, list) else []
 
 
 def _values(body: bytes) -> Mapping[str, object]:

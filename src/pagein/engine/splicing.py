@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.engine.chain import Transcript, Unit
+from pagein.engine.chain import Item, Transcript, Unit
 from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
-from pagein.model.messages import Text, Thinking, ToolResult
+from pagein.errors import HostError
+from pagein.model.messages import Message, Text, Thinking, ToolResult
 from pagein.policy.withholding import WITHHELD
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import message_of, with_notes, with_texts, without_blocks
@@ -139,10 +140,22 @@ def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
         for place, block in enumerate(blocks)
         if isinstance(block, ToolResult) and block.call_id in change.texts
     }
-    made = with_texts(made, script.api, places) if places else made
+    made = _in_shape(with_texts(made, script.api, places), item, script.api, at) if places else made
     made = with_answers(made, change.answers) if change.answers else made
     is_last = at == unit.first + unit.count - 1
     return with_notes(made, script.api, change.notes) if change.notes and is_last else made
+
+
+def _in_shape(made: bytes, item: Item, api: Api, at: int) -> bytes:
+    """The message, if all in it but texts of results and thinking is what the client said. Raises HostError otherwise."""
+    if _shape(message_of(made, api, at)[1]) != _shape(item.message):
+        raise HostError(f"message {at} lost its shape when results in it were replaced")
+    return made
+
+
+def _shape(message: Message) -> list[object]:
+    blocks = [replace(one, text="", images=()) if isinstance(one, ToolResult) else one for one in message.blocks]
+    return [message.role, *(one for one in blocks if not isinstance(one, Thinking))]
 
 
 def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:

@@ -117,7 +117,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Stood:
-    """Where a request stands after it was placed, and what was decided for it."""
+    """Where a request stands after it was placed, and what was decided for it. made: its bytes, where they were looked at."""
 
     placed: Placed
     shared: int
@@ -125,6 +125,7 @@ class _Stood:
     prepared: Prepared | None = None
     changes: tuple[Part, ...] = ()
     repaired: bool = False
+    made: Bytes | None = None
 
 
 class Traffic:
@@ -174,7 +175,7 @@ class Traffic:
                     offered = sent.body(sent.items)
                 call = _Call(script, sent, offered, head_of(envelope, script, context))
                 stood = self._placed(call, at)
-                made = self._outgoing.rendered(offered, sent, script, stood.entry)
+                made = stood.made or self._outgoing.rendered(offered, sent, script, stood.entry)
                 return self._told(asked, stood, made, call)
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
                 return self._fallen_back(asked, offered, script, f"{type(problem).__name__}: {problem}")
@@ -274,11 +275,12 @@ class Traffic:
             prepared = talk.advance(at, self._gate(call.script, head, repaired=repaired))
             if talk.leaf is None:
                 raise HostError("a session stands nowhere after it advanced")
+            made = None
             if prepared.opened is not None or prepared.previewed:
                 made = self._outgoing.rendered(call.body, call.envelope, call.script, talk.leaf)
                 self._outgoing.hold(call.body, made, call.script.api)
             parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
-            stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired)
+            stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired, made)
         self._learn()
         return stood
 
