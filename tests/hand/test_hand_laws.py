@@ -14,6 +14,7 @@ from tests.hand.rooms import ASK, OneToken, body
 from tests.laws.watch import WatchedEngine, WatchedSession
 
 from pagein.engine.engine import Settings
+from pagein.engine.overruling import overruled
 from pagein.engine.requests import Prepared
 from pagein.errors import CallerError
 from pagein.model.entries import EntryId
@@ -197,3 +198,4 @@ def test_whatever_the_user_wishes_every_request_keeps_the_laws(chosen: Settings,
         story.session.append(ASK)
         for op, value in ops:
             story.does(op, value)
+        assert overruled(story.session.journal, engine.laws.blobs.get) == []

@@ -1,7 +1,10 @@
-"""Kept sessions held to law 2: every branch of a journal, before the audit, and where that has nothing to say, before the witness."""
+"""Kept sessions held to law 2: every branch of a journal, before the audit, and where that has nothing to say, before the witness; and to
+what their user wished.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 
+from pagein.engine.overruling import overruled
 from pagein.engine.readlog import event_of
 from pagein.engine.testimony import witnessed
 from pagein.model.entries import Entry, EntryId, RequestSent
@@ -31,7 +34,8 @@ def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes |
         waiting += [(one, audit and audit.copy()) for one in reversed(behind[1:])]
         waiting += [(one, audit) for one in behind[:1]]
     # the audit takes the journal's word for what was shown; the witness reads it
-    return found or [_told(place, objection) for place, objection in witnessed(everything, stored)]
+    found = found or [_told(place, objection) for place, objection in witnessed(everything, stored)]
+    return found + overruled(everything, stored)
 
 
 def _told(place: EntryId, objection: Objection) -> str:
