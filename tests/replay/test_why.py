@@ -80,6 +80,18 @@ def test_what_the_decisions_saved_adds_up_to_what_the_session_saved(
     assert sum(one["realised"] or 0.0 for one in why["decisions"]) == pytest.approx(saved, abs=2)
 
 
+@settings(max_examples=25, deadline=None)
+@given(steps)
+def test_every_rewrite_is_expected_to_save_something(told: list[tuple[int, float, bool]]) -> None:
+    charged, story = prices("generic:r=.1,w=1.25,min=1"), Story().asks()
+    for size, wait, turn in told * 2:
+        story.works(min(size, 3500), wait=wait)
+        if turn:
+            story.asks("and then?")
+    why, _ = _why(story.says(), charged)
+    assert all(one["expected"] > 0 for one in why["decisions"])
+
+
 def test_a_recall_is_charged_to_what_had_sent_it_away(story: Story, charged: Prices) -> None:
     line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
     story.asks().works("x" * 9000 + "\n" + line + "\n" + "y" * 9000)

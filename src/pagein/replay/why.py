@@ -15,7 +15,7 @@ from pagein.engine.session import Session
 from pagein.engine.state import State
 from pagein.model.bill import Decided, Why
 from pagein.model.entries import EpochOpened, Previewed
-from pagein.policy.economics import CAUTION, rewrite_cost
+from pagein.policy.economics import CAUTION, USER_TURN_RENT, is_user_turn, rewrite_cost
 from pagein.policy.residency import Residency, plan
 from pagein.providers.prices import Prices
 from pagein.replay.frontier import Frontier
@@ -61,12 +61,17 @@ class Steps:
             self.all.append(Step(sized.call.index, at, prepared.opened.reason, hidden, expected, self._bankroll(state)))
 
     def _expected(self, state: State, at: float) -> float:
-        """What it brings at once, and then as much rent as was paid: one expects to be in the middle (ski rental)."""
+        """What it brings at once, and then the rent that is still to come by the engine's own rule.
+
+        As much as was paid, for one expects to be in the middle (ski rental); at a user turn, where a part of the rent is enough to
+        rewrite, as much more.
+        """
         prices, moment = self.residency.economics, moment_of(state, at)
         if prices is None:
             return 0.0
         planned = plan(state.standing, self.residency, moment, state.account)
-        return planned.account.saved - planned.alone.saved + moment.scale * state.standing.rent(prices.read)
+        due = USER_TURN_RENT if is_user_turn(moment, prices) else 1.0
+        return planned.account.saved - planned.alone.saved + moment.scale * state.standing.rent(prices.read) / due
 
     def _bankroll(self, state: State) -> float:
         prices = self.residency.economics
