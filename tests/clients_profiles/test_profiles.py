@@ -64,6 +64,18 @@ PI_READ = call("read", path="a.py")
             "<path>a</path>\n<type>file</type>\n<content>\n1: a\n\n(Output capped at 50 KB. Showing lines 1-1. Use offset=2 to continue.)\n</content>",
             (1, ("a",), None),
         ),
+        (
+            OPENCODE,
+            OPEN_READ,
+            "<file>\n00001| a\n00002| b\n\n(End of file - total 2 lines)\n</file>",
+            (1, ("a", "b"), 2),
+        ),
+        (
+            OPENCODE,
+            OPEN_READ,
+            "<file>\n00001| a\n\n(File has more lines. Use 'offset' parameter to read beyond line 1)\n</file>",
+            (1, ("a",), None),
+        ),
         (PI, PI_READ, "one\ntwo\n", (1, ("one", "two", ""), 3)),
         (PI, PI_READ, "one\n\n[Showing lines 1-1 of 2501. Use offset=2 to continue.]", (1, ("one",), 2501)),
         (

@@ -78,7 +78,7 @@ def arguments_of(arguments: str) -> Row:
 
     try:
         row: object = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}
 

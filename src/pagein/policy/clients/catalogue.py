@@ -102,6 +102,15 @@ OPENCODE: Final = Profile(
                 re.DOTALL,
             ),
         ),
+        Layout(  # its versions before 1.1
+            re.compile(r"<file>\n"),
+            r"(\d{5,})\| ",
+            re.compile(
+                r"\n\n\((?:End of file - total (?P<total>\d+) lines?|(?:File has more lines|Output truncated at [^\n]*?)\."
+                r" Use 'offset' parameter to read beyond line (?P<next>\d+))\)\n</file>\s*(?:<system-reminder>.*</system-reminder>)?\s*",
+                re.DOTALL,
+            ),
+        ),
     ),
     fails={
         "any": re.compile(r"\AError: |\AThe [^\n]* tool was called with invalid arguments|\ATool execution aborted\Z"),
@@ -152,7 +161,7 @@ PI: Final = Profile(
             r"(?:\A|\n\n)(?:Command exited with code -?[1-9]\d*|Command timed out after [^\n]*|Command aborted)\Z"
         ),
     },
-    torn=re.compile(r"\[Showing [^\n]*Full output: [^\n]*\]\Z|\A\[Line \d+ is [\d.]+[KMG]?B, exceeds"),
+    torn=re.compile(r"\[Showing [^\n]{0,200}Full output: [^\n]{0,1000}\]\Z|\A\[Line \d+ is [\d.]+[KMG]?B, exceeds"),
     trims=False,
 )
 

@@ -14,7 +14,7 @@ from pagein.policy.clients.profile import Profile
 from pagein.policy.echo import Echo, Facts, Owned, echoes, facts_of, may_echo
 
 _HARMLESS: Final = re.compile(r"\d*>{1,2}\s*(?:/dev/null|&\d)|&>\s*/dev/null")
-_WRITES: Final = re.compile(r">|<<|\btee\b|\bsed\b[^\n|;]*\s(?:-i|--in-place)|\bapply_patch\b|\bpatch\b")
+_WRITES: Final = re.compile(r">|<<|\btee\b|\bsed\b[^\n|;]{0,200}\s(?:-i|--in-place)|\bapply_patch\b|\bpatch\b")
 _MARKER_ROW: Final = re.compile(r"^\[readcache: [^\]\n]*\]$", re.MULTILINE)
 
 

@@ -1,0 +1,87 @@
+"""Whatever a client, a tool or a file says: nothing raises, nothing takes long, and what is told is in the text."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.policy.clients.catalogue import PROFILES, profile_of, tools_of
+from pagein.policy.clients.chains import START
+from pagein.policy.clients.rereads import Reader, answer, with_message
+from pagein.policy.witness import witness
+
+WORDS = st.sampled_from(
+    [
+        "1\tx", "2→y", "\n", "\n\n", "3: z", "<path>a</path>\n<type>file</type>\n<content>\n", "</content>", "<file>\n",
+        "00001| a", "(End of file - total 2 lines)", "[Showing lines 1-2 of 3. Use offset=3 to continue.]", "Output:\n",
+        "[1 more lines in file. Use offset=2 to continue.]", "Process exited with code 0\n", "Exit code: 1\n", "\0", "\ud800",
+        "<system-reminder>", "</system-reminder>", "[readcache: unchanged, 3 lines]", "Wasted call", "*** Begin Patch\n",
+        "*** Update File: a\n", "@@\n", "-x\n", "+y\n", " ", "…9 chars truncated…", "Warning: truncated output (",
+    ]
+)  # fmt: skip
+TEXTS = st.lists(WORDS | st.text(max_size=6), max_size=14).map("".join)
+NAMES = st.sampled_from(sorted({name for profile in PROFILES.values() for name in profile.ops} | {"mcp__x__y"}))
+VALUES = TEXTS | st.integers(-3, 9) | st.none() | st.floats() | st.lists(TEXTS, max_size=3) | st.just({"oldText": "x"})
+KEYS = st.sampled_from(
+    ["file_path", "filePath", "path", "offset", "limit", "cmd", "command", "input", "content", "old_string", "new_string",
+     "edits", "patchText", "workdir", "view_range"]
+)  # fmt: skip
+ARGUMENTS = st.dictionaries(KEYS, VALUES, max_size=5).map(json.dumps) | TEXTS
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    profile=st.sampled_from(sorted(PROFILES)), said=st.lists(st.tuples(NAMES, ARGUMENTS, TEXTS), min_size=1, max_size=6)
+)
+def test_nothing_that_is_said_stops_the_fold(profile: str, said: list[tuple[str, str, str]]) -> None:
+    reader, state = Reader(PROFILES[profile], least_spared=1), START
+    sent: list[Message] = []
+    for n, (name, arguments, text) in enumerate(said):
+        call, result = ToolCall(f"c{n}", name, arguments), ToolResult(f"c{n}", text)
+        shown = reader.profile.shown(call, result)
+        if shown is not None:
+            assert shown.replaced(text, "\n".join(shown.rows(text))) == text
+            assert len(shown.rows(text)) == len(shown.lines)
+        asked = reader.profile.annotated(Message("assistant", (call,)))
+        state = with_message(state, reader, asked)
+        found = answer(state, reader, result)
+        assert found is None or len(found.text) < len(text)
+        stands = text if found is None else found.text
+        told = reader.profile.annotated(Message("user", (result, Text(text))), {call.id: call})
+        state = with_message(state, reader, told, {call.id: stands})
+        sent += [asked, Message("user", (ToolResult(call.id, stands),))]
+    assert witness(sent, state.claims(), state.stored) == ()
+
+
+@given(
+    st.recursive(
+        st.none() | st.text(max_size=4) | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner)
+    )
+)
+def test_tools_may_be_anything(value: object) -> None:
+    profile_of(tools_of(value), {"user-agent": str(value)})
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Showing " * 60_000,
+        "1\tx\n" + "<system-reminder></system-reminder>" * 20_000 + "x",
+        "\n\n[1 more lines in file" * 30_000,
+        "<path>a</path>\n<type>file</type>\n<content>\n1: a\n\n(Output capped at " + " Showing lines 1-" * 30_000,
+        "…" + "9" * 400_000,
+        "   " * 200_000,
+        "1\tx\n" * 100_000,
+    ],
+)  # fmt: skip
+def test_no_text_takes_long(profile: str, text: str) -> None:
+    began = time.monotonic()
+    for name in ("Read", "read", "Bash", "bash", "exec_command", "Edit", "edit"):
+        call = ToolCall("c", name, '{"file_path":"a","filePath":"a","path":"a","command":"cat a","cmd":"cat a"}')
+        PROFILES[profile].shown(call, ToolResult("c", text))
+        PROFILES[profile].failed(call, ToolResult("c", text))
+    assert time.monotonic() - began < 5
