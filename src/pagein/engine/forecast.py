@@ -5,7 +5,7 @@ makes a call read more than expected, which needs no explanation.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -22,7 +22,7 @@ from pagein.providers.footprint import Footprint, footprints, head_footprints
 from pagein.providers.prices import prices
 from pagein.providers.tokens import ratio_counter
 from pagein.providers.validity import Api
-from pagein.providers.wire.request import Envelope, message_of
+from pagein.providers.wire.request import message_of
 
 _REMEMBERED: Final = 1 << 15
 _BRANCHES: Final = 16
@@ -34,12 +34,18 @@ _UNPRICED: Final = {
 }
 
 
+IN_FRONT: Final = ("tools", "system", "instructions", "cache_control")
+"""Fields of a body that its prompt cache reads before the messages, or that mark it as a whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as it was sent. items: the messages as their bytes; theirs: names of the client's. at: seconds since 1970."""
+    """A request as it was sent. fields: those that stand in front of the messages, as their bytes; items: the messages as theirs;
+    theirs: names of the client's. at: seconds since 1970.
+    """
 
     api: Api
-    envelope: Envelope
+    fields: Mapping[str, bytes]
     items: Sequence[bytes]
     theirs: Sequence[str]
     head: Head
@@ -99,11 +105,7 @@ class Forecasts:
         return Forecast(facts.expected, facts.predicted, diagnosed(facts))
 
     def _laid_out(self, sent: Sent) -> tuple[_Asked, tuple[Mark, ...], dict[str, int]]:
-        fields = {
-            name: decode_json(sent.envelope.fields[name])
-            for name in ("tools", "system", "instructions")
-            if name in sent.envelope.fields
-        }
+        fields = {name: decode_json(raw) for name, raw in sent.fields.items()}
         counter = ratio_counter(sent.head.model)
         blocks = list(head_footprints(fields, counter))
         places = [-1] * len(blocks)
@@ -120,7 +122,7 @@ class Forecasts:
             root = self._chains.extend(root, block.name)
             chain.append(root)
         marks = tuple(Mark(at, block.ttl) for at, block in enumerate(blocks, 1) if block.ttl)
-        if "cache_control" in sent.envelope.fields and blocks:
+        if "cache_control" in sent.fields and blocks:
             marks = tuple({mark.position: mark for mark in (*marks, Mark(len(blocks)))}.values())
         sides = {block.side: at for at, block in enumerate(blocks, 1)}
         sizes = list(accumulate(block.tokens for block in blocks))

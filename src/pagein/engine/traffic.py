@@ -20,7 +20,7 @@ from pagein.engine import answered, heads, rereading
 from pagein.engine.chain import Transcript, Unit, shared_items, transcript
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
-from pagein.engine.forecast import Forecast, Forecasts, Sent
+from pagein.engine.forecast import IN_FRONT, Forecast, Forecasts, Sent
 from pagein.engine.heads import NO_HEAD, Head, head_of
 from pagein.engine.journal import Journal
 from pagein.engine.outgoing import Bytes, Outgoing
@@ -349,9 +349,10 @@ class Traffic:
     def _told(self, asked: PreparedRequest, stood: _Stood, made: Bytes, call: _Call) -> PreparedRequest:
         prepared = stood.prepared
         names = [item.name for item in call.script.items]
+        front = {name: call.envelope.fields[name] for name in IN_FRONT if name in call.envelope.fields}
         return replace(
             asked,
-            ticket=Sent(call.script.api, call.envelope, made.items, names, call.head, asked.at or 0.0),
+            ticket=Sent(call.script.api, front, made.items, names, call.head, asked.at or 0.0),
             body=made.body,
             entry=stood.entry,
             placed=stood.placed,
