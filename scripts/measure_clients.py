@@ -3,7 +3,8 @@
     python scripts/measure_clients.py [AGENT...] [--json] [FILE.md]
 
 Needs the agents: `make clients`. All traffic is on this machine: the provider is simulated, its prices are the models' own.
-Exit status 1 where a request was refused, something of ours failed, or what was taken out did not come back exactly.
+Exit status 1, and nothing is written, where a request was refused, something of ours failed, or what was taken out did not come
+back exactly.
 """
 
 import json
@@ -139,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
         print(json.dumps(told))
     else:
         print("\n".join(one.row() for one in found))
-    if out is not None:
+    if out is not None and all(one.is_sound for one in found):
         day = datetime.now(UTC).date().isoformat()
         out.write_text(HEAD.format(day=day) + "\n".join([*(one.row() for one in found), FOOT]), encoding="utf-8")
     return 0 if all(one.is_sound for one in found) else 1
