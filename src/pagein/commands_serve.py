@@ -85,6 +85,14 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
             help="Also change requests that are made with a subscription's login. The vendor may not allow that: at your own risk.",
         ),
     ] = None,
+    recall: Annotated[
+        bool | None,
+        typer.Option(
+            "--recall/--no-recall",
+            help="Offer the model tools that bring back what left its window, and answer their calls here.",
+            show_default="on",
+        ),
+    ] = None,
     measure: Annotated[bool, typer.Option("--measure", help="Change nothing, only measure.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
@@ -108,10 +116,11 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         "hosts": tuple(allow_host) if allow_host else None,
         "budget": budget,
         "subscriptions": subscriptions,
+        "recall": recall,
     }
     settings = _settings(given)
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    whole = _run(settings, _parts(store, workspace, log, measure=measure), as_json=as_json)
+    whole = _run(settings, _parts(store, workspace, log, None if measure else settings.recall), as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
 
@@ -187,7 +196,8 @@ def _settings(given: dict[str, Any]) -> "GatewaySettings":
     return GatewaySettings(**{**told, **{name: value for name, value in given.items() if value is not None}})
 
 
-def _parts(store: str | None, workspace: Path, log: Path | None, *, measure: bool) -> "Parts":
+def _parts(store: str | None, workspace: Path, log: Path | None, recall: bool | None) -> "Parts":  # noqa: FBT001 -- read at once
+    """What the gateway is given. recall: None where it only measures."""
     try:
         from pagein.hosts.gateway.server import Parts
     except ImportError as problem:
@@ -196,14 +206,16 @@ def _parts(store: str | None, workspace: Path, log: Path | None, *, measure: boo
     from pagein.hosts.gateway.switch import Switch
 
     switch, logger = Switch(_switch_file(), os.environ), logger_to(_log_stream(log))
-    if measure:
+    if recall is None:
         return Parts(switch=switch, logger=logger)
     from pagein import wiring
     from pagein.hosts.gateway.engine import EngineCurator
     from pagein.hosts.gateway.looking import EngineLooker
 
     engine = wiring.open(store, workspace=workspace)
-    return Parts(EngineCurator(engine), EngineLooker(engine, _search_in(store, workspace)), switch, logger)
+    return Parts(
+        EngineCurator(engine, recall=recall), EngineLooker(engine, _search_in(store, workspace)), switch, logger
+    )
 
 
 def _search_in(store: str | None, workspace: Path) -> "Search":

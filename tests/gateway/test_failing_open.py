@@ -13,7 +13,7 @@ from tests.gateway.test_streams import MESSAGES
 from tests.gateway.upstreams import run, says, stage, streams
 
 from pagein.errors import BadInput, StoreError
-from pagein.hosts.gateway.curating import Asked, Curated, Noted
+from pagein.hosts.gateway.curating import Asked, Curated, Noted, PassThrough
 from pagein.hosts.gateway.replies import Reply
 from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.switch import Switch, turn_off, turn_on
@@ -23,7 +23,7 @@ SHORTER = b'{"model":"m","messages":[{"role":"user","content":"a stub"}]}'
 JSON = {"Content-Type": "application/json"}
 
 
-class Scripted:
+class Scripted(PassThrough):
     """A curator that does what a test says."""
 
     def __init__(self, prepare: Callable[[Asked], Curated]) -> None:

@@ -6,13 +6,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias
 
+from pagein.engine.exchanges import Exchange
 from pagein.errors import BadInput
 from pagein.hosts.gateway.hints import Hint
+from pagein.hosts.gateway.recalls import OwnCall, Result
 from pagein.hosts.gateway.replies import Reply
 from pagein.providers.validity.rules import Api
 
 Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"]
 
+# Seconds for what a model waits for: a search looks for 5 itself.
+_RECALL: Final = 15.0
 _NOTHING: Final[Mapping[str, int]] = {}
 
 
@@ -37,7 +41,8 @@ class Curated:
     session: the name of the session that it was placed in. failure: what failed, "" for nothing; then `body` is what law 7 asks for.
     epoch: why an epoch was opened with this request, "" where none was. foreign: what the client changed in its own prefix.
     replaced: results that stand in it as stubs, previews or markers. saved: characters that it is shorter by.
-    window: characters by kind of content. ticket: the engine's own value for `observe`.
+    window: characters by kind of content. tools: names of our own tools that the request offers, and whose calls are ours to answer.
+    ticket: the curator's own value for what follows.
     """
 
     body: bytes
@@ -49,6 +54,7 @@ class Curated:
     replaced: int = 0
     saved: int = 0
     window: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    tools: frozenset[str] = frozenset()
     ticket: object = None
 
 
@@ -82,6 +88,12 @@ class Curator(Protocol):
     def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         """Take in the answer to a request that was sent as `curated`."""
 
+    def recall(self, curated: Curated, call: OwnCall) -> Result:
+        """Answer a call of a tool of ours. Raises nothing that a model could have caused."""
+
+    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+        """What the client will see as one answer stands for these turns. Returns why that could not be kept, "" where it was."""
+
     def close(self) -> None:
         """Let go of everything."""
 
@@ -97,6 +109,16 @@ class PassThrough:
         """Nothing is learned."""
         del curated, reply, at
         return NOTHING_NOTED
+
+    def recall(self, curated: Curated, call: OwnCall) -> Result:
+        """Nothing was offered."""
+        del curated
+        return Result(call, "There is nothing to recall.", is_error=True)
+
+    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+        """Nothing is kept."""
+        del curated, exchange
+        return "nothing is kept"
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -139,6 +161,22 @@ class Guard:
     async def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         """Tell the curator of an answer. Raises whatever it raises."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._curator.observe, curated, reply, at)
+
+    async def recall(self, curated: Curated, call: OwnCall) -> Result:
+        """The answer to a call of ours; one that says so where it cannot be had. Never raises."""
+        try:
+            asked = asyncio.get_running_loop().run_in_executor(self._pool, self._curator.recall, curated, call)
+            return await asyncio.wait_for(asked, _RECALL)
+        except Exception as problem:  # noqa: BLE001 -- law 7: the model is told, and goes on
+            return Result(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
+
+    async def spliced(self, curated: Curated, exchange: Exchange) -> str:
+        """Why it could not be kept that an answer stands for several turns, "" where it was. Never raises."""
+        try:
+            kept = asyncio.get_running_loop().run_in_executor(self._pool, self._curator.spliced, curated, exchange)
+            return await asyncio.wait_for(kept, _RECALL)
+        except Exception as problem:  # noqa: BLE001 -- law 7
+            return type(problem).__name__
 
     def close(self) -> None:
         """Let go of curator and threads. One that hangs is not waited for."""

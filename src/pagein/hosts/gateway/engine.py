@@ -2,31 +2,43 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import Final
 
 from pagein.engine.engine import Engine
+from pagein.engine.exchanges import Exchange
 from pagein.engine.requests import PreparedRequest
 from pagein.errors import BadSetting, HostError
 from pagein.hosts.gateway.curating import Asked, Curated, Noted
 from pagein.hosts.gateway.hints import from_fields
+from pagein.hosts.gateway.recalls import OwnCall, Result
 from pagein.hosts.gateway.replies import Reply
+from pagein.model.codec import decode_json
 from pagein.policy.economics import Account
 from pagein.providers.prices import Prices, cost, prices
+from pagein.providers.validity.rules import Api
 from pagein.providers.wire import spans
+from pagein.providers.wire.tools import Offer
+from pagein.tools.calls import Call
+from pagein.tools.catalogue import answer
+from pagein.tools.peek import PEEK
+from pagein.tools.search import SEARCH
 
 _SESSIONS: Final = 500
+_SPLICED: Final[tuple[Api, ...]] = ("anthropic",)
+"""The formats whose answers can be gone on with inside one request."""
 _NOT_SHORT: Final = ("none", "first")
 
 
 class EngineCurator:
     """Asks an engine. Closing it closes the engine."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, recall: bool = True) -> None:
         self._engine = engine
+        self._recall = recall
         self._saved: OrderedDict[str, float] = OrderedDict()
         self._lock = Lock()
 
@@ -34,8 +46,14 @@ class EngineCurator:
         """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
         fields = spans.fields(asked.body, "the request body")
         hint = asked.hint or from_fields(fields)
+        offers = _offers(fields, asked.api) if self._recall else ()
         prepared = self._engine.prepare(
-            asked.body, asked.api, at=asked.at, hint=hint.key if hint is not None else None, context=asked.context
+            asked.body,
+            asked.api,
+            at=asked.at,
+            hint=hint.key if hint is not None else None,
+            context=asked.context,
+            offers=offers,
         )
         return Curated(
             prepared.body,
@@ -46,17 +64,18 @@ class EngineCurator:
             ", ".join(prepared.changed_by_client),
             prepared.replaced,
             len(asked.body) - len(prepared.body),
+            tools=_standing(prepared, offers),
             ticket=_Ticket(prepared, self._account(prepared)),
         )
 
     def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         """Tell the engine what the provider said of the request."""
         del at
-        ticket, usage = curated.ticket, reply.usage
+        ticket, usage = curated.ticket, reply.first or reply.usage
         if not isinstance(ticket, _Ticket) or usage is None:
             return Noted()
         paid = _prices(curated.model)
-        spent = cost(usage, paid, ticket.prepared.at) if paid is not None else None
+        spent = cost(reply.usage or usage, paid, ticket.prepared.at) if paid is not None else None
         observed = self._engine.observe(ticket.prepared, usage)
         diagnosis = observed.diagnosis
         short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
@@ -69,6 +88,19 @@ class EngineCurator:
             diagnosis.who if short else "",
             observed.failure or "",
         )
+
+    def recall(self, curated: Curated, call: OwnCall) -> Result:
+        """Answer a call by the session's own store."""
+        session = self._engine.session(curated.session)
+        found = answer(session, call.name, Call(call.arguments, id=call.id))
+        return Result(call, found.text, found.is_error)
+
+    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+        """Have the turns put in place of the client's message from now on."""
+        ticket = curated.ticket
+        if not isinstance(ticket, _Ticket):
+            return "the request was not prepared here"
+        return self._engine.spliced(ticket.prepared, exchange) or ""
 
     def close(self) -> None:
         """Let go of the store."""
@@ -100,6 +132,35 @@ class EngineCurator:
 class _Ticket:
     prepared: PreparedRequest
     account: Account | None
+
+
+def _offers(fields: Mapping[str, bytes], api: Api) -> tuple[Offer, ...]:
+    """The recall tools to offer beside the client's: none where it offers none itself, or has ours by way of MCP."""
+    theirs = _tool_names(fields["tools"]) if api in _SPLICED and "tools" in fields else frozenset()
+    if not theirs or any("pagein" in name for name in theirs):
+        return ()
+    return tuple(Offer(tool.name, tool.description, tool.schema) for tool in (PEEK, SEARCH) if tool.name not in theirs)
+
+
+def _standing(prepared: PreparedRequest, offers: Sequence[Offer]) -> frozenset[str]:
+    """The names of those that the request does offer: what goes out after a failure may be the client's own."""
+    asked = frozenset(one.name for one in offers)
+    if not asked or not prepared.is_changed or prepared.failure is None:
+        return asked if prepared.is_changed else frozenset()
+    return asked & _tool_names(spans.fields(prepared.body, "the request body").get("tools", b"[]"))
+
+
+@lru_cache(maxsize=64)
+def _tool_names(tools: bytes) -> frozenset[str]:
+    try:
+        value = decode_json(tools)
+    except ValueError:
+        return frozenset()
+    return (
+        frozenset(str(one.get("name")) for one in value if isinstance(one, dict))
+        if isinstance(value, list)
+        else frozenset()
+    )
 
 
 @lru_cache(maxsize=256)

@@ -80,6 +80,11 @@ def readable_codings(headers: Headers) -> Headers:
     return _changed(headers, "accept-encoding", _cut)
 
 
+def plain(headers: Headers) -> Headers:
+    """The headers asking for plain bytes: what comes back will be taken apart."""
+    return _changed(headers, "accept-encoding", lambda _: "identity")
+
+
 def without(headers: Headers, *names: str) -> Headers:
     """The headers without those of lower-case names."""
     return [(name, value) for name, value in headers if name.lower() not in names]

@@ -12,18 +12,20 @@ import asyncio
 import io
 import time
 from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aiohttp import ClientError, ClientResponse, ClientSession, StreamReader, web
+from aiohttp import ClientResponse, ClientSession, StreamReader, web
 from multidict import CIMultiDict
 from yarl import URL
 
 from pagein.hosts.gateway import headers as names
+from pagein.hosts.gateway.answering import UPSTREAM, Answerer, Broken, following
 from pagein.hosts.gateway.answers import Relayed, no_websocket, refusal
 from pagein.hosts.gateway.codings import decoded
 from pagein.hosts.gateway.credentials import WHY_UNTOUCHED, is_subscription
-from pagein.hosts.gateway.curating import Asked, Decision, Guard
+from pagein.hosts.gateway.curating import Asked, Curated, Decision, Guard
 from pagein.hosts.gateway.headers import Headers
 from pagein.hosts.gateway.hints import Hint, from_headers
 from pagein.hosts.gateway.proxies import Proxies
@@ -38,8 +40,6 @@ _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
 _SWITCHED_OFF: Final = ("off", "asked")
 _LONG: Final = 1 << 19
 _FEATURES: Final = ("anthropic-beta", "openai-beta")
-# What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's.
-_UPSTREAM: Final = (ClientError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class Outgoing:
     at: float = 0.0
     began: float = 0.0
     added: float = 0.0
+
+    @property
+    def tools(self) -> Curated | None:
+        """The decision, where it offers tools of ours: their calls are not for the client."""
+        return self.decision.curated if self.decision is not None and self.decision.curated.tools else None
 
     @property
     def warning(self) -> str:
@@ -159,27 +164,36 @@ class Relay:
             data = original
         elif coding:
             sent = names.without(sent, "content-encoding")
+        if decision.curated.tools:
+            sent = names.plain(sent)
         added = time.perf_counter() - began
         return Outgoing(found, sent, data, hint, decision, "", at, began, added)
 
     async def _forward(self, request: web.Request, outgoing: Outgoing) -> web.StreamResponse:
         address = URL(joined(self._settings.upstream(outgoing.route.vendor), outgoing.route.path), encoded=True)
-        tee: Tee | None = None
+        tee: Tee | Answerer | None = None
         status = 0
-        try:
-            async with self._http.request(
+
+        def send(data: bytes | StreamReader | None) -> AbstractAsyncContextManager[ClientResponse]:
+            return self._http.request(
                 request.method,
                 address,
                 headers=CIMultiDict(outgoing.headers),
-                data=_sendable(outgoing.data),
+                data=_sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=_NOT_ADDED,
                 proxy=self._proxies.to(address),
-            ) as upstream:
+            )
+
+        try:
+            async with send(outgoing.data) as upstream:
                 status = upstream.status
-                tee = _tee(outgoing, upstream)
+                if outgoing.tools and status == 200:  # noqa: PLR2004 -- OK
+                    tee = Answerer(self._guard, outgoing.tools, send, self._reporter.failed)
+                else:
+                    tee = _tee(outgoing, upstream)
                 return await self._back(request, outgoing, upstream, tee)
-        except _UPSTREAM as problem:
+        except UPSTREAM as problem:
             status = 504 if isinstance(problem, TimeoutError) else 502
             return self._unreachable(outgoing, status, problem)
         finally:
@@ -187,24 +201,25 @@ class Relay:
                 self._report(outgoing, status, tee)
 
     async def _back(
-        self, request: web.Request, outgoing: Outgoing, upstream: ClientResponse, tee: Tee | None
+        self, request: web.Request, outgoing: Outgoing, upstream: ClientResponse, tee: Tee | Answerer | None
     ) -> web.StreamResponse:
         headers = names.passed_on(names.as_sent(upstream.raw_headers), length=True)
         if outgoing.warning:
             headers.append((names.WARNING, outgoing.warning))
         answer = Relayed(upstream.status, upstream.reason, headers)
         try:
+            if isinstance(tee, Answerer):
+                return await tee.back(request, upstream, headers)
             await answer.prepare(request)
-            while part := await _next(upstream):
+            while part := await following(upstream):
                 await answer.write(part)
                 if tee is not None:
                     tee.feed(part)
             await answer.write_eof()
-        except _Broken as problem:
+        except Broken:
             self._reporter.broke("upstream", outgoing.route)
             _hang_up(request)
-            del problem
-        except ConnectionError:  # the client's: what goes wrong upstream is `_Broken` here
+        except ConnectionError:  # the client's: what goes wrong upstream is `Broken` here
             self._reporter.broke("client", outgoing.route)
         except asyncio.CancelledError:
             self._reporter.broke("client", outgoing.route)
@@ -218,7 +233,7 @@ class Relay:
         told = f"no answer from {self._settings.upstream(vendor)} ({type(problem).__name__})"
         return refusal(vendor, status, told, kind)
 
-    def _report(self, outgoing: Outgoing, status: int, tee: Tee | None) -> None:
+    def _report(self, outgoing: Outgoing, status: int, tee: Tee | Answerer | None) -> None:
         if outgoing.passed in _SWITCHED_OFF:
             self._reporter.metrics.passed(outgoing.passed)
             return
@@ -239,18 +254,6 @@ class Relay:
         task = asyncio.get_running_loop().create_task(telling)
         self._afterwards.add(task)
         task.add_done_callback(self._afterwards.discard)
-
-
-class _Broken(Exception):
-    """The upstream broke off in the middle of its answer."""
-
-
-async def _next(upstream: ClientResponse) -> bytes:
-    """Whatever has come since, b"" at the end."""
-    try:
-        return await upstream.content.readany()
-    except _UPSTREAM as problem:
-        raise _Broken from problem
 
 
 def _sendable(data: bytes | StreamReader | None) -> bytes | io.BytesIO | StreamReader | None:

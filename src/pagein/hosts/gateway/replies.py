@@ -26,6 +26,7 @@ class Reply:
 
     usage: None where it told none. message: the answer in the provider's own form as a client would send it back, None where
     there is none. finished: whether it came to its proper end. error: the kind of error that was told in it, "" for none.
+    first: where it took several turns (calls of our own tools), what the first of them used; `usage` is the sum then.
     """
 
     usage: Usage | None = None
@@ -33,6 +34,7 @@ class Reply:
     stop: str = ""
     finished: bool = False
     error: str = ""
+    first: Usage | None = None
 
 
 NO_REPLY: Final = Reply()

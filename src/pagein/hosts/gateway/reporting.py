@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass
+from typing import Protocol
 
 from pagein.hosts.gateway.curating import NOTHING_NOTED, Decision, Guard, Noted
 from pagein.hosts.gateway.hints import Hint
@@ -11,7 +12,6 @@ from pagein.hosts.gateway.metrics import Metrics
 from pagein.hosts.gateway.replies import NO_REPLY, Reply
 from pagein.hosts.gateway.routes import Route
 from pagein.hosts.gateway.state import Board, Call
-from pagein.hosts.gateway.tee import Tee
 
 _LONGEST = 300
 
@@ -32,6 +32,15 @@ class Answered:
     added: float
     took: float
     status: int
+
+
+class Reading(Protocol):
+    """What an answer was read by. lost: why it was not read to its end, "" where it was."""
+
+    lost: str
+
+    def reply(self) -> Reply:
+        """What was said."""
 
 
 class Reporter:
@@ -58,7 +67,7 @@ class Reporter:
         self.metrics.broke(side)
         tell(self._logger, "break", side=side, route=call.name)
 
-    async def answered(self, one: Answered, tee: Tee | None) -> None:
+    async def answered(self, one: Answered, tee: Reading | None) -> None:
         """A model call is over; `tee` has what the answer was."""
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
         noted = await self._noted(one, reply)

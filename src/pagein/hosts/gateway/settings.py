@@ -28,6 +28,7 @@ class GatewaySettings:
     silence: seconds without a byte from the upstream until a call is given up. Agents give up after 5 to 10 minutes
     themselves, and a client that hangs up ends the call at once, so this only ends what nobody would.
     grace: seconds that calls under way are given when the gateway is ended.
+    recall: whether the model is offered tools that bring back what left its window; off where the client has them by MCP.
     subscriptions: whether requests made with a subscription's login may be changed, which is the user's own risk.
     """
 
@@ -40,6 +41,7 @@ class GatewaySettings:
     body_limit: int = 256 << 20
     silence: float = 3600.0
     grace: float = 600.0
+    recall: bool = True
     subscriptions: bool = False
 
     def __post_init__(self) -> None:
@@ -99,6 +101,7 @@ _VARIABLES: Final[Mapping[str, Callable[[str], object]]] = {
     "body_limit": int,
     "silence": float,
     "grace": float,
+    "recall": is_set,
     "subscriptions": is_set,
 }
 
