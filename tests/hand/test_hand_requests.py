@@ -137,3 +137,22 @@ def test_the_window_is_that_of_the_model_that_the_request_names(tmp_path: Path) 
             agent.sends()
         reasons = [one.opened.reason for one in agent.sent if one.opened is not None]
         assert FULL in reasons
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_text_is_pinned_for_every_conversation_of_a_session(tmp_path: Path, api: Api) -> None:
+    agent = Agent(tmp_path, api)
+    with agent.engine, agent.opened() as other:
+        agent.works("a", "b")
+        main, leader = agent.talk, agent.manner
+        agent.talk, agent.manner = clients.Conversation("Look for it."), clients.Manner(system="You are a sub-agent.")
+        agent.works("x")
+        name = other.session("one").hand.say(RULE)
+        for talk, manner in ((agent.talk, agent.manner), (main, leader)):
+            agent.talk, agent.manner = talk, manner
+            agent.works("y")
+            assert json.dumps(agent.sent[-1].request).count(RULE) == 1
+        other.session("one").hand.unsay(name)
+        agent.talk, agent.manner = clients.Conversation("a third one"), clients.Manner(system="You are another.")
+        agent.works("z")
+        assert RULE not in json.dumps(agent.sent[-1].request)

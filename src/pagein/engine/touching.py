@@ -7,6 +7,7 @@ Rules of this file
 3. An object is named by its id, or by the id of the tool call whose result it is: what was never paged out has no other name.
 4. What is not on the branch where the session was left last is looked for on its other branches (a sub-agent's, say), the newest first; the
    wish is laid down there, and the session stands where it stood.
+5. What means no object, an epoch or a text, is for each conversation of the session, where that was left last: sub-agents are told the rules too.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from pagein.engine.paging import Pager
 from pagein.engine.rendering import pieces_since
 from pagein.engine.state import Rules, State
 from pagein.errors import BadInput, BadName, StoreError
-from pagein.model.entries import EntryId
+from pagein.model.entries import EntryId, Said
 from pagein.model.hand import HAND, Act, Wish, name_of, wish_note
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
@@ -142,7 +143,8 @@ class Touch:
 
     def unsay(self, name: str) -> str | None:
         """A pinned text, by its name or itself, is not shown anew any more. Where it was sent it stays until the window begins anew."""
-        texts = dict(self.wishes.texts)
+        places = (*self._elsewhere(), self._session.leaf)
+        texts = {key: text for place in places for key, text in self._session.journal.state_at(place).hand.texts}
         text = texts.get(name, name)
         if text not in texts.values():
             known = ", ".join(texts) or "none"
@@ -223,11 +225,30 @@ class Touch:
     def _wish(self, wish: Wish) -> str | None:
         try:
             with self._session.turn():
-                self._note(wish)
+                self._note_everywhere(wish)
         except StoreError as problem:
-            self._note(wish)
+            self._note_everywhere(wish)
             return f"{type(problem).__name__}: {problem}"
         return None
+
+    def _note_everywhere(self, wish: Wish) -> None:
+        here = self._session.leaf
+        for place in (*self._elsewhere(), here):
+            if place != self._session.leaf:
+                self._session.move(place)
+            self._note(wish)
+
+    def _elsewhere(self) -> list[EntryId]:
+        """Where the other conversations of the session were left: those that begin with another message than the one it stands in."""
+        first: dict[EntryId | None, EntryId | None] = {None: None}
+        last: dict[EntryId, EntryId] = {}
+        for entry in self._session.journal:
+            begun = first[entry.parent]
+            begun = first[entry.id] = entry.id if begun is None and isinstance(entry.body, Said) else begun
+            if begun is not None:
+                last[begun] = entry.id
+        last.pop(first[self._session.leaf] or "", None)
+        return list(last.values())
 
     def _note(self, wish: Wish) -> None:
         self._session.note(HAND, wish_note(wish.at(self._session.leaf)))
