@@ -504,3 +504,24 @@ def test_where_an_epoch_opens_a_mark_of_ours_stands_at_the_frontier_beside_the_c
             marked[manner] = found.body.count(b'"cache_control"')
     assert marked["respected"] == 1
     assert 1 < marked["extended"] <= 4
+
+
+# --- clients that say everything anew ---
+
+
+def test_a_client_that_changes_its_first_message_from_call_to_call_does_not_fill_the_store(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        placed = []
+        for count in range(12):
+            body = clients.body(worked(30, Conversation(f"it is {count} o'clock")), "anthropic")
+            prepared = engine.prepare(body, "anthropic", at=10.0 * count, hint="one")
+            assert prepared.failure is None
+            placed.append(prepared.placed)
+        assert placed[-1] == "passed"
+        assert placed.count("passed") >= 7
+        assert prepared.body is body
+        steady = engine.prepare(
+            clients.body(worked(31, Conversation("it is 11 o'clock")), "anthropic"), "anthropic", at=999.0, hint="one"
+        )
+        assert steady.placed == "compacted"
+        assert steady.replaced

@@ -17,7 +17,8 @@ from pagein.engine.reading import Outside
 from pagein.engine.recalling import Branch, Reach, Recalling
 from pagein.engine.requests import Observed, PreparedRequest
 from pagein.engine.session import Parts, Session
-from pagein.engine.traffic import Reply, Traffic, in_thread
+from pagein.engine.talking import Reply, in_thread
+from pagein.engine.traffic import Traffic
 from pagein.errors import BadInput, StoreError
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import SAFE, Valve

@@ -8,6 +8,7 @@ from pagein.errors import BadInput
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId, EpochOpened, PagedOut
 from pagein.model.messages import Message, Usage
+from pagein.policy.economics import Economics
 from pagein.providers.doctor import WELL, Diagnosis
 from pagein.providers.validity import Api
 
@@ -47,11 +48,13 @@ class Prepared:
 class Gate:
     """What may be decided before a call. previews: outputs may enter as such. opens: whether an epoch may begin at a message.
 
-    Both are given where a request is not to be touched, or must not be for what stands in it.
+    Both are given where a request is not to be touched, or must not be for what stands in it. economics: prices that hold for this call
+    alone, None: those of the settings.
     """
 
     previews: bool = True
     opens: Callable[[int], bool] = lambda _: True
+    economics: Economics | None = None
 
 
 OPEN_GATE: Final = Gate()

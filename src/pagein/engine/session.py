@@ -6,7 +6,7 @@ the state at its leaf.
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
 
@@ -27,8 +27,9 @@ from pagein.engine.repair import Repairs
 from pagein.engine.requests import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
 from pagein.engine.rereading import Rereads
 from pagein.engine.state import START, Rules, State, step
+from pagein.engine.talking import Reply, in_thread
 from pagein.engine.touching import Touch
-from pagein.engine.traffic import Reply, Traffic, in_thread
+from pagein.engine.traffic import Traffic
 from pagein.engine.weighing import weighed
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import (
@@ -376,11 +377,12 @@ class Session:
     def _curated(self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate) -> Curated:
         """The pass before a call: what leaves the window, and what comes back (see `curating`)."""
         parts = self._parts
+        usual = parts.residency
         scene = Scene(
             session=self.name,
             state=self._state(),
             ground=self.evidence,
-            residency=parts.residency,
+            residency=usual if gate.economics is None else replace(usual, economics=gate.economics),
             valve=parts.valve,
             at=at,
             previewed=previewed,

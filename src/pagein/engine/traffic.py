@@ -9,20 +9,19 @@ Rules of this file
 4. What fails is taken back whole. The request then goes out as its branch was rendered last, with the client's news behind it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import RLock
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any
 
 from pagein.engine import answered, heads, rereading
-from pagein.engine.chain import Transcript, Unit, shared_items, transcript
+from pagein.engine.chain import Transcript, Unit
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
 from pagein.engine.forecast import IN_FRONT, Forecast, Forecasts, Sent
 from pagein.engine.heads import NO_HEAD, Head, head_of
-from pagein.engine.journal import Journal
+from pagein.engine.listening import Listening
 from pagein.engine.outgoing import Bytes, Outgoing
 from pagein.engine.places import EXCHANGE, Places
 from pagein.engine.rendering import cut
@@ -30,79 +29,17 @@ from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part,
 from pagein.engine.showing import binds_thinking
 from pagein.engine.splicing import has_thinking
 from pagein.engine.state import State
+from pagein.engine.talking import Reply, Talk, usage_of
 from pagein.errors import HostError
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import EntryId, RequestSent
-from pagein.model.messages import Message, ToolResult, Usage
+from pagein.model.messages import ToolResult
 from pagein.policy.clients.catalogue import profile_of, tools_of
 from pagein.policy.clients.profile import Profile
-from pagein.providers.usages import usage_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope, opened
 from pagein.providers.wire.telling import api_of
 from pagein.providers.wire.tools import Offer, with_tools
-
-T = TypeVar("T")
-
-_BRANCHES: Final = 8
-_MOVED: Final = 3  # messages at the end of a request that its successor may hold with other marks
-
-
-class Talk(Protocol):
-    """What of a session requests are placed in."""
-
-    name: str
-    model: str | None
-
-    @property
-    def journal(self) -> Journal[State]:
-        """All that happened."""
-        ...
-
-    @property
-    def leaf(self) -> EntryId | None:
-        """Where it stands."""
-        ...
-
-    @property
-    def client(self) -> Profile | None:
-        """Which client it is, where it stands; None where nobody said."""
-        ...
-
-    def turn(self) -> AbstractContextManager[None]:
-        """A time of its own (see `Keeping.turn`)."""
-        ...
-
-    def move(self, leaf: EntryId | None) -> None:
-        """Stand elsewhere."""
-        ...
-
-    def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
-        """Say something."""
-        ...
-
-    def compacted(self, kept: int = 0) -> EntryId:
-        """The host began anew."""
-        ...
-
-    def note(self, kind: str, data: str) -> EntryId:
-        """Journal a fact."""
-        ...
-
-    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
-        """Decide, and note that a request was sent."""
-        ...
-
-
-class Dumped(Protocol):
-    """A reply as the object of a provider's SDK."""
-
-    def model_dump(self) -> dict[str, Any]:
-        """Its fields."""
-        ...
-
-
-Reply: TypeAlias = Usage | Mapping[str, Any] | Dumped
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +80,7 @@ class Traffic:
         self._places = Places()
         self._heads = Fold(talk.journal, NO_HEAD, heads.step)
         self._newest: dict[tuple[str, str], EntryId] = {}
-        self._scripts: list[Transcript] = []
+        self._listening = Listening()
         self._outgoing = Outgoing(talk.journal, self._heads, self._places, marks=marks)
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
@@ -162,7 +99,7 @@ class Traffic:
         Raises BadInput where no provider would read it, and nothing else.
         """
         with self._lock:
-            script = self._read(envelope)
+            script = self._listening.read(envelope)
             asked = PreparedRequest(body, script.api, at, self._talk.name, messages=len(script.units), original=body)
             if not script.units:
                 return asked
@@ -175,6 +112,8 @@ class Traffic:
                     offered = sent.body(sent.items)
                 call = _Call(script, sent, offered, head_of(envelope, script, context))
                 stood = self._placed(call, at)
+                if stood is None:
+                    return replace(asked, body=offered, changed_by_client=("messages",))
                 made = stood.made or self._outgoing.rendered(offered, sent, script, stood.entry)
                 return self._told(asked, stood, made, call)
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
@@ -196,7 +135,7 @@ class Traffic:
         usage = None
         with self._lock:
             try:
-                usage = _usage(reply, prepared.api)
+                usage = usage_of(reply, prepared.api)
                 if usage is not None and prepared.entry is not None:
                     self._noted_behind(prepared.entry, answered.KIND, answered.encoded(usage))
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
@@ -232,29 +171,10 @@ class Traffic:
             self._talk.note(kind, data)
         self._learn()
 
-    # --- what it says ---
-
-    def _read(self, envelope: Envelope) -> Transcript:
-        before = self._most_alike(envelope.items)
-        script = transcript(envelope.items, envelope.api, before)
-        if before is not None and shared_items(envelope.items, before) >= len(before.items) - _MOVED:
-            self._scripts.remove(before)
-        self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
-        return script
-
-    def _most_alike(self, items: Sequence[bytes]) -> Transcript | None:
-        best, most = None, 0
-        for one in self._scripts:
-            shared = shared_items(items, one)
-            if shared > most:
-                best, most = one, shared
-            if shared and shared >= len(one.items) - _MOVED:
-                break
-        return best
-
     # --- where it stands ---
 
-    def _placed(self, call: _Call, at: float | None) -> _Stood:
+    def _placed(self, call: _Call, at: float | None) -> _Stood | None:
+        """Where a request stands from now on, None for one that is passed as it is."""
         talk, units, head = self._talk, call.script.units, call.head
         with talk.turn():
             self._learn()
@@ -262,6 +182,8 @@ class Traffic:
             sent = self._places.sent(units[-1].name) if known == len(units) else None
             if sent is not None:
                 return _Stood("retried", known, sent)
+            if self._listening.is_retold(units, known):
+                return None
             placed, parent = self._parent(units, known, head)
             talk.move(parent)
             if placed == "compacted":
@@ -388,13 +310,6 @@ def _model_in(envelope: Envelope) -> str | None:
     return model if isinstance(model, str) else None
 
 
-def _usage(reply: Reply, api: Api) -> Usage | None:
-    if isinstance(reply, Usage):
-        return reply
-    told = reply if isinstance(reply, Mapping) else reply.model_dump()
-    return usage_of(told, api)
-
-
 def _profile_in(envelope: Envelope) -> Profile | None:
     return _profile(bytes(envelope.fields.get("tools", b"[]")))
 
@@ -404,10 +319,3 @@ def _profile(tools: bytes) -> Profile | None:
     """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
     offered = tools_of(decode_json(tools))
     return profile_of(offered) if offered else None
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Do this in a worker thread and wait for it."""
-    import asyncio
-
-    return await asyncio.to_thread(work)

@@ -1,0 +1,88 @@
+"""What requests of a provider are placed in, and what they are answered with."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from pagein.engine.journal import Journal
+from pagein.engine.requests import OPEN_GATE, Gate, Prepared
+from pagein.engine.state import State
+from pagein.model.entries import EntryId
+from pagein.model.messages import Message, Usage
+from pagein.policy.clients.profile import Profile
+from pagein.providers.usages import usage_of as usage_in
+from pagein.providers.validity import Api
+
+T = TypeVar("T")
+
+
+class Talk(Protocol):
+    """What of a session requests are placed in."""
+
+    name: str
+    model: str | None
+
+    @property
+    def journal(self) -> Journal[State]:
+        """All that happened."""
+        ...
+
+    @property
+    def leaf(self) -> EntryId | None:
+        """Where it stands."""
+        ...
+
+    @property
+    def client(self) -> Profile | None:
+        """Which client it is, where it stands; None where nobody said."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A time of its own (see `Keeping.turn`)."""
+        ...
+
+    def move(self, leaf: EntryId | None) -> None:
+        """Stand elsewhere."""
+        ...
+
+    def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
+        """Say something."""
+        ...
+
+    def compacted(self, kept: int = 0) -> EntryId:
+        """The host began anew."""
+        ...
+
+    def note(self, kind: str, data: str) -> EntryId:
+        """Journal a fact."""
+        ...
+
+    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
+        """Decide, and note that a request was sent."""
+        ...
+
+
+class Dumped(Protocol):
+    """A reply as the object of a provider's SDK."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Its fields."""
+        ...
+
+
+Reply: TypeAlias = Usage | Mapping[str, Any] | Dumped
+
+
+def usage_of(reply: Reply, api: Api) -> Usage | None:
+    """What a reply tells of the tokens it took, None where it tells nothing."""
+    if isinstance(reply, Usage):
+        return reply
+    told = reply if isinstance(reply, Mapping) else reply.model_dump()
+    return usage_in(told, api)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do this in a worker thread and wait for it."""
+    import asyncio
+
+    return await asyncio.to_thread(work)
