@@ -1,0 +1,155 @@
+"""Recorded sessions driven over HTTP: each recorded model call is sent again as a request, and answered by a simulated provider.
+
+What was driven can be written as a request log, which `pagein replay` reads: so a session's bill over the wire and its bill in a
+replay are of the same requests, counted by the same counter.
+
+Rules of this file
+------------------
+1. The client is one that marks the end of its prompt, as agents do, and resends what was recorded, whatever it is answered.
+2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls.
+3. After a compaction of the host the prompt holds what came after it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall
+from pagein.providers.validity import Api
+from pagein.providers.wire import render
+from pagein.replay.calls import Call, Calls, gather
+from pagein.testing.provider import Asked, Settings, SimulatedProvider
+from pagein.testing.provider import Call as CallsTool
+from pagein.testing.provider.script import Said, Say, Think, Turn
+
+_PATHS: Final[dict[Api, str]] = {
+    "anthropic": "/v1/messages",
+    "openai_chat": "/v1/chat/completions",
+    "openai_responses": "/v1/responses",
+}
+_PATIENCE: Final = 120.0
+_MARK: Final = {"cache_control": {"type": "ephemeral"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request as it was sent, and its answer. status: of HTTP. at: seconds since 1970."""
+
+    at: float
+    request: dict[str, Any]
+    response: dict[str, Any]
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A recorded session as requests in a format, to a model."""
+
+    entries: Sequence[Recorded]
+    api: Api
+    model: str
+
+    def provider(self) -> SimulatedProvider:
+        """A provider that answers each of its requests as was recorded. Raises what `SimulatedProvider` raises."""
+        calls = gather(self.entries)
+        turns = {_answers(_prompt(calls, call)): _turn(call.reply) for call in calls.calls}
+
+        def answer(asked: Asked) -> Turn:
+            return turns.get(_answers(asked.messages), Turn((Say("not recorded"),)))
+
+        return SimulatedProvider(answer, Settings(takes_foreign_thinking=True))
+
+    def through(self, address: str) -> Iterator[Exchange]:
+        """Send them, one after the other. Raises OSError where nobody answers."""
+        calls = gather(self.entries)
+        tools = _tools(calls, self.api)
+        for call in calls.calls:
+            body = render(_prompt(calls, call), self.api, model=self.model)
+            if tools:
+                body["tools"] = tools
+            yield _sent(address, self.api, _marked(body) if self.api == "anthropic" else body)
+
+
+def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
+    """A request log of what was sent (docs/formats.md)."""
+    rows = (
+        {
+            "timestamp": datetime.fromtimestamp(one.at, UTC).isoformat(),
+            "request": one.request,
+            "response": one.response,
+        }
+        for one in exchanges
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def _prompt(calls: Calls, call: Call) -> list[Message]:
+    begins = max((one.said for one in calls.compactions if one.said < call.said), default=0)
+    return list(calls.messages[begins : call.said])
+
+
+def _answers(messages: Sequence[Message]) -> tuple[int, str]:
+    """What tells one request of a session from all others, whatever a gateway does to its results."""
+    said = [block for one in messages if one.role == "assistant" for block in one.blocks]
+    last = next((block.id for block in reversed(said) if isinstance(block, ToolCall)), "")
+    return sum(not isinstance(block, Thinking) for block in said), last
+
+
+def _turn(reply: Message) -> Turn:
+    said: list[Said] = []
+    for block in reply.blocks:
+        match block:
+            case Text(text=text) if text:
+                said.append(Say(text))
+            case Thinking(text=text) if text:
+                said.append(Think(text))
+            case ToolCall() as call:
+                said.append(CallsTool(call.name, _arguments(call.arguments)))
+            case _:
+                pass
+    return Turn(tuple(said))
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _tools(calls: Calls, api: Api) -> list[dict[str, Any]]:
+    names = {block.name for call in calls.calls for block in call.reply.blocks if isinstance(block, ToolCall)}
+    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    match api:
+        case "anthropic":
+            return [{"name": name, "description": name, "input_schema": schema} for name in sorted(names)]
+        case "openai_chat":
+            shown = [{"name": name, "description": name, "parameters": schema} for name in sorted(names)]
+            return [{"type": "function", "function": one} for one in shown]
+        case "openai_responses":
+            return [{"type": "function", "name": name, "parameters": schema} for name in sorted(names)]
+
+
+def _marked(body: dict[str, Any]) -> dict[str, Any]:
+    for blocks in [body.get("system"), *(one["content"] for one in body["messages"][-1:])]:
+        if isinstance(blocks, list) and blocks:
+            blocks[-1] = {**blocks[-1], **_MARK}
+    return body
+
+
+def _sent(address: str, api: Api, body: dict[str, Any]) -> Exchange:
+    at = datetime.now(UTC).timestamp()  # noqa: TID251 -- the rim reads the clock
+    headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none"}
+    request = Request(f"{address}{_PATHS[api]}", json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
+    try:
+        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310 -- loopback
+            return Exchange(at, body, json.load(answer), answer.status)
+    except HTTPError as refused:
+        with refused:
+            return Exchange(at, body, json.load(refused), refused.code)
