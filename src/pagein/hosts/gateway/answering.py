@@ -1,7 +1,6 @@
 """An answer in which our own tools are called, on its way to the client: gone on with as often as the model recalls."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Final
 
@@ -11,15 +10,25 @@ from pagein.hosts.gateway import headers as names
 from pagein.hosts.gateway.answers import Relayed
 from pagein.hosts.gateway.codings import decoder
 from pagein.hosts.gateway.curating import Curated, Guard
-from pagein.hosts.gateway.recalls import MessagesAnswer, RawEvents, Result
+from pagein.hosts.gateway.recalls import Answer, RawEvents, Result, event, object_in
+from pagein.hosts.gateway.recalls_chat import ChatAnswer
+from pagein.hosts.gateway.recalls_messages import MessagesAnswer
+from pagein.hosts.gateway.recalls_responses import ResponsesAnswer
 from pagein.hosts.gateway.replies import NO_REPLY, Reply
-from pagein.model.codec import encode_json
 from pagein.model.messages import Usage
+from pagein.providers.validity.rules import Api
 
 ROUNDS: Final = 24
 """Turns that one answer may take. A model that recalls more often goes in circles."""
 UPSTREAM: Final = (ClientError, OSError)
 """What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's."""
+
+
+_ANSWERS: Final[Mapping[Api, Callable[[frozenset[str]], Answer]]] = {
+    "anthropic": MessagesAnswer,
+    "openai_chat": ChatAnswer,
+    "openai_responses": ResponsesAnswer,
+}
 
 
 class Broken(Exception):
@@ -39,16 +48,18 @@ class Answerer:
 
     def __init__(
         self,
+        api: Api,
         guard: Guard,
         curated: Curated,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
         failed: Callable[[str, str], None],
     ) -> None:
+        self._api: Api = api
         self._guard = guard
         self._curated = curated
         self._send = send
         self._failed = failed
-        self._answer = MessagesAnswer(curated.tools)
+        self._answer: Answer = _ANSWERS[api](curated.tools)
         self.lost = ""
 
     def reply(self) -> Reply:
@@ -84,12 +95,12 @@ class Answerer:
             if not answer.goes_on:
                 break
             if len(answer.rounds) >= ROUNDS:
-                await out.write(_error(b""))
+                await out.write(_error(self._api, b""))
                 return
             body = answer.go_on(body, await self._results())
             upstream = await self._sent(stack, body)
             if upstream.status != 200:  # noqa: PLR2004 -- OK
-                await out.write(_error(await _read(upstream)))
+                await out.write(_error(self._api, await _read(upstream)))
                 return
         await self._kept()
         await out.write(answer.tail())
@@ -98,11 +109,12 @@ class Answerer:
         events, reading = RawEvents(), decoder(upstream.headers.get("Content-Encoding", ""))
         while part := await following(upstream):
             text = part if reading is None else reading.decode(part)
-            shown = b"".join([self._answer.take(raw, event) for raw, event in events.feed(text)])
+            shown = b"".join([self._answer.take(raw, one) for raw, one in events.feed(text)])
             if shown:
                 await out.write(shown)
         if events.rest:
             await out.write(events.rest)
+        self._answer.over()
 
     async def _whole(self, stack: AsyncExitStack, upstream: ClientResponse) -> bytes:
         answer, body = self._answer, self._curated.body
@@ -143,14 +155,16 @@ async def _read(upstream: ClientResponse) -> bytes:
     return b"".join(parts)
 
 
-def _error(body: bytes) -> bytes:
+def _error(api: Api, body: bytes) -> bytes:
     """An error in mid-stream, with the upstream's own words where it has any."""
-    try:
-        told = json.loads(body).get("error")
-    except (ValueError, AttributeError):
-        told = None
-    error = told or {"type": "api_error", "message": "pagein: the model did not come to an end of its recalls"}
-    return b"event: error\ndata: " + encode_json({"type": "error", "error": error}) + b"\n\n"
+    told = (object_in(body) or {}).get("error")
+    ours = {"type": "api_error", "code": None, "message": "pagein: the model did not come to an end of its recalls"}
+    error = told if isinstance(told, dict) else ours
+    if api == "anthropic":
+        return event({"type": "error", "error": error}, "error")
+    if api == "openai_chat":
+        return event({"error": error})
+    return event({"type": "error", "param": None, "code": None, **error} | {"type": "error"}, "error")
 
 
 def _sum(used: list[Usage]) -> Usage:

@@ -19,7 +19,6 @@ from pagein.hosts.gateway.replies import Reply
 from pagein.model.codec import decode_json
 from pagein.policy.economics import Account
 from pagein.providers.prices import Prices, cost, prices
-from pagein.providers.validity.rules import Api
 from pagein.providers.wire import spans
 from pagein.providers.wire.tools import Offer
 from pagein.tools.calls import Call
@@ -28,8 +27,6 @@ from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
 
 _SESSIONS: Final = 500
-_SPLICED: Final[tuple[Api, ...]] = ("anthropic",)
-"""The formats whose answers can be gone on with inside one request."""
 _NOT_SHORT: Final = ("none", "first")
 
 
@@ -46,7 +43,7 @@ class EngineCurator:
         """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
         fields = spans.fields(asked.body, "the request body")
         hint = asked.hint or from_fields(fields)
-        offers = _offers(fields, asked.api) if self._recall else ()
+        offers = _offers(fields) if self._recall else ()
         prepared = self._engine.prepare(
             asked.body,
             asked.api,
@@ -134,9 +131,9 @@ class _Ticket:
     account: Account | None
 
 
-def _offers(fields: Mapping[str, bytes], api: Api) -> tuple[Offer, ...]:
+def _offers(fields: Mapping[str, bytes]) -> tuple[Offer, ...]:
     """The recall tools to offer beside the client's: none where it offers none itself, or has ours by way of MCP."""
-    theirs = _tool_names(fields["tools"]) if api in _SPLICED and "tools" in fields else frozenset()
+    theirs = _tool_names(fields.get("tools", b"[]"))
     if not theirs or any("pagein" in name for name in theirs):
         return ()
     return tuple(Offer(tool.name, tool.description, tool.schema) for tool in (PEEK, SEARCH) if tool.name not in theirs)
@@ -156,11 +153,9 @@ def _tool_names(tools: bytes) -> frozenset[str]:
         value = decode_json(tools)
     except ValueError:
         return frozenset()
-    return (
-        frozenset(str(one.get("name")) for one in value if isinstance(one, dict))
-        if isinstance(value, list)
-        else frozenset()
-    )
+    rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    inner = [one["function"] if isinstance(one.get("function"), dict) else one for one in rows]
+    return frozenset(str(one.get("name")) for one in inner)
 
 
 @lru_cache(maxsize=256)

@@ -188,8 +188,8 @@ class Relay:
         try:
             async with send(outgoing.data) as upstream:
                 status = upstream.status
-                if outgoing.tools and status == 200:  # noqa: PLR2004 -- OK
-                    tee = Answerer(self._guard, outgoing.tools, send, self._reporter.failed)
+                if outgoing.route.api is not None and outgoing.tools and status == 200:  # noqa: PLR2004 -- OK
+                    tee = Answerer(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter.failed)
                 else:
                     tee = _tee(outgoing, upstream)
                 return await self._back(request, outgoing, upstream, tee)

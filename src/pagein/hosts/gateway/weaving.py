@@ -1,0 +1,145 @@
+"""A stream on its way to the client, out of which calls of our own tools are taken, and behind which later turns are put.
+
+Rules of this file
+------------------
+1. As long as nothing of ours was called in it, the first turn passes as the very bytes it came as, looked at no closer than for
+   words that only certain frames hold.
+2. Of a frame that must be changed only the fields that must change do.
+3. The end of a turn in which something of ours was called is held back: the answer may go on. Nothing else is.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pagein.model.codec import decode_json, encode_json
+
+_BLANK_LINE: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_BOM: Final = b"\xef\xbb\xbf"
+UNTOLD: Final = "pagein: the model could not go on after it was given what it recalled"
+
+
+class Weaver(ABC):
+    """What the client sees of one answer, over all its turns. ours: names of our tools.
+
+    held: whether something was held back, so that the turn must be looked at when it is over. ended: the turn came to its proper
+    end. failed: the provider told of an error in it. later: it is not the first turn.
+    """
+
+    alive: bytes = b": pagein is recalling\n\n"
+    """A frame that says nothing."""
+
+    def __init__(self, ours: Collection[str], triggers: "re.Pattern[bytes]") -> None:
+        self.ours = ours
+        self.held = False
+        self.ended = False
+        self.failed = False
+        self.later = False
+        self._triggers = triggers
+        self._usage: dict[str, Any] = {}
+        self._used: list[Mapping[str, Any]] = []
+        self._rest = b""
+
+    def take(self, text: bytes) -> bytes:
+        """What the client is sent for these bytes."""
+        text = self._rest + text if self._rest else text
+        end = max(text.rfind(b"\n\n") + 2, text.rfind(b"\r\n\r\n") + 4, text.rfind(b"\r\r") + 2)
+        if end < 5:  # noqa: PLR2004 -- no frame is shorter: none was found
+            self._rest = text
+            return b""
+        frames, self._rest = text[:end], text[end:]
+        if self._passes(frames):
+            return frames
+        return b"".join(self._frame(raw) for raw in _cut(frames))
+
+    def flush(self) -> bytes:
+        """What is left when the turn's bytes are over: a frame without the blank line behind it."""
+        rest, self._rest = self._rest, b""
+        return self._frame(rest) if rest else b""
+
+    def begin(self, *, spoke: bool) -> None:
+        """Another turn begins. spoke: the client was shown text in the one before."""
+        del spoke
+        self.held = self.later = True
+        self.ended = self.failed = False
+        self._used.append(self._usage)
+        self._usage, self._rest = {}, b""
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """What all turns used, in the provider's words."""
+        return summed([*self._used, self._usage])
+
+    def _passes(self, frames: bytes) -> bool:
+        return not self.held and not self._triggers.search(frames)
+
+    @abstractmethod
+    def closing(self) -> bytes:
+        """The end of the answer, where it was held back."""
+
+    @abstractmethod
+    def failure(self, body: bytes) -> bytes:
+        """An error in mid-stream, in the provider's own words where `body`, its answer, has any."""
+
+    @abstractmethod
+    def _frame(self, raw: bytes) -> bytes:
+        """What the client is sent for one frame."""
+
+
+def data_of(raw: bytes) -> bytes:
+    """The data of a frame, b"" where it has none."""
+    lines = raw.removeprefix(_BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+
+
+def object_in(text: bytes) -> dict[str, Any] | None:
+    """The JSON object in a text, None where there is none."""
+    try:
+        value = decode_json(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def error_in(body: bytes) -> dict[str, Any] | None:
+    """The error that an answer tells of, as its provider words it."""
+    value = object_in(body)
+    error = value.get("error") if value is not None else None
+    return error if isinstance(error, dict) else None
+
+
+def summed(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts added up, also those inside; of everything else what was said last."""
+    made: dict[str, Any] = {}
+    for part in parts:
+        for name, value in part.items():
+            before = made.get(name)
+            if isinstance(value, Mapping):
+                made[name] = summed([before, value]) if isinstance(before, Mapping) else dict(value)
+            elif _is_count(value) and _is_count(before):
+                made[name] = before + value
+            elif value is not None or name not in made:
+                made[name] = value
+    return made
+
+
+def named(kind: str, value: Mapping[str, Any]) -> bytes:
+    """A frame with a name."""
+    return b"event: " + kind.encode() + b"\n" + unnamed(value)
+
+
+def unnamed(value: Mapping[str, Any]) -> bytes:
+    """A frame without one."""
+    return b"data: " + encode_json(value) + b"\n\n"
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cut(frames: bytes) -> Iterator[bytes]:
+    start = 0
+    for end in _BLANK_LINE.finditer(frames):
+        yield frames[start : end.end()]
+        start = end.end()
