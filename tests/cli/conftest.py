@@ -44,7 +44,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    """A session of forty calls that read forty files, with a pause of ten minutes after thirty of them."""
+    """A session of forty calls, half of which read a file, with a pause of ten minutes after thirty of them."""
     return write_session(tmp_path / "sessions" / "one.jsonl")
 
 
@@ -64,13 +64,15 @@ def write_session(path: Path, calls: int = 40, size: int = 9_000, title: str = "
         _message(0, "user", [{"type": "text", "text": title}], second=0),
     ]
     for call in range(calls):
-        arguments = {"file_path": f"src/part_{call}.py"}
+        path_read = f"src/part_{call}.py"
+        is_read = call % 2 == 0
+        name = "Read" if is_read else "Bash"
         asked: dict[str, object] = {
             "type": "tool_call",
             "id": f"c{call}",
-            "name": "Read",
-            "args": arguments,
-            "ops": [{"op": "read", "path": f"src/part_{call}.py", "via": "native"}],
+            "name": name,
+            "args": {"file_path": path_read} if is_read else {"command": f"make part-{call}"},
+            "ops": [{"op": "read", "path": path_read, "via": "native"}] if is_read else [],
         }
         text = "".join(
             f"line {number} of part {call}: value_{number * call} = {number}\n" for number in range(size // 40)
@@ -78,7 +80,7 @@ def write_session(path: Path, calls: int = 40, size: int = 9_000, title: str = "
         answered: dict[str, object] = {
             "type": "tool_result",
             "id": f"c{call}",
-            "name": "Read",
+            "name": name,
             "text": text,
             "is_error": False,
         }
