@@ -2,12 +2,12 @@
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from threading import RLock
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal, Self, TypeVar
 
 from pagein.engine.chain import first_name
 from pagein.engine.exchanges import Exchange
@@ -28,6 +28,8 @@ from pagein.ports import BlobStore, JournalStore, TokenCounter
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope, opened
 from pagein.providers.wire.tools import Offer
+
+T = TypeVar("T")
 
 _OPEN_SESSIONS: Final = 64  # sessions of the wire that are held in memory; others are taken up again from the store
 
@@ -192,6 +194,11 @@ class Engine:
             return self.session(prepared.session).traffic.spliced(prepared, exchange)
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
             return f"{type(problem).__name__}: {problem}"
+
+    def behind(self, prepared: PreparedRequest, work: Callable[[Session], T]) -> T:
+        """Do something with the session of a request, where it stands behind that (see `Traffic.behind`)."""
+        session = self.session(prepared.session)
+        return session.traffic.behind(prepared, lambda: work(session))
 
     def _traffic_of(self, envelope: Envelope, hint: str | None) -> Traffic:
         name = hint or first_name(envelope)

@@ -70,7 +70,7 @@ class PreparedRequest:
     messages: how many the client sent, and shared: how many of them, from the first on, were known there.
     epoch, opened, previewed: as in `Prepared`. replaced: results of the request that stand as a stub or preview now.
     changed_by_client: what of the prefix the client itself changed since the request before on this branch.
-    repaired: the request is not valid by itself, so nothing was decided for it.
+    repaired: the request is not valid by itself, so nothing was decided for it. offered: names of our tools that it has.
     failure: why what should have been done was not; the body is good all the same (law 7). ticket: the engine's own, for `observe`.
     """
 
@@ -89,6 +89,7 @@ class PreparedRequest:
     changed_by_client: tuple[Part, ...] = ()
     repaired: bool = False
     failure: str | None = None
+    offered: tuple[str, ...] = ()
     original: bytes = field(default=b"", repr=False)
     ticket: object = field(default=None, repr=False, compare=False)
 

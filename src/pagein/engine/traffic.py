@@ -9,13 +9,13 @@ Rules of this file
 4. What fails is taken back whole. The request then goes out as its branch was rendered last, with the client's news behind it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
-from pagein.engine import answered, heads, rereading
+from pagein.engine import answered, heads, offering, rereading
 from pagein.engine.chain import Transcript, Unit
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
@@ -24,6 +24,7 @@ from pagein.engine.heads import NO_HEAD, Head, head_of
 from pagein.engine.listening import Listening
 from pagein.engine.outgoing import Bytes, Outgoing
 from pagein.engine.places import EXCHANGE, Places
+from pagein.engine.pricing import economics_for
 from pagein.engine.rendering import cut
 from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part, Placed, Prepared, PreparedRequest
 from pagein.engine.showing import binds_thinking
@@ -39,17 +40,20 @@ from pagein.policy.clients.profile import Profile
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope, opened
 from pagein.providers.wire.telling import api_of
-from pagein.providers.wire.tools import Offer, with_tools
+from pagein.providers.wire.tools import Offer, names_of, with_tools
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A request on its way. envelope, body: the client's, with the tools that are offered beside its own."""
+    """A request on its way. envelope, body: the client's, with the tools that are offered beside its own. offers: those."""
 
     script: Transcript
     envelope: Envelope
     body: bytes
     head: Head
+    offers: Sequence[Offer] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class Traffic:
         self._lock = RLock()
         self._places = Places()
         self._heads = Fold(talk.journal, NO_HEAD, heads.step)
+        self._settled: Fold[offering.Settled] = Fold(talk.journal, None, offering.step)
         self._newest: dict[tuple[str, str], EntryId] = {}
         self._listening = Listening()
         self._outgoing = Outgoing(talk.journal, self._heads, self._places, marks=marks)
@@ -106,11 +111,16 @@ class Traffic:
             sent, offered = envelope, body
             try:
                 self._talk.model = _model_in(envelope) or self._talk.model
-                fields = with_tools(envelope.fields, script.api, offers)
+                head = head_of(envelope, script, context)
+                ours = self._offered(envelope, script.units, head, offers)
+                fields = with_tools(envelope.fields, script.api, ours)
                 if fields is not envelope.fields:
                     sent = replace(envelope, fields=fields)
                     offered = sent.body(sent.items)
-                call = _Call(script, sent, offered, head_of(envelope, script, context))
+                    asked = replace(
+                        asked, offered=tuple(one.name for one in ours if one.name not in names_of(envelope.fields))
+                    )
+                call = _Call(script, sent, offered, head, ours)
                 stood = self._placed(call, at)
                 if stood is None:
                     return replace(asked, body=offered, changed_by_client=("messages",))
@@ -171,6 +181,21 @@ class Traffic:
             self._talk.note(kind, data)
         self._learn()
 
+    def behind(self, prepared: PreparedRequest, work: Callable[[], T]) -> T:
+        """Do something with the session where it stands behind a request. Raises HostError where that stands nowhere, StoreError."""
+        with self._lock:
+            self._stand_behind(prepared.entry)
+            found = work()
+            self._learn()
+        return found
+
+    def _stand_behind(self, entry: EntryId | None) -> None:
+        if entry is None:
+            raise HostError("the request stands in no session")
+        with self._talk.turn():
+            self._learn()
+            self._talk.move(self._places.stand(self._places.owner(entry)))
+
     # --- where it stands ---
 
     def _placed(self, call: _Call, at: float | None) -> _Stood | None:
@@ -193,8 +218,12 @@ class Traffic:
             for unit in units[known:]:
                 talk.append(unit.message, name=unit.name)
             changes = self._noted(head, parent)
+            if call.offers and self._settled.at(parent) is None:
+                talk.note(offering.KIND, offering.encoded(call.offers))
             repaired = self._state(talk.leaf).draft.ready().repairs != before.draft.repairs
-            prepared = talk.advance(at, self._gate(call.script, head, repaired=repaired))
+            gate = self._gate(call.script, head, repaired=repaired)
+            economics = economics_for(head.model, call.envelope.fields, call.script, at)
+            prepared = talk.advance(at, replace(gate, economics=economics))
             if talk.leaf is None:
                 raise HostError("a session stands nowhere after it advanced")
             made = None
@@ -226,6 +255,16 @@ class Traffic:
             return ()
         self._talk.note(heads.KIND, heads.encoded(head))
         return () if before == NO_HEAD else before.differs_in(head)
+
+    def _offered(
+        self, envelope: Envelope, units: Sequence[Unit], head: Head, offers: Sequence[Offer]
+    ) -> Sequence[Offer]:
+        """The tools of ours that this request is to have."""
+        if not offers:
+            return ()
+        self._learn()
+        _, parent = self._parent(units, self._known(units), head)
+        return offering.offered(envelope, offers, self._settled.at(parent))
 
     def _introduced(self, profile: Profile | None) -> None:
         """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
@@ -295,7 +334,7 @@ class Traffic:
         try:
             made = self._outgoing.rendered_last(original, script, failure)
         except Exception as problem:  # noqa: BLE001 -- the last net of law 7: the original goes out
-            return replace(asked, failure=f"{failure}; {type(problem).__name__}: {problem}")
+            return replace(asked, offered=(), failure=f"{failure}; {type(problem).__name__}: {problem}")
         if made is None:
             return replace(asked, body=original, failure=failure)
         return replace(asked, body=made.body, replaced=made.replaced, shared=made.used, failure=made.why)

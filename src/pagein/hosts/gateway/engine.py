@@ -2,7 +2,7 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -16,15 +16,10 @@ from pagein.hosts.gateway.curating import Asked, Curated, Noted
 from pagein.hosts.gateway.hints import from_fields
 from pagein.hosts.gateway.recalls import OwnCall, Result
 from pagein.hosts.gateway.replies import Reply
-from pagein.model.codec import decode_json
 from pagein.policy.economics import Account
 from pagein.providers.prices import Prices, cost, prices
 from pagein.providers.wire import spans
-from pagein.providers.wire.tools import Offer
-from pagein.tools.calls import Call
-from pagein.tools.catalogue import answer
-from pagein.tools.peek import PEEK
-from pagein.tools.search import SEARCH
+from pagein.tools.brief import OFFERS, answered
 
 _SESSIONS: Final = 500
 _NOT_SHORT: Final = ("none", "first")
@@ -43,14 +38,13 @@ class EngineCurator:
         """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
         fields = spans.fields(asked.body, "the request body")
         hint = asked.hint or from_fields(fields)
-        offers = _offers(fields) if self._recall else ()
         prepared = self._engine.prepare(
             asked.body,
             asked.api,
             at=asked.at,
             hint=hint.key if hint is not None else None,
             context=asked.context,
-            offers=offers,
+            offers=OFFERS if self._recall else (),
         )
         return Curated(
             prepared.body,
@@ -61,7 +55,7 @@ class EngineCurator:
             ", ".join(prepared.changed_by_client),
             prepared.replaced,
             len(asked.body) - len(prepared.body),
-            tools=_standing(prepared, offers),
+            tools=frozenset(prepared.offered),
             ticket=_Ticket(prepared, self._account(prepared)),
         )
 
@@ -87,9 +81,13 @@ class EngineCurator:
         )
 
     def recall(self, curated: Curated, call: OwnCall) -> Result:
-        """Answer a call by the session's own store."""
-        session = self._engine.session(curated.session)
-        found = answer(session, call.name, Call(call.arguments, id=call.id))
+        """Answer a call by what left the session's window, where it stands behind the request."""
+        ticket = curated.ticket
+        if not isinstance(ticket, _Ticket):
+            return Result(call, "There is nothing to recall here.", is_error=True)
+        found = self._engine.behind(
+            ticket.prepared, lambda session: answered(session, call.name, call.arguments, call.id)
+        )
         return Result(call, found.text, found.is_error)
 
     def spliced(self, curated: Curated, exchange: Exchange) -> str:
@@ -129,33 +127,6 @@ class EngineCurator:
 class _Ticket:
     prepared: PreparedRequest
     account: Account | None
-
-
-def _offers(fields: Mapping[str, bytes]) -> tuple[Offer, ...]:
-    """The recall tools to offer beside the client's: none where it offers none itself, or has ours by way of MCP."""
-    theirs = _tool_names(fields.get("tools", b"[]"))
-    if not theirs or any("pagein" in name for name in theirs):
-        return ()
-    return tuple(Offer(tool.name, tool.description, tool.schema) for tool in (PEEK, SEARCH) if tool.name not in theirs)
-
-
-def _standing(prepared: PreparedRequest, offers: Sequence[Offer]) -> frozenset[str]:
-    """The names of those that the request does offer: what goes out after a failure may be the client's own."""
-    asked = frozenset(one.name for one in offers)
-    if not asked or not prepared.is_changed or prepared.failure is None:
-        return asked if prepared.is_changed else frozenset()
-    return asked & _tool_names(spans.fields(prepared.body, "the request body").get("tools", b"[]"))
-
-
-@lru_cache(maxsize=64)
-def _tool_names(tools: bytes) -> frozenset[str]:
-    try:
-        value = decode_json(tools)
-    except ValueError:
-        return frozenset()
-    rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-    inner = [one["function"] if isinstance(one.get("function"), dict) else one for one in rows]
-    return frozenset(str(one.get("name")) for one in inner)
 
 
 @lru_cache(maxsize=256)

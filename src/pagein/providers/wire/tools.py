@@ -50,6 +50,11 @@ def with_answers(item: bytes, answers: Sequence[bytes]) -> bytes:
     return with_field(item, "content", in_front)
 
 
+def names_of(fields: Mapping[str, bytes]) -> frozenset[str]:
+    """The names of the tools that a request offers."""
+    return _names(fields.get("tools", b"[]"))
+
+
 @lru_cache(maxsize=64)
 def _names(tools: bytes) -> frozenset[str]:
     """The tools of a client are large, and the same from call to call."""
