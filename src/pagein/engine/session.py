@@ -47,6 +47,7 @@ from pagein.model.messages import Message
 from pagein.model.names import ContentHash
 from pagein.policy.clients.chains import ClientReads
 from pagein.policy.clients.profile import Profile
+from pagein.policy.economics import Economics
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import NO_VALVE, Valve
 from pagein.policy.previews import Previews
@@ -377,12 +378,11 @@ class Session:
     def _curated(self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate) -> Curated:
         """The pass before a call: what leaves the window, and what comes back (see `curating`)."""
         parts = self._parts
-        usual = parts.residency
         scene = Scene(
             session=self.name,
             state=self._state(),
             ground=self.evidence,
-            residency=usual if gate.economics is None else replace(usual, economics=gate.economics),
+            residency=_at_prices(parts.residency, gate.economics),
             valve=parts.valve,
             at=at,
             previewed=previewed,
@@ -429,3 +429,8 @@ class Session:
 
     def _state(self) -> State:
         return self._journal.state_at(self.leaf)
+
+
+def _at_prices(usual: Residency, economics: Economics | None) -> Residency:
+    """The settings with the prices of one call; the same where they decide by size alone."""
+    return usual if None in (economics, usual.economics) else replace(usual, economics=economics)

@@ -1,0 +1,36 @@
+"""At which prices a request is decided: those of the model that it asks, on its day, with the lifetime that its marks ask for."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Final
+
+from pagein.engine.chain import Transcript
+from pagein.errors import BadSetting
+from pagein.policy.economics import Economics
+from pagein.policy.pricing import economics_of
+from pagein.providers.prices import prices
+
+_MARK: Final = b'"cache_control"'
+_LONG: Final = (b'"ttl":"1h"', b'"ttl": "1h"')
+_LOOKED_AT: Final = 4  # messages at the end: the client's last mark stands there, or it has none
+
+
+def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, at: float | None) -> Economics | None:
+    """The prices of a request; None for a model that has none in the table."""
+    day = None if at is None else datetime.fromtimestamp(at, UTC).date()
+    return _economics(model, day, _is_long(fields, script)) if model else None
+
+
+def _is_long(fields: Mapping[str, bytes], script: Transcript) -> bool:
+    marked = [item.raw for item in script.items[-_LOOKED_AT:] if _MARK in item.raw]
+    last = marked[-1] if marked else fields.get("cache_control", b"")
+    return any(one in last for one in _LONG)
+
+
+@lru_cache(maxsize=256)
+def _economics(model: str, day: date | None, long: bool) -> Economics | None:  # noqa: FBT001 -- a key of the cache
+    try:
+        return economics_of(prices(model, day), long=long)
+    except BadSetting:
+        return None
