@@ -26,6 +26,7 @@ _EVENTS: Final = 20_000
 _IDLE: Final = 200
 _REQUESTS: Final = 10_000
 _HEADERS: Final = {"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"}
+_TOOL: Final = {"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {}}}
 _DROPPED: Final = {
     "host",
     "connection",
@@ -44,7 +45,18 @@ def measure() -> dict[str, float]:
         relay, _ = stack.enter_context(_process(__file__, "relay", upstream))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         store = str(Path(folder) / "store.pagein")
-        serve: tuple[str, ...] = ("-m", "pagein", "serve", "--port", "0", "--json", "--store", store, "--log", os.devnull)
+        serve: tuple[str, ...] = (
+            "-m",
+            "pagein",
+            "serve",
+            "--port",
+            "0",
+            "--json",
+            "--store",
+            store,
+            "--log",
+            os.devnull,
+        )
         serve += ("--anthropic", upstream, "--openai", upstream)
         gateway, pid = stack.enter_context(_process(*serve))
         measuring, _ = stack.enter_context(_process(*serve, "--measure"))
@@ -107,7 +119,10 @@ async def _throughput(client: ClientSession, relay: str, gateway: str) -> dict[s
         for address, found in rates.items():
             found.append(_EVENTS * 1000 / await _timed(client, address, body))
     plain, ours = max(rates[relay]), max(rates[gateway])
+    offered = json.dumps(json.loads(body) | {"tools": [_TOOL]}).encode()
+    watched = max([_EVENTS * 1000 / await _timed(client, gateway, offered) for _ in range(5)])
     return {
+        "events a second, gateway that watches for recalls / relay": watched / plain,
         "events a second, plain relay": plain,
         "events a second, gateway": ours,
         "events a second, gateway / relay": ours / plain,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from pagein.engine.exchanges import Exchange
-from pagein.hosts.gateway.events import Event, EventStream
+from pagein.hosts.gateway.events import Event, read_event
 from pagein.hosts.gateway.replies import Reply
 from pagein.model.codec import decode_json, encode_json
 from pagein.providers.wire import spans
@@ -53,8 +53,7 @@ class RawEvents:
         start = 0
         for end in _BLANK_LINE.finditer(self._held):
             raw, start = self._held[start : end.end()], end.end()
-            events = EventStream().feed(raw)
-            yield raw, events[0] if events else None
+            yield raw, read_event(raw)
         self._held = self._held[start:]
 
     @property

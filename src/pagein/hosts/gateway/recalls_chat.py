@@ -1,5 +1,6 @@
 """Answers of OpenAI's Chat Completions in which our tools are called (see `recalls`). Its first choice is looked at."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,6 +12,7 @@ from pagein.hosts.gateway.replies import Reader, Reply, reader, whole
 from pagein.model.codec import encode_json
 
 _CALLED: Final = "tool_calls"
+_GOES_ON: Final = re.compile(rb'"finish_reason"\s*:\s*null')
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class ChatAnswer:
     _reading: Reader = field(default_factory=lambda: reader("openai_chat"))
     _places: dict[int, int | None] = field(default_factory=dict)
     _count: int = 0
+    _unread: list[Event] = field(default_factory=list)
     _tail: list[tuple[bytes, dict[str, Any] | None]] = field(default_factory=list)
 
     # --- a stream ---
@@ -37,7 +40,9 @@ class ChatAnswer:
         """What the client is sent for an event."""
         if one is None:
             return raw
-        self._reading.take(one)
+        self._unread.append(one)
+        if not self.rounds and b"tool_calls" not in one.data and _GOES_ON.search(one.data):
+            return raw  # most of a stream; it is read when the turn is over
         value = object_in(one.data)
         choices = value.get("choices") if value is not None else None
         choice = choices[0] if isinstance(choices, list) and choices else None
@@ -53,6 +58,8 @@ class ChatAnswer:
 
     def over(self) -> None:
         """The turn is at its end where it said why it stopped."""
+        for one in self._unread:
+            self._reading.take(one)
         reply = self._reading.reply()
         if reply.stop:
             self._end(reply)
@@ -160,7 +167,7 @@ class ChatAnswer:
         """The request that goes on with our results."""
         more = [encode_json(self._said), *(_result(one) for one in results)]
         self._actual += more
-        self._tail, self._places, self._ended = [], {}, False
+        self._tail, self._places, self._unread, self._ended = [], {}, [], False
         self._reading = reader("openai_chat")
         return extended(body, "messages", more)
 

@@ -29,16 +29,23 @@ class MessagesAnswer:
     _reading: Reader = field(default_factory=lambda: reader("anthropic"))
     _places: dict[int, int | None] = field(default_factory=dict)
     _count: int = 0
+    _moved: bool = False
+    _unread: list[Event] = field(default_factory=list)
     _tail: list[tuple[bytes, dict[str, Any]]] = field(default_factory=list)
 
     # --- a stream ---
 
     def take(self, raw: bytes, one: Event | None) -> bytes:
         """What the client is sent for an event."""
-        value = None if one is None else object_in(one.data)
-        if value is None or one is None:
+        if one is None:
             return raw
-        self._reading.take(one)
+        self._unread.append(one)
+        if one.name == "content_block_delta" and not self._moved:
+            return raw  # most of a stream; it is read when the turn is over
+        value = object_in(one.data)
+        return raw if value is None else self._passed(raw, value)
+
+    def _passed(self, raw: bytes, value: dict[str, Any]) -> bytes:
         kind = value.get("type")
         if kind == "message_start":
             return b"" if self.rounds else raw
@@ -47,6 +54,8 @@ class MessagesAnswer:
         if kind in ("message_delta", "message_stop"):
             self._tail.append((raw, value))
             if kind == "message_stop":
+                for unread in self._unread:
+                    self._reading.take(unread)
                 self._end(self._reading.reply())
             return b""
         return raw
@@ -66,6 +75,7 @@ class MessagesAnswer:
             block = value.get("content_block")
             hidden = isinstance(block, dict) and block.get("type") == _CALLED and block.get("name") in self.ours
             self._places[index] = None if hidden else self._count
+            self._moved = self._moved or hidden or self._count != index
             self._count += not hidden
         place = self._places.get(index, index)
         if place is None:
@@ -121,7 +131,7 @@ class MessagesAnswer:
         said = encode_json(self._said)
         answer = encode_json({"role": "user", "content": [_result(one) for one in results]})
         self._actual += [said, answer]
-        self._tail, self._places, self.ended = [], {}, False
+        self._tail, self._places, self._unread, self.ended = [], {}, [], False
         self._reading = reader("anthropic")
         return extended(body, "messages", [said, answer])
 

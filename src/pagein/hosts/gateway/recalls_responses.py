@@ -42,15 +42,20 @@ class ResponsesAnswer:
     _places: dict[int, int | None] = field(default_factory=dict)
     _count: int = 0
     _number: int = 0
+    _moved: bool = False
     _tail: tuple[bytes, dict[str, Any]] | None = None
 
     # --- a stream ---
 
     def take(self, raw: bytes, one: Event | None) -> bytes:
         """What the client is sent for an event."""
+        if one is not None and one.name.endswith(".delta") and not self._moved:
+            self._number += 1
+            return raw  # most of a stream, and nothing in it that the last event does not say
         value = None if one is None else object_in(one.data)
-        if value is None:
-            return raw
+        return raw if value is None else self._passed(raw, value)
+
+    def _passed(self, raw: bytes, value: dict[str, Any]) -> bytes:
         kind = value.get("type")
         if kind in _ENDS:
             self._tail = (raw, value)
@@ -84,6 +89,7 @@ class ResponsesAnswer:
         if place not in self._places:
             hidden = isinstance(item, dict) and item.get("type") == _CALLED and item.get("name") in self.ours
             self._places[place] = None if hidden else self._count
+            self._moved = self._moved or hidden
             self._count += not hidden
         return self._places[place]
 
