@@ -213,10 +213,10 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
     """
     from pagein.replay.layers import ablation
     from pagein.replay.run import Asked
-    from pagein.replay.session import POLICIES
+    from pagein.replay.session import EVERY_POLICY
 
     for name in (*(policy or ()), baseline):
-        _known(name, POLICIES)
+        _known(name, EVERY_POLICY)
     for names in without or ():
         ablation(names.split(","))
     output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet, why=why)

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pagein.replay.layers import LAYERS
-from pagein.replay.session import POLICIES
+from pagein.replay.session import EVERY_POLICY
 from pagein.ui.columns import POLICY_MEANINGS
 
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -54,8 +54,8 @@ def test_a_stale_page_is_noticed_and_not_written(
 
 def test_every_policy_is_in_the_docs_and_has_a_meaning(root: Path) -> None:
     page = (root / "docs" / "replay.md").read_text(encoding="utf-8")
-    assert [name for name in POLICIES if f"`{name}`" not in page] == []
-    assert set(POLICY_MEANINGS) == set(POLICIES)
+    assert [name for name in EVERY_POLICY if f"`{name}`" not in page] == []
+    assert set(POLICY_MEANINGS) == set(EVERY_POLICY)
 
 
 def test_every_layer_that_can_be_taken_away_is_in_the_docs(root: Path) -> None:

@@ -17,6 +17,7 @@ class Figures(TypedDict):
     floor_tokens: tokens of system prompt and tool schemas within them: no policy can touch those.
     faults: recalls that a later step textually needed; recall_cost: BIT of all recall calls;
     stress_recalls: recalls drawn beyond the textual ones; rereads: reads the recording made of something paged out.
+    keep_alives: requests sent through a pause so that the cache keeps what it holds; keep_alive_cost: BIT of these, in the cost.
     quotes_*: exact edit quotes visible in the request that made them, of all, and lost against `append`.
     stubs: results replaced by a stub or a preview; epochs: batches of such replacements (compactions for `compact`).
     refused: requests a provider would refuse; unrecoverable_bytes: paged-out bytes that recall did not return exactly.
@@ -35,6 +36,8 @@ class Figures(TypedDict):
     recall_cost: float | None
     stress_recalls: int | None
     rereads: int | None
+    keep_alives: int | None
+    keep_alive_cost: float | None
     quotes_visible: int | None
     quotes_lost: int | None
     quotes_total: int | None

@@ -26,6 +26,7 @@ class Economics:
 
     user_turns: whether a fresh user turn makes a rewrite cheap. keeps_front: whether what stands in front of a rewrite is read as
     before; not where a cache holds whole requests only, which it may have lost or parted since. peak: hours in which all is dearer.
+    aside: what was saved, or below nothing spent, beside the window (`policy.keepalive`).
     """
 
     read: float = 0.1
@@ -36,6 +37,7 @@ class Economics:
     user_turns: bool = True
     keeps_front: bool = True
     peak: Peak | None = None
+    aside: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,12 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
     if is_cold(moment, economics):
         return True
     due = USER_TURN_RENT if is_user_turn(moment, economics) else 1.0
-    return rent > due * cost and CAUTION * cost <= account.saved + economics.share * account.bill
+    return rent > due * cost and CAUTION * cost <= in_hand(account, economics)
+
+
+def in_hand(account: Account, economics: Economics) -> float:
+    """What may be risked: what was saved so far, in the window and beside it, and a share of the bill."""
+    return account.saved + economics.aside + economics.share * account.bill
 
 
 def previewed(account: Account, economics: Economics, spared: int) -> Account:

@@ -37,6 +37,7 @@ __all__ = [
     "EMPTY",
     "PRICED",
     "STUB_TOKENS",
+    "THRIFTY",
     "Epoch",
     "Plan",
     "Residency",
@@ -77,6 +78,10 @@ class Residency:
                 f"low_water_tokens must be less than batch_tokens ({self.batch_tokens}), not {self.low_water_tokens}"
             )
 
+    def with_prices_of(self, other: "Residency") -> "Residency":
+        """These settings at the prices of others."""
+        return replace(self, economics=other.economics)
+
     @property
     def reads_wait(self) -> int:
         """Calls that a read of a file stays at least."""
@@ -99,6 +104,9 @@ PRICED: Final = Residency(
     previews=Previews(),
 )
 """What pagein does unless told otherwise. The figures are from replays of recorded sessions (docs/residency.md)."""
+
+THRIFTY: Final = replace(PRICED, keep_reads=10, files=FileRules(after_edit=2, after_task=3, untouched=10))
+"""Puts the bill first: reads leave sooner, so more edits have to recall what they quote (docs/residency.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ _COUNTED = (
     "recall_cost",
     "stress_recalls",
     "rereads",
+    "keep_alives",
+    "keep_alive_cost",
     "quotes_visible",
     "quotes_lost",
     "quotes_total",
@@ -40,6 +42,7 @@ def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool 
         row[name] = getattr(tally, name) if proved else None
     if counted:
         row["recall_cost"] = round(tally.recall_cost, 1)
+        row["keep_alive_cost"] = round(tally.keep_alive_cost, 1)
     return cast("Figures", row)
 
 

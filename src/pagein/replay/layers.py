@@ -11,11 +11,15 @@ from typing import Final
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
 from pagein.policy.economics import Economics
-from pagein.policy.residency import Residency
+from pagein.policy.residency import THRIFTY, Residency
 
 FULL: Final = "pagein"
 KEPT_ALIVE: Final = "pagein-alive"
 """pagein with lifetimes and keep-alive requests of its own."""
+THRIFTY_ALIVE: Final = "pagein-thrifty"
+"""The same with settings that put the bill before the quotes (`policy.residency.THRIFTY`)."""
+VARIANTS: Final = (KEPT_ALIVE, THRIFTY_ALIVE)
+"""pagein in other settings than its own, replayed where asked for."""
 _PREFIX: Final = "without-"
 _NEVER: Final = 1 << 60
 
@@ -96,7 +100,7 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
 
     Raises BadSetting where it names a layer that there is none of.
     """
-    if policy in (FULL, KEPT_ALIVE):
+    if policy == FULL or policy in VARIANTS:
         return ()
     if not policy.startswith(_PREFIX):
         return None
@@ -106,6 +110,8 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
 def planned(policy: str, settings: Settings) -> Planning:
     """How the policy of this name plans, by settings that hold for all of it."""
     planning = Planning(settings)
+    if policy == THRIFTY_ALIVE:
+        return _residency(THRIFTY.with_prices_of)(planning)
     for name in layers_missing(policy) or ():
         planning = LAYERS[name].without(planning)
     return planning

@@ -121,6 +121,8 @@ class Tally:
     epochs: int = 0
     refused: int = 0
     unrecoverable_bytes: int = 0
+    keep_alives: int = 0
+    keep_alive_cost: float = 0.0
 
 
 @dataclass(slots=True)
@@ -364,7 +366,7 @@ class Ledger:
 
     # ── what is sent ───────────────────────────────────────────────────────
 
-    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> None:
+    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> Served:
         call = sized.call
         warm = self.recording.cold_read if self._served_before else self.recording.first_read
         request = CacheRequest(
@@ -384,6 +386,7 @@ class Ledger:
         self._served_before = True
         self._previous_end, self._first_changed = len(self.window), 0
         self._note(served, call.at, counted=counted)
+        return served
 
     def _marks(self) -> tuple[Mark, ...]:
         ttl = self.policy.ttl or self.recording.ttl

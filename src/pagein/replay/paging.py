@@ -72,7 +72,7 @@ class Paging:
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
         planning = planned(name, settings_for(prices, recording.ttl))
-        settings = planning.settings
+        self._settings = settings = planning.settings
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
@@ -100,11 +100,14 @@ class Paging:
             self._feed(sized.call.said - self._new(sized, ledger))
             self._session.compacted()
         self._feed(sized.call.said)
-        prepared = self._session.advance(sized.call.at)
+        prepared = self._advanced(sized)
         hide = self._hide(sized, ledger, prepared)
         self.steps.note(sized, hide, prepared, self._session)
         self._session.forget()
         return hide
+
+    def _advanced(self, sized: Sized) -> Prepared:
+        return self._session.advance(sized.call.at)
 
     def _hide(self, sized: Sized, ledger: Ledger, prepared: Prepared) -> Hide:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))

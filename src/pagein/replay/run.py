@@ -27,7 +27,7 @@ from pagein.replay.readers import Skipped as Unfit
 from pagein.replay.readers import Source, find, read
 from pagein.replay.recorded import RecordedSession
 from pagein.replay.recording import on_own_cache, record
-from pagein.replay.session import POLICIES, Billed, Terms, bill_session
+from pagein.replay.session import EVERY_POLICY, POLICIES, Billed, Terms, bill_session
 from pagein.replay.workers import workers
 
 __all__ = ["POLICIES", "Asked", "Progress", "Replayed", "replay"]
@@ -134,11 +134,11 @@ def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress],
 def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
     chosen = asked.policies or POLICIES
     for name in (*chosen, asked.baseline):
-        if name not in POLICIES:
-            raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(POLICIES)}")
+        if name not in EVERY_POLICY:
+            raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(EVERY_POLICY)}")
     always = {asked.baseline, "append", *([FULL] if asked.without or asked.why else [])}
     ablated = dict.fromkeys(ablation(names.split(",")) for names in asked.without)
-    listed = [name for name in POLICIES if name in chosen or name in always]
+    listed = [name for name in EVERY_POLICY if name in chosen or name in always]
     place = listed.index(FULL) + 1 if ablated else 0
     wanted = (*listed[:place], *ablated, *listed[place:])
     charged = prices_of(asked.prices, asked.today)

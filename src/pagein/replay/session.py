@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices import Prices
 from pagein.replay.figures import figures
-from pagein.replay.layers import FULL, layers_missing
+from pagein.replay.keeping import KeptLedger, KeptPaging
+from pagein.replay.layers import FULL, VARIANTS, layers_missing
 from pagein.replay.ledger import Ledger, Policy, Trace
 from pagein.replay.oracle import bound, optimum
 from pagein.replay.paging import OpenEngine, Paging
@@ -15,7 +16,10 @@ from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Co
 from pagein.replay.recording import Recording
 
 POLICIES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact", "pagein", "optimum", "bound")
-"""Names of everything that can be replayed, in the order of the tables."""
+"""Names of what is replayed unless told otherwise, in the order of the tables."""
+_BEHIND = POLICIES.index(FULL) + 1
+EVERY_POLICY = (*POLICIES[:_BEHIND], *VARIANTS, *POLICIES[_BEHIND:])
+"""Names of everything that can be replayed."""
 
 LARGE_WINDOW = 1_000_000
 
@@ -77,7 +81,8 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
 
 def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figures:
     if layers_missing(name) is not None:
-        with Paging(recording, terms.open_engine, terms.prices, name) as paging:
+        engine = KeptPaging if name in VARIANTS else Paging
+        with engine(recording, terms.open_engine, terms.prices, name) as paging:
             ledger = _run(recording, paging, terms, kept)
             if terms.why and name == FULL:
                 kept.why = paging.why(ledger, stress=terms.stress)
@@ -110,7 +115,11 @@ def _beyond(recording: Recording, prices: Prices) -> dict[str, object]:
 
 
 def _run(recording: Recording, policy: Policy, terms: Terms, kept: _Kept) -> Ledger:
-    ledger = Ledger(recording, policy, terms.prices, stress=terms.stress, trace=terms.detail)
+    keeping = {"stress": terms.stress, "trace": terms.detail}
+    if isinstance(policy, KeptPaging):
+        ledger: Ledger = KeptLedger(recording, policy, terms.prices, **keeping)
+    else:
+        ledger = Ledger(recording, policy, terms.prices, **keeping)
     ledger.run()
     if ledger.trace is not None:
         kept.traces[policy.name] = ledger.trace

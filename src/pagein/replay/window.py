@@ -64,6 +64,10 @@ class Window:
         self._relink(first - 1)
         return first
 
+    def after(self, parent: int, key: tuple[object, ...]) -> int:
+        """The chain id of a block behind a prefix, without putting it there."""
+        return self._chains.extend(parent, key)
+
     def shrink(self, position: int, tokens: float) -> None:
         """Correct the size of a block that stays the same block: its prefix keeps its identity."""
         at = position - 1

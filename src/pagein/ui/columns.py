@@ -21,6 +21,8 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "clear": "vendor-style clearing: above 100k tokens, all but the last three results",
     "compact": "compaction to a summary at 80 % of the window",
     "pagein": "old results paged out in batches, recalled byte for byte when needed",
+    "pagein-alive": "pagein, and the cache's lifetimes chosen and pauses bridged by keep-alive requests",
+    "pagein-thrifty": "the same with settings that put the bill before the quotes",
     "optimum": "the cheapest times to page out results that were shown whole, knowing what comes",
     "bound": "position-free lower bound: each text paid only where it is used",
 }
@@ -78,6 +80,11 @@ def rows(policies: Mapping[str, Figures], baseline: str) -> list[Row]:
     return [Row(name, figures, policies.get(baseline), policies.get(OPTIMUM)) for name, figures in policies.items()]
 
 
+def _kept_alive(row: Row) -> str:
+    """Nothing where none was sent: most policies send none."""
+    return amount(row.figures["keep_alive_cost"]) if row.figures["keep_alives"] else ABSENT
+
+
 def quotes(row: Row) -> str:
     """Visible / lost / total exact edit quotes."""
     parts = (row.figures["quotes_visible"], row.figures["quotes_lost"], row.figures["quotes_total"])
@@ -106,6 +113,7 @@ DEEDS: tuple[Column, ...] = (
     Column("stress", "Recalls drawn beyond those.", lambda row: count(row.figures["stress_recalls"]), 5),
     Column("recall cost", "BIT of all recalls; part of the cost.", lambda row: amount(row.figures["recall_cost"]), 2),
     Column("rereads", "Reads the recording made of paged-out things.", lambda row: count(row.figures["rereads"]), 4),
+    Column("kept alive", "BIT of keep-alive requests; part of the cost.", _kept_alive, 7),
     Column("quotes seen/lost/all", "Edit quotes visible, lost against append, of all.", quotes, 1),
     Column("refused", "Requests a provider would refuse.", lambda row: count(row.figures["refused"]), 3),
     Column(
