@@ -103,6 +103,29 @@ def test_two_processes_that_take_turns_go_on_with_what_each_other_decided(tmp_pa
     assert bodies[-1].replaced >= bodies[-2].replaced > 0
 
 
+def test_two_processes_that_get_the_same_request_at_once_decide_once(tmp_path: Path) -> None:
+    bodies = [clients.body(worked(count), "anthropic") for count in range(8)]
+    with opened(tmp_path) as one, opened(tmp_path) as other:
+        for place, body in enumerate(bodies):
+            found: list[Any] = []
+            both = threading.Barrier(2)
+
+            def ask(engine: Engine, body: bytes = body, at: float = 10.0 * place) -> None:
+                both.wait()  # noqa: B023 -- both threads end before the next pair begins
+                found.append(engine.prepare(body, "anthropic", at=at, hint="one"))  # noqa: B023 -- as above
+
+            threads = [threading.Thread(target=ask, args=(engine,)) for engine in (one, other)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            first, second = found
+            assert (first.failure, second.failure) == (None, None)
+            assert first.body == second.body
+            assert sorted([first.placed, second.placed])[1] == "retried"
+    assert first.replaced
+
+
 def test_a_client_that_moves_its_marks_and_writes_strings_for_lists_goes_on(engine: Engine) -> None:
     engine.prepare(clients.body(worked(1), "anthropic", Manner(marks=2)), "anthropic", at=0.0, hint="one")
     prepared = engine.prepare(
