@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -255,3 +256,23 @@ def test_a_call_that_reads_less_from_the_cache_than_was_there_is_explained(tmp_p
     assert calls[3]["read"] > 0
     assert (calls[4]["cause"], calls[4]["who"], calls[4]["foreign"]) == ("system", "client", "system")
     assert calls[4]["shortfall"] > 0
+
+
+def test_two_gateways_on_one_store_send_the_same_bytes_for_the_same_branch(tmp_path: Path) -> None:
+    with SimulatedProvider() as provider:
+        more = ("--store", str(tmp_path / "s.pagein"))
+        (tmp_path / "other").mkdir()
+        with (
+            gateway_process(provider.url, tmp_path) as (one, _),
+            gateway_process(provider.url, tmp_path / "other", *more) as (other, _),
+        ):
+            bodies = []
+            for turns in range(10):
+                url, second = (one, other) if turns % 2 else (other, one)
+                assert run(sent(url, conversation(turns)))[0] == 200
+                assert run(sent(second, conversation(turns)))[0] == 200
+                assert provider.requests[-1].body == provider.requests[-2].body
+                bodies.append(provider.requests[-1].body["messages"])
+        # what was sent stays as it was sent, whichever of them goes on
+        assert all(after[: len(before)] == before for before, after in itertools.pairwise(bodies))
+        assert bodies[-1] != conversation(9)["messages"]

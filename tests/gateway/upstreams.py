@@ -143,6 +143,7 @@ class Stage:
     async def calls(self) -> list[dict[str, Any]]:
         """What was told of calls so far, when all has been told."""
         assert self.gateway._relay is not None
+        await self.gateway._relay.idle.wait()
         await self.gateway._relay.settled()
         return [line for line in self.logged() if line["event"] == "call"]
 
