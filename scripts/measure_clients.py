@@ -52,14 +52,15 @@ Written by `scripts/measure_clients.py` on {day}; held by `tests/clients` (`make
 """
 FOOT = """
 Bills are in thousands of uncached input tokens. *epochs*: requests that did not go on from the one before. *recalled*: the agent's
-model asked for lines in the middle of a preview and was shown them, by `pagein peek` in the agent's shell. *lost*: results that were
+model asked for lines in the middle of a preview and was shown them: once by the tool `peek`, which the gateway answers itself, once by
+`pagein peek` in the agent's shell (codex with GPT-5.6: both times). *lost*: results that were
 replaced and whose recall is not byte for byte what the agent sent, plus markers that stand for lines that their request does not
 show. Final answers and files are the same both ways. *s*: wall time of the whole job, start-up of the agent (three times) and of
 the gateway included.
 
 In every run nothing was refused and the gateway reported no failure of its own. `codex` with GPT-5.6 and later lets its model write
-programs that call the tools: its results are previewed and paged out like others, but what a program reads is not recognised, so
-its re-reads are sent again.
+programs that call the tools, and hands the tools over as an item of the input: its results are previewed and paged out like others,
+but what a program reads is not recognised, so its re-reads are sent again, and no tool of ours is offered to it.
 
 The job is a job for this purpose: many outputs that nobody looks at again. What pagein saves on work that people really did is in
 `docs/residency.md`.

@@ -70,7 +70,7 @@ def test_each_way_of_saving_is_used_and_a_recall_shows_what_was_taken_away(both:
     assert figures.stubs >= 1
     # the commands in a program that codex's model writes are not looked at
     assert figures.rereads >= 1 or both.agent.name == "codex-programs"
-    assert figures.recalls == 1
+    assert figures.recalls == 2
 
 
 def test_all_that_was_taken_out_of_the_window_comes_back_exactly(both: Both) -> None:

@@ -45,6 +45,7 @@ class Agent:
     name: ours, of the agent and the wire format. program: its command. setup: given the provider's address without a path.
     arguments: of the command that carries one prompt (given by standard input) to its end; the flag says whether the last
     conversation goes on. answer: the final text in what it printed. thinks: it asks for thinking, so its model's answers begin so.
+    lists_tools: its requests have a list of tools, to which a gateway can add.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Agent:
     arguments: Callable[[str, bool], Sequence[str]]
     answer: Callable[[str], str]
     thinks: bool = False
+    lists_tools: bool = True
 
     def settings(self, address: str) -> Setup:
         """Settings for a provider at this address."""
@@ -229,6 +231,7 @@ AGENTS: Final = (
         _codex_setup,
         _codex_arguments,
         _codex_answer,
+        lists_tools=False,
     ),
     _opencode("opencode-chat", "openai_chat", "gpt-5.1", OPENCODE_PATCHING, _COMPATIBLE),
     _opencode("opencode-anthropic", "anthropic", "claude-sonnet-4-5", OPENCODE, {}),

@@ -23,11 +23,15 @@ from pagein.testing.provider import Record
 _HANDLE: Final = re.compile(r"^\[pagein: (\S+) \| [^\n]*\]$", re.MULTILINE)
 _PREVIEW: Final = "characters in the middle are kept and not shown."
 _MARKER: Final = "[readcache: "
-# an agent's own stamps on what a command printed
 _GUTTER: Final = re.compile(r"^\s*\d+(?:\t|: |→)")
-_VOLATILE: Final = re.compile(r"Chunk ID: \w+|Wall time:? [\d.]+ seconds")
+# an agent's own stamps on what a command printed, and what it adds there now and then
+_VOLATILE: Final = re.compile(
+    r"Chunk ID: \w+|Wall time:? [\d.]+ seconds|\s*<system-reminder>.*?</system-reminder>\s*", re.DOTALL
+)
+_OWN_TOOL: Final = "peek"
 _RECALLING: Final = "pagein peek"
-_MOST: Final = 0.7
+# codex's stamps are lines of a result too, so the same numbers are not quite the same lines
+_MOST: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def _calls(messages: Iterable[Message]) -> Iterator[ToolCall]:
 
 
 def _is_recall(call: ToolCall) -> bool:
-    return _RECALLING in call.arguments
+    return call.name == _OWN_TOOL or _RECALLING in call.arguments
 
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolResult]]:

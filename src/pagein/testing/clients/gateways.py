@@ -39,7 +39,8 @@ class GatewayProcess:
     def recalling(self, object_id: str, first: int, lines: int) -> str:
         """The shell command by which an agent looks at lines of what was paged out."""
         where = f"--store {shlex.quote(str(self.store))} --workspace {shlex.quote(str(self._folder))}"
-        program = f"{shlex.quote(sys.executable)} -m pagein"
+        sources = shlex.quote(str(Path(wiring.__file__).parents[1]))  # of the very pagein that serves
+        program = f"PYTHONPATH={sources} {shlex.quote(sys.executable)} -m pagein"
         return f"{program} peek {object_id} --line {first} --lines {lines} {where}"
 
     @contextmanager

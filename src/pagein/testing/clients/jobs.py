@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pagein.testing.clients.speech import Item, Speech
+from pagein.testing.clients.speech import Item, Speech, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,16 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Look at lines of what stands behind a preview or stub about something; where nothing was taken away, run a command instead."""
+    """Look at lines of what stands behind a preview or stub about something; where nothing was taken away, run a command instead.
+
+    by_shell: with the command that users have, else with the tool that the gateway offers the model and answers itself.
+    """
 
     about: str
     first: int
     lines: int
     otherwise: Run
+    by_shell: bool = False
 
 
 Step: TypeAlias = Read | Edit | Run | Say | Recall
@@ -92,12 +96,13 @@ def no_recall(object_id: str, first: int, lines: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Screenplay:
-    """How one agent's model says a job. thinks: each of its answers begins with a thought."""
+    """How one agent's model says a job. thinks: each of its answers begins with a thought. by_tool: it is offered tools to recall with."""
 
     speech: Speech
     workspace: Path
     recalling: Recalling = no_recall
     thinks: bool = False
+    by_tool: bool = True
 
     def scripts(self, job: Job) -> dict[str, list[list[Item]]]:
         """The job as scripts of the simulated provider, by name."""
@@ -125,7 +130,9 @@ class Screenplay:
                 return self.speech.edit(self.workspace, path, old, new)
             case Run(command):
                 return self.speech.run(self.workspace, command)
-            case Recall(_, first, lines, _):
+            case Recall(first=first, lines=lines, by_shell=False) if self.by_tool:
+                return call("peek", id="{{id}}", line=first, lines=lines)
+            case Recall(first=first, lines=lines):
                 return self.speech.run(self.workspace, self.recalling("{{id}}", first, lines))
 
 
@@ -185,8 +192,13 @@ _BIG: Final = 260
 _MEDIUM: Final = 110
 """Lines of one that enters whole: some 6,000."""
 _OPENED: Final = Edit("src/ledger.py", "LEDGER_OPENED = False", "LEDGER_OPENED = True")
-# far enough from both ends that no preview shows it
-_RECALLED: Final = Recall("report b2 of", 120, 20, Run(f"sh tools/report.sh b2 {_BIG} | sed -n '120,139p'"))
+
+
+def _recalled(name: str, *, by_shell: bool = False) -> tuple[Step, ...]:
+    """Lines of a big report that are far enough from both its ends that no preview shows them."""
+    instead = Run(f"sh tools/report.sh {name} {_BIG} | sed -n '120,139p'")
+    return (Recall(f"report {name} of", 120, 20, instead, by_shell),)
+
 
 SHORT_JOB: Final = Job(
     "short",
@@ -220,7 +232,7 @@ LONG_JOB: Final = Job(
                 (_OPENED,),
                 (Read("src/ledger.py"),),
                 *_reports(["m1", "m2", "m3", "m4"], _MEDIUM),
-                (_RECALLED,),
+                _recalled("b2"),
                 *_reports(["b4", "b5"], _BIG),
                 (Say("The ledger is open; its reports are in order."),),
             ),
@@ -234,6 +246,7 @@ LONG_JOB: Final = Job(
                 (report("b6", _BIG), report("b7", _BIG)),
                 (Edit("src/journal.py", "JOURNAL_OPENED = False", "JOURNAL_OPENED = True"),),
                 (Read("src/journal.py", 1, 12),),
+                _recalled("b6", by_shell=True),
                 *_reports(["m11", "m12", "m13", "m14", "m15", "m16"], _MEDIUM),
                 (Say("The journal is open as well."),),
             ),

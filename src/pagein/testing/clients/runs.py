@@ -57,7 +57,8 @@ def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = 
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     _write(place.workspace, job.files)
-    play = Screenplay(agent.speech, place.workspace, gateway.recalling if gateway else no_recall, agent.thinks)
+    recalling = gateway.recalling if gateway else no_recall
+    play = Screenplay(agent.speech, place.workspace, recalling, agent.thinks, agent.lists_tools)
     with SimulatedProvider(play.scripts(job)) as provider:
         began = time.monotonic()
         with gateway.door(provider.url) if gateway else nullcontext(provider.url) as address:
