@@ -5,15 +5,15 @@ the state at its leaf.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any
 
 from pagein.engine import evidence, testimony
 from pagein.engine.curating import Curated, Scene, curated, window_of
 from pagein.engine.evidence import Evidence
 from pagein.engine.folds import Fold
+from pagein.engine.given import Request
 from pagein.engine.inserting import Told, insertions
 from pagein.engine.journal import Journal
 from pagein.engine.keeping import Keeping
@@ -271,28 +271,27 @@ class Session:
                 self._traffic = Traffic(self, marks=self._parts.marks)
             return self._traffic
 
-    def prepare(
-        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
-    ) -> PreparedRequest:
-        """The provider's request to send for this one, given as its fields or its bytes.
+    def prepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
+        """The provider's request to send for this one, given as its fields (an SDK's own objects among them) or its bytes.
 
         at: seconds since 1970, None: now. api: None: told by its fields. Raises BadInput where no provider would read it.
         """
         return self.traffic.asked(request, api, self._now() if at is None else at)
 
-    async def aprepare(
-        self, request: Mapping[str, Any] | bytes, *, at: float | None = None, api: Api | None = None
-    ) -> PreparedRequest:
+    async def aprepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.prepare(request, at=at, api=api))
 
-    def observe(self, reply: Reply) -> Observed:
-        """What the provider's reply to the last prepared request tells (see `Traffic.observe`)."""
-        return self.traffic.answered(reply)
+    def observe(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observed:
+        """What the provider's reply to a prepared request tells (see `Traffic.observe`). prepared: None for the last one.
 
-    async def aobserve(self, reply: Reply) -> Observed:
+        Where several calls are under way at once in one session, say which it answers. Raises HostError where there was none.
+        """
+        return self.traffic.answered(reply, prepared)
+
+    async def aobserve(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observed:
         """The same for coroutines: the work is done in a thread."""
-        return await in_thread(lambda: self.observe(reply))
+        return await in_thread(lambda: self.observe(reply, prepared))
 
     @property
     def hand(self) -> Touch:

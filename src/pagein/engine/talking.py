@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from pagein.engine.journal import Journal
 from pagein.engine.requests import OPEN_GATE, Gate, Prepared
 from pagein.engine.state import State
+from pagein.errors import BadInput
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Usage
 from pagein.policy.clients.profile import Profile
@@ -74,11 +75,21 @@ Reply: TypeAlias = Usage | Mapping[str, Any] | Dumped
 
 
 def usage_of(reply: Reply, api: Api) -> Usage | None:
-    """What a reply tells of the tokens it took, None where it tells nothing."""
+    """What a reply tells of the tokens it took, None where it tells nothing. Raises BadInput for what is no reply."""
     if isinstance(reply, Usage):
         return reply
-    told = reply if isinstance(reply, Mapping) else reply.model_dump()
+    told = reply if isinstance(reply, Mapping) else _dumped(reply)
     return usage_in(told, api)
+
+
+def _dumped(reply: Dumped) -> Mapping[str, Any]:
+    dump = getattr(reply, "model_dump", None)
+    told = dump() if callable(dump) else None
+    if not isinstance(told, Mapping):
+        raise BadInput(
+            f"a {type(reply).__name__} is no reply; give the provider's answer, whole: of a stream its final message, response or last chunk"
+        )
+    return told
 
 
 async def in_thread(work: Callable[[], T]) -> T:

@@ -9,17 +9,18 @@ Rules of this file
 4. What fails is taken back whole. The request then goes out as its branch was rendered last, with the client's news behind it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pagein.engine import answered, heads, offering, rereading
 from pagein.engine.chain import Transcript, Unit
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
 from pagein.engine.forecast import IN_FRONT, Forecast, Forecasts, Sent
+from pagein.engine.given import Request, body_of
 from pagein.engine.heads import NO_HEAD, Head, head_of
 from pagein.engine.listening import Listening
 from pagein.engine.outgoing import Bytes, Outgoing
@@ -32,7 +33,7 @@ from pagein.engine.splicing import has_thinking
 from pagein.engine.state import State
 from pagein.engine.talking import Reply, Talk, usage_of
 from pagein.errors import HostError
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId, RequestSent
 from pagein.model.messages import ToolResult
 from pagein.policy.clients.catalogue import profile_of, tools_of
@@ -90,9 +91,9 @@ class Traffic:
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
-    def asked(self, request: Mapping[str, Any] | bytes, api: Api | None, at: float | None) -> PreparedRequest:
+    def asked(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
         """The request to send for one of the library, given as its fields or its bytes. Raises as `prepare` does."""
-        body = request if isinstance(request, bytes) else encode_json(dict(request))
+        body = body_of(request)
         self._last = self.prepare(body, opened(body, api or api_of(body)), at)
         return self._last
 
@@ -129,11 +130,12 @@ class Traffic:
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
                 return self._fallen_back(asked, offered, script, f"{type(problem).__name__}: {problem}")
 
-    def answered(self, reply: Reply) -> Observed:
-        """What the reply to the last request of `asked` tells. Raises HostError where there was none."""
-        if self._last is None:
+    def answered(self, reply: Reply, prepared: PreparedRequest | None) -> Observed:
+        """What the reply to a request of `asked` tells, None: to the last one. Raises HostError where there was none."""
+        of = self._last if prepared is None else prepared
+        if of is None:
             raise HostError("a reply was observed before any request was prepared")
-        return self.observe(self._last, reply)
+        return self.observe(of, reply)
 
     def observe(self, prepared: PreparedRequest, reply: Reply) -> Observed:
         """What a reply tells of its request: journaled on its branch, and compared with what the cache was expected to do.

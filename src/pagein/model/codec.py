@@ -124,12 +124,12 @@ def encode_body(body: Body) -> bytes:
     return encode_json({"v": NEWEST, **_body_out(body)})
 
 
-def encode_json(value: object) -> bytes:
-    """A value of plain types as compact JSON. Lone surrogates come out as escapes."""
+def encode_json(value: object, plain: Callable[[object], object] | None = None) -> bytes:
+    """A value of plain types as compact JSON. Lone surrogates come out as escapes. plain: makes plain what is not."""
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=plain)
     except UnicodeEncodeError:
-        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=plain).encode()
 
 
 def decode_json(text: bytes) -> object:
