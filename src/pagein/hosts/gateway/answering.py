@@ -1,33 +1,49 @@
-"""An answer in which our own tools are called, on its way to the client: gone on with as often as the model recalls."""
+"""An answer in which our own tools may be called, on its way to the client: gone on with as often as the model recalls.
 
-from collections.abc import Callable, Mapping
+Rules of this file
+------------------
+1. A turn passes as it comes. Only when it is over and called something of ours is it read, and gone on with.
+2. The engine knows what the client's message stands for before the client can send it.
+3. What fails behind the first turn is told as the provider tells of errors in mid-stream, or breaks off; it never looks like an
+   end. What the client saw until then may come back all the same, so that is told to the engine, too.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeVar
 
 from aiohttp import ClientError, ClientResponse, web
 
 from pagein.hosts.gateway import headers as names
 from pagein.hosts.gateway.answers import Relayed
-from pagein.hosts.gateway.codings import decoder
+from pagein.hosts.gateway.codings import Decoder, decoder
+from pagein.hosts.gateway.continuing import continued
 from pagein.hosts.gateway.curating import Curated, Guard
-from pagein.hosts.gateway.recalls import Answer, RawEvents, Result, event, object_in
-from pagein.hosts.gateway.recalls_chat import ChatAnswer
-from pagein.hosts.gateway.recalls_messages import MessagesAnswer
-from pagein.hosts.gateway.recalls_responses import ResponsesAnswer
-from pagein.hosts.gateway.replies import NO_REPLY, Reply
+from pagein.hosts.gateway.merging import merged
+from pagein.hosts.gateway.replies import NO_REPLY, Reply, whole
+from pagein.hosts.gateway.tee import Tee
+from pagein.hosts.gateway.turns import Result, Rounds, Turn, turn_of
+from pagein.hosts.gateway.weaving import Weaver, object_in
+from pagein.hosts.gateway.weaving_chat import ChatWeaver
+from pagein.hosts.gateway.weaving_messages import MessagesWeaver
+from pagein.hosts.gateway.weaving_responses import ResponsesWeaver
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 
-ROUNDS: Final = 24
-"""Turns that one answer may take. A model that recalls more often goes in circles."""
+T = TypeVar("T")
+
 UPSTREAM: Final = (ClientError, OSError)
 """What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's."""
-
-
-_ANSWERS: Final[Mapping[Api, Callable[[frozenset[str]], Answer]]] = {
-    "anthropic": MessagesAnswer,
-    "openai_chat": ChatAnswer,
-    "openai_responses": ResponsesAnswer,
+_QUIET: Final = 5.0
+"""Seconds without anything for the client, after which a frame says that we are at it."""
+_ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
+_OK: Final = 200
+_WEAVERS: Final[Mapping[Api, Callable[[Collection[str]], Weaver]]] = {
+    "anthropic": MessagesWeaver,
+    "openai_chat": ChatWeaver,
+    "openai_responses": ResponsesWeaver,
 }
 
 
@@ -43,128 +59,240 @@ async def following(upstream: ClientResponse) -> bytes:
         raise Broken from problem
 
 
-class Answerer:
-    """One answer. send: makes a request of the client's, with another body. body: the one that was sent."""
+class Told(Protocol):
+    """Who is told of what happens."""
 
-    def __init__(
-        self,
-        api: Api,
-        guard: Guard,
-        curated: Curated,
-        send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
-        failed: Callable[[str, str], None],
-    ) -> None:
-        self._api: Api = api
-        self._guard = guard
-        self._curated = curated
-        self._send = send
-        self._failed = failed
-        self._answer: Answer = _ANSWERS[api](curated.tools)
+    def failed(self, kind: str, why: str) -> None:
+        """Something failed."""
+
+    def recalled(self, tool: str, *, is_error: bool) -> None:
+        """The model was answered a call of a tool of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """What goes with one answer. send: makes the client's request again, with another body. rounds: how often it may be gone on with."""
+
+    api: Api
+    guard: Guard
+    curated: Curated
+    send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]]
+    told: Told
+    rounds: int
+
+
+def can_answer(upstream: ClientResponse) -> bool:
+    """Whether an answer is one in which tools may be called, and can be read here."""
+    kind = upstream.headers.get("Content-Type", "").strip().lower()
+    is_read = kind.startswith(("text/event-stream", "application/json"))
+    return upstream.status == _OK and is_read and _decoder(upstream) is not None
+
+
+class Answerer:
+    """One answer. lost: why it was not read to its end, "" where it was."""
+
+    def __init__(self, conduct: Conduct) -> None:
+        self._conduct = conduct
+        self._rounds = Rounds(conduct.api)
+        self._read: list[Callable[[], Reply]] = []
+        self._recalls = 0
         self.lost = ""
 
     def reply(self) -> Reply:
         """What was said, over all turns."""
-        rounds = self._answer.rounds
-        if not rounds:
-            return NO_REPLY
-        used = [one.usage for one in rounds if one.usage is not None]
-        last = rounds[-1]
-        return Reply(_sum(used) if used else None, last.message, last.stop, last.finished, last.error, rounds[0].usage)
+        replies = [read() for read in self._read]
+        if len(replies) < 2:  # noqa: PLR2004 -- one turn tells for itself
+            return replace(replies[0], recalls=self._recalls) if replies else NO_REPLY
+        used = [one.usage for one in replies if one.usage is not None]
+        return replace(replies[-1], usage=_sum(used) if used else None, first=replies[0].usage, recalls=self._recalls)
 
     async def back(self, request: web.Request, upstream: ClientResponse, headers: names.Headers) -> web.StreamResponse:
         """Answer the client. Raises Broken, and ConnectionError for the client's own."""
-        plain = names.without(headers, "content-length", "content-encoding")
-        out = Relayed(upstream.status, upstream.reason, plain)
-        kind = names.value_of(headers, "content-type").strip().lower()
+        out = Relayed(upstream.status, upstream.reason, names.without(headers, "content-length", "content-encoding"))
         async with AsyncExitStack() as stack:
-            if kind.startswith("text/event-stream"):
+            if upstream.headers.get("Content-Type", "").strip().lower().startswith("text/event-stream"):
                 await out.prepare(request)
                 await self._stream(stack, out, upstream)
-            else:
-                body = await self._whole(stack, upstream)
-                out.content_length = len(body)
-                await out.prepare(request)
-                await out.write(body)
-            await out.write_eof()
-        return out
+                await out.write_eof()
+                return out
+            return await self._whole(stack, request, upstream, out)
+
+    # --- a stream ---
 
     async def _stream(self, stack: AsyncExitStack, out: web.StreamResponse, upstream: ClientResponse) -> None:
-        answer, body = self._answer, self._curated.body
+        conduct = self._conduct
+        weaver = _WEAVERS[conduct.api](conduct.curated.tools)
         while True:
-            await self._turn(out, upstream)
-            if not answer.goes_on:
+            turn = await self._turn(out, upstream, weaver)
+            if turn is None:
+                return
+            self._rounds.said(turn)
+            results = await _lively(out, weaver, self._results(turn))
+            if not turn.goes_on:
                 break
-            if len(answer.rounds) >= ROUNDS:
-                await out.write(_error(self._api, b""))
+            if self._rounds.count > conduct.rounds + 1:
+                await self._ended_badly(out, weaver, b"")
                 return
-            body = answer.go_on(body, await self._results())
-            upstream = await self._sent(stack, body)
-            if upstream.status != 200:  # noqa: PLR2004 -- OK
-                await out.write(_error(self._api, await _read(upstream)))
+            self._rounds.answered(results)
+            try:
+                upstream = await _lively(out, weaver, self._sent(stack))
+            except UPSTREAM as problem:
+                conduct.told.failed("recall", type(problem).__name__)
+                await self._ended_badly(out, weaver, b"")
                 return
+            if upstream.status != _OK:
+                await self._ended_badly(out, weaver, await _body(upstream))
+                return
+            weaver.begin(spoke=turn.spoke)
         await self._kept()
-        await out.write(answer.tail())
+        await out.write(weaver.closing())
 
-    async def _turn(self, out: web.StreamResponse, upstream: ClientResponse) -> None:
-        events, reading = RawEvents(), decoder(upstream.headers.get("Content-Encoding", ""))
-        while part := await following(upstream):
-            text = part if reading is None else reading.decode(part)
-            shown = b"".join([self._answer.take(raw, one) for raw, one in events.feed(text)])
-            if shown:
+    async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, weaver: Weaver) -> Turn | None:
+        """What was said in a turn, when all of it has passed; None where the answer ended with it, as it came."""
+        reading, tee = _decoder(upstream), Tee(self._conduct.api, _plain_type(upstream))
+        self._read.append(tee.reply)
+        try:
+            while part := await following(upstream):
+                text = part if reading is None else _decoded(reading, part)
+                tee.feed(text)
+                if shown := weaver.take(text):
+                    await out.write(shown)
+            if shown := weaver.flush():
                 await out.write(shown)
-        if events.rest:
-            await out.write(events.rest)
-        self._answer.over()
-
-    async def _whole(self, stack: AsyncExitStack, upstream: ClientResponse) -> bytes:
-        answer, body = self._answer, self._curated.body
-        shown = answer.take_whole(await _read(upstream))
-        while answer.goes_on and len(answer.rounds) < ROUNDS:
-            body = answer.go_on(body, await self._results())
-            upstream = await self._sent(stack, body)
-            if upstream.status != 200:  # noqa: PLR2004 -- OK
-                raise Broken
-            shown = answer.take_whole(await _read(upstream))
-        if answer.goes_on:
+        except Broken:
+            await self._kept_so_far(tee, weaver)
+            raise
+        if not weaver.held:
+            return None
+        if weaver.failed or not weaver.ended:
+            await self._kept_so_far(tee, weaver)
+            if weaver.failed:
+                return None
             raise Broken
-        await self._kept()
-        return shown
+        reply = await asyncio.to_thread(tee.reply)
+        self.lost = self.lost or tee.lost
+        return turn_of(self._conduct.api, reply, self._conduct.curated.tools)
 
-    async def _results(self) -> list[Result]:
-        return [await self._guard.recall(self._curated, call) for call in self._answer.own]
+    async def _kept_so_far(self, tee: Tee, weaver: Weaver) -> None:
+        if weaver.later:
+            reply = replace(await asyncio.to_thread(tee.reply), finished=False, stop="")
+            self._rounds.said(turn_of(self._conduct.api, reply, self._conduct.curated.tools))
+            await self._kept()
+
+    async def _ended_badly(self, out: web.StreamResponse, weaver: Weaver, body: bytes) -> None:
+        await self._kept()
+        self._conduct.told.failed("recall", "the model could not go on behind what it recalled")
+        await out.write(weaver.failure(body))
+
+    # --- an answer that is no stream ---
+
+    async def _whole(
+        self, stack: AsyncExitStack, request: web.Request, upstream: ClientResponse, out: Relayed
+    ) -> web.StreamResponse:
+        conduct = self._conduct
+        answers: list[Mapping[str, Any]] = []
+        hides = False
+        while True:
+            body = await _body(upstream)
+            value = object_in(body)
+            if upstream.status != _OK or value is None:
+                return await _sent_whole(request, upstream, out if not answers else None, body)
+            answers.append(value)
+            reply = whole(conduct.api, body)
+            self._read.append(lambda reply=reply: reply)  # type: ignore[misc]
+            turn = turn_of(conduct.api, reply, conduct.curated.tools)
+            hides = hides or turn.shown != turn.said or bool(turn.own)
+            self._rounds.said(turn)
+            results = await self._results(turn)
+            if not turn.goes_on:
+                break
+            if self._rounds.count > conduct.rounds + 1:
+                raise Broken
+            self._rounds.answered(results)
+            try:
+                upstream = await self._sent(stack)
+            except UPSTREAM as problem:
+                raise Broken from problem
+        await self._kept()
+        shown = merged(conduct.api, answers, conduct.curated.tools) if hides or len(answers) > 1 else body
+        return await _sent_whole(request, upstream, out, shown)
+
+    # --- between the turns ---
+
+    async def _results(self, turn: Turn) -> list[Result]:
+        conduct, found = self._conduct, []
+        for call in turn.own:
+            if self._rounds.count > conduct.rounds:
+                result = Result(call, _ENOUGH, is_error=True)
+            else:
+                result = await conduct.guard.recall(conduct.curated, call)
+            self._recalls += 1
+            conduct.told.recalled(call.name, is_error=result.is_error)
+            found.append(result)
+        if not turn.goes_on:
+            self._rounds.answered_beside(found)
+        return found
 
     async def _kept(self) -> None:
-        """Have the engine know what the client's message stands for, before the client can send it."""
-        if not self._answer.is_spliced:
+        exchange = self._rounds.exchange
+        if exchange is None:
             return
-        failure = await self._guard.spliced(self._curated, self._answer.exchange(await self._results()))
+        failure = await self._conduct.guard.spliced(self._conduct.curated, exchange)
         if failure:
-            self._failed("splice", failure)
+            self._conduct.told.failed("splice", failure)
 
-    async def _sent(self, stack: AsyncExitStack, body: bytes) -> ClientResponse:
-        try:
-            return await stack.enter_async_context(self._send(body))
-        except UPSTREAM as problem:
-            raise Broken from problem
+    async def _sent(self, stack: AsyncExitStack) -> ClientResponse:
+        conduct, behind = self._conduct, self._rounds.behind
+        body = await asyncio.to_thread(continued, conduct.curated.body, conduct.api, behind)
+        return await stack.enter_async_context(conduct.send(body))
 
 
-async def _read(upstream: ClientResponse) -> bytes:
-    reading, parts = decoder(upstream.headers.get("Content-Encoding", "")), []
+async def _lively(out: web.StreamResponse, weaver: Weaver, doing: Awaitable[T]) -> T:
+    """Wait for something, and let the client know from time to time that it is waited for."""
+    task = asyncio.ensure_future(doing)
+    try:
+        while not (await asyncio.wait([task], timeout=_QUIET))[0]:
+            await out.write(weaver.alive)
+    finally:
+        if not task.done():
+            task.cancel()
+    return task.result()
+
+
+async def _sent_whole(
+    request: web.Request, upstream: ClientResponse, out: Relayed | None, body: bytes
+) -> web.StreamResponse:
+    """Send a body as the answer. out: None for one that is not the first upstream's: its status and headers go with it."""
+    if out is None:
+        headers = names.passed_on(names.as_sent(upstream.raw_headers), length=False)
+        out = Relayed(upstream.status, upstream.reason, names.without(headers, "content-encoding"))
+    out.content_length = len(body)
+    await out.prepare(request)
+    await out.write(body)
+    await out.write_eof()
+    return out
+
+
+async def _body(upstream: ClientResponse) -> bytes:
+    reading, parts = _decoder(upstream), []
     while part := await following(upstream):
-        parts.append(part if reading is None else reading.decode(part))
+        parts.append(part if reading is None else _decoded(reading, part))
     return b"".join(parts)
 
 
-def _error(api: Api, body: bytes) -> bytes:
-    """An error in mid-stream, with the upstream's own words where it has any."""
-    told = (object_in(body) or {}).get("error")
-    ours = {"type": "api_error", "code": None, "message": "pagein: the model did not come to an end of its recalls"}
-    error = told if isinstance(told, dict) else ours
-    if api == "anthropic":
-        return event({"type": "error", "error": error}, "error")
-    if api == "openai_chat":
-        return event({"error": error})
-    return event({"type": "error", "param": None, "code": None, **error} | {"type": "error"}, "error")
+def _decoder(upstream: ClientResponse) -> Decoder | None:
+    return decoder(upstream.headers.get("Content-Encoding", ""))
+
+
+def _decoded(reading: Decoder, part: bytes) -> bytes:
+    try:
+        return reading.decode(part)
+    except ValueError as problem:
+        raise Broken from problem
+
+
+def _plain_type(upstream: ClientResponse) -> list[tuple[str, str]]:
+    return [("content-type", upstream.headers.get("Content-Type", ""))]
 
 
 def _sum(used: list[Usage]) -> Usage:

@@ -9,8 +9,8 @@ from typing import Final, Literal, Protocol, TypeAlias
 from pagein.engine.exchanges import Exchange
 from pagein.errors import BadInput
 from pagein.hosts.gateway.hints import Hint
-from pagein.hosts.gateway.recalls import OwnCall, Result
 from pagein.hosts.gateway.replies import Reply
+from pagein.hosts.gateway.turns import OwnCall, Result
 from pagein.providers.validity.rules import Api
 
 Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"]

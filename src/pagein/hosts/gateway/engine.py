@@ -14,8 +14,8 @@ from pagein.engine.requests import PreparedRequest
 from pagein.errors import BadSetting, HostError
 from pagein.hosts.gateway.curating import Asked, Curated, Noted
 from pagein.hosts.gateway.hints import from_fields
-from pagein.hosts.gateway.recalls import OwnCall, Result
 from pagein.hosts.gateway.replies import Reply
+from pagein.hosts.gateway.turns import OwnCall, Result
 from pagein.policy.economics import Account
 from pagein.providers.prices import Prices, cost, prices
 from pagein.providers.wire import spans

@@ -45,6 +45,9 @@ class Metrics:
             registry=self.registry,
             buckets=_BUCKETS,
         )
+        self._recalls = Counter(
+            "pagein_recalls", "Calls of recall tools that were answered", ["tool", "answer"], registry=self.registry
+        )
         self._under_way = Gauge("pagein_under_way", "Requests being answered now", registry=self.registry)
 
     def began(self) -> None:
@@ -94,6 +97,10 @@ class Metrics:
         """The cache held less than expected."""
         self._shortfalls.labels(cause, who).inc()
         self._short_tokens.inc(tokens)
+
+    def recalled(self, tool: str, *, is_error: bool) -> None:
+        """The model was answered a recall."""
+        self._recalls.labels(tool, "error" if is_error else "text").inc()
 
     def text(self) -> bytes:
         """The page that Prometheus reads."""

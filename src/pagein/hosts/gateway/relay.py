@@ -11,7 +11,7 @@ Rules of this file
 import asyncio
 import io
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +21,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from pagein.hosts.gateway import headers as names
-from pagein.hosts.gateway.answering import UPSTREAM, Answerer, Broken, following
+from pagein.hosts.gateway.answering import UPSTREAM, Answerer, Broken, Conduct, can_answer, following
 from pagein.hosts.gateway.answers import Relayed, no_websocket, refusal
 from pagein.hosts.gateway.codings import decoded
 from pagein.hosts.gateway.credentials import WHY_UNTOUCHED, is_subscription
@@ -178,7 +178,7 @@ class Relay:
             return self._http.request(
                 request.method,
                 address,
-                headers=CIMultiDict(outgoing.headers),
+                headers=CIMultiDict(outgoing.headers if data is outgoing.data else _again(outgoing.headers)),
                 data=_sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=_NOT_ADDED,
@@ -188,10 +188,7 @@ class Relay:
         try:
             async with send(outgoing.data) as upstream:
                 status = upstream.status
-                if outgoing.route.api is not None and outgoing.tools and status == 200:  # noqa: PLR2004 -- OK
-                    tee = Answerer(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter.failed)
-                else:
-                    tee = _tee(outgoing, upstream)
+                tee = self._reading(outgoing, upstream, send)
                 return await self._back(request, outgoing, upstream, tee)
         except UPSTREAM as problem:
             status = 504 if isinstance(problem, TimeoutError) else 502
@@ -199,6 +196,18 @@ class Relay:
         finally:
             if outgoing.route.api is not None:
                 self._report(outgoing, status, tee)
+
+    def _reading(
+        self,
+        outgoing: Outgoing,
+        upstream: ClientResponse,
+        send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
+    ) -> Tee | Answerer | None:
+        """What reads the answer: beside its way to the client, or on it, where tools of ours may be called."""
+        if outgoing.route.api is None or outgoing.tools is None or not can_answer(upstream):
+            return _tee(outgoing, upstream)
+        rounds = self._settings.recalls
+        return Answerer(Conduct(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter, rounds))
 
     async def _back(
         self, request: web.Request, outgoing: Outgoing, upstream: ClientResponse, tee: Tee | Answerer | None
@@ -267,6 +276,11 @@ def _tee(outgoing: Outgoing, upstream: ClientResponse) -> Tee | None:
     if outgoing.route.api is None or outgoing.passed in _SWITCHED_OFF:
         return None
     return Tee(outgoing.route.api, upstream.headers.items())
+
+
+def _again(given: Headers) -> Headers:
+    """Headers of a request that goes on behind the one they came with: it is another one."""
+    return names.without(given, "idempotency-key")
 
 
 def _hang_up(request: web.Request) -> None:

@@ -27,6 +27,7 @@ class Reply:
     usage: None where it told none. message: the answer in the provider's own form as a client would send it back, None where
     there is none. finished: whether it came to its proper end. error: the kind of error that was told in it, "" for none.
     first: where it took several turns (calls of our own tools), what the first of them used; `usage` is the sum then.
+    recalls: calls of our own tools that were answered.
     """
 
     usage: Usage | None = None
@@ -35,6 +36,7 @@ class Reply:
     finished: bool = False
     error: str = ""
     first: Usage | None = None
+    recalls: int = 0
 
 
 NO_REPLY: Final = Reply()

@@ -62,6 +62,10 @@ class Reporter:
         self.metrics.failed(kind)
         tell(self._logger, "failure", logging.WARNING, kind=kind, why=why[:_LONGEST])
 
+    def recalled(self, tool: str, *, is_error: bool) -> None:
+        """The model was answered a call of a tool of ours."""
+        self.metrics.recalled(tool, is_error=is_error)
+
     def broke(self, side: str, call: Route) -> None:
         """An answer broke off."""
         self.metrics.broke(side)
@@ -84,6 +88,7 @@ class Reporter:
             passed=call.passed,
             failure=call.failure[:_LONGEST],
             epoch=call.epoch,
+            recalls=call.recalls,
             foreign=call.foreign,
             replaced=call.replaced,
             added_ms=round(call.added * 1000, 2),
@@ -148,6 +153,7 @@ def _call(one: Answered, reply: Reply, noted: Noted) -> Call:
         added=one.added,
         took=one.took,
         finished=reply.finished,
+        recalls=reply.recalls,
         usage=reply.usage,
         window=curated.window if curated is not None else {},
         cost=noted.cost,

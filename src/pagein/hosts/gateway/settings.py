@@ -28,7 +28,8 @@ class GatewaySettings:
     silence: seconds without a byte from the upstream until a call is given up. Agents give up after 5 to 10 minutes
     themselves, and a client that hangs up ends the call at once, so this only ends what nobody would.
     grace: seconds that calls under way are given when the gateway is ended.
-    recall: whether the model is offered tools that bring back what left its window; off where the client has them by MCP.
+    recall: whether the model is offered tools that bring back what left its window; off where the client has them by other means.
+    recalls: how often one answer may be gone on with because the model recalls.
     subscriptions: whether requests made with a subscription's login may be changed, which is the user's own risk.
     """
 
@@ -42,6 +43,7 @@ class GatewaySettings:
     silence: float = 3600.0
     grace: float = 600.0
     recall: bool = True
+    recalls: int = 8
     subscriptions: bool = False
 
     def __post_init__(self) -> None:
@@ -53,6 +55,8 @@ class GatewaySettings:
                 raise BadSetting(f"{name} must be a number of seconds above 0, not {number}")
         if not 0 <= self.port < 1 << 16:
             raise BadSetting(f"port must be from 0 to 65535, not {self.port}")
+        if self.recalls < 0:
+            raise BadSetting(f"recalls must be a number from 0 on, not {self.recalls}")
         if self.body_limit <= 0:
             raise BadSetting(f"body_limit must be a number of bytes above 0, not {self.body_limit}")
 
@@ -102,6 +106,7 @@ _VARIABLES: Final[Mapping[str, Callable[[str], object]]] = {
     "silence": float,
     "grace": float,
     "recall": is_set,
+    "recalls": int,
     "subscriptions": is_set,
 }
 

@@ -19,7 +19,7 @@ class Call:
     at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
     through as it was, "" where it did not. status: 0 where the client was gone first. added: seconds it was held. took: seconds in all.
     failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix.
-    replaced, saved_characters, window: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
+    recalls: calls of our own tools that were answered within it. replaced, saved_characters, window: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
     """
 
     at: float
@@ -37,6 +37,7 @@ class Call:
     added: float = 0.0
     took: float = 0.0
     finished: bool = False
+    recalls: int = 0
     usage: Usage | None = None
     window: Mapping[str, int] = field(default_factory=dict)
     cost: float | None = None
@@ -63,6 +64,7 @@ class CallView(TypedDict):
     added_ms: float
     took_ms: float
     finished: bool
+    recalls: int
     read: int
     written: int
     fresh: int
@@ -85,6 +87,7 @@ class SessionView(TypedDict):
     last: float
     calls: int
     epochs: int
+    recalls: int
     failures: int
     read: int
     written: int
@@ -145,6 +148,7 @@ class _Session:
     model: str = ""
     calls: int = 0
     epochs: int = 0
+    recalls: int = 0
     failures: int = 0
     used: Usage = NOTHING
     cost: float = 0.0
@@ -157,6 +161,7 @@ class _Session:
         self.model = call.model or self.model
         self.calls += 1
         self.epochs += bool(call.epoch)
+        self.recalls += call.recalls
         self.failures += bool(call.failure)
         self.used = _sum(self.used, call.usage or NOTHING)
         self.cost += call.cost or 0.0
@@ -173,6 +178,7 @@ class _Session:
             last=self.last,
             calls=self.calls,
             epochs=self.epochs,
+            recalls=self.recalls,
             failures=self.failures,
             read=self.used.read,
             written=self.used.written,
@@ -211,6 +217,7 @@ def _view(call: Call) -> CallView:
         added_ms=round(call.added * 1000, 3),
         took_ms=round(call.took * 1000, 1),
         finished=call.finished,
+        recalls=call.recalls,
         read=used.read,
         written=used.written,
         fresh=used.fresh,

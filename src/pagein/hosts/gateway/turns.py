@@ -53,7 +53,7 @@ class Result:
 class Turn:
     """One turn. said, shown: messages (Responses: items) as JSON, with and without our calls. calls_client: it waits for the client, too.
 
-    spoke: it has text.
+    spoke: it has text that must not run into the next.
     """
 
     own: tuple[OwnCall, ...] = ()
@@ -84,6 +84,11 @@ def results_of(api: Api, results: Sequence[Result]) -> tuple[bytes, ...]:
 def answers_of(api: Api, results: Sequence[Result]) -> tuple[bytes, ...]:
     """Our results as they stand beside the client's: for Messages as blocks, else as messages."""
     return tuple(encode_json(_ANSWERS[api](one)) for one in results)
+
+
+def not_done(text: object) -> bool:
+    """Whether there is text here that more text would run into."""
+    return isinstance(text, str) and bool(text) and not text[-1].isspace()
 
 
 class Rounds:
@@ -141,7 +146,6 @@ def _messages(reply: Reply, ours: Collection[str]) -> Turn:
         _assistant(blocks) if waits else shown,
         shown,
         any(one.get("type") == "tool_use" for one in visible),
-        any(one.get("type") == "text" for one in visible),
     )
 
 
@@ -165,11 +169,11 @@ def _tool_result(one: Result) -> Json:
 def _chat(reply: Reply, ours: Collection[str]) -> Turn:
     message = dict(reply.message or {})
     calls = [one for one in message.pop("tool_calls", None) or () if isinstance(one, dict)]
-    if not reply.finished:
+    if not reply.stop:  # some servers do not say [DONE]
         calls = []
     hidden = [one for one in calls if _function(one).get("name") in ours]
     visible = [one for one in calls if one not in hidden]
-    waits = reply.finished and reply.stop in ("tool_calls", "stop", "function_call")
+    waits = reply.stop in ("tool_calls", "stop", "function_call")
     own = tuple(OwnCall(str(one.get("id")), str(_function(one)["name"]), _arguments(_function(one))) for one in hidden)
     message.setdefault("role", "assistant")
     shown = _spoken(message, visible)
@@ -178,7 +182,7 @@ def _chat(reply: Reply, ours: Collection[str]) -> Turn:
         _spoken(message, calls) if waits else shown,
         shown,
         bool(visible),
-        bool(message.get("content")),
+        not_done(message.get("content")),
     )
 
 
@@ -213,7 +217,6 @@ def _responses(reply: Reply, ours: Collection[str]) -> Turn:
         _resent(items) if waits else shown,
         shown,
         any(one.get("type") in _WAITING for one in visible),
-        any(one.get("type") == "message" for one in visible),
     )
 
 

@@ -17,6 +17,8 @@ from pagein.model.codec import decode_json, encode_json
 
 _BLANK_LINE: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _BOM: Final = b"\xef\xbb\xbf"
+_WRITTEN: Final = ("output_tokens", "completion_tokens")
+_PROMPTS: Final = ("prompt_tokens", "input_tokens")
 UNTOLD: Final = "pagein: the model could not go on after it was given what it recalled"
 
 
@@ -59,7 +61,7 @@ class Weaver(ABC):
         return self._frame(rest) if rest else b""
 
     def begin(self, *, spoke: bool) -> None:
-        """Another turn begins. spoke: the client was shown text in the one before."""
+        """Another turn begins. spoke: the one before ended with text that more would run into."""
         del spoke
         self.held = self.later = True
         self.ended = self.failed = False
@@ -69,7 +71,7 @@ class Weaver(ABC):
     @property
     def usage(self) -> dict[str, Any]:
         """What all turns used, in the provider's words."""
-        return summed([*self._used, self._usage])
+        return used([*self._used, self._usage])
 
     def _passes(self, frames: bytes) -> bool:
         return not self.held and not self._triggers.search(frames)
@@ -109,18 +111,20 @@ def error_in(body: bytes) -> dict[str, Any] | None:
     return error if isinstance(error, dict) else None
 
 
-def summed(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts added up, also those inside; of everything else what was said last."""
-    made: dict[str, Any] = {}
-    for part in parts:
-        for name, value in part.items():
-            before = made.get(name)
-            if isinstance(value, Mapping):
-                made[name] = summed([before, value]) if isinstance(before, Mapping) else dict(value)
-            elif _is_count(value) and _is_count(before):
-                made[name] = before + value
-            elif value is not None or name not in made:
-                made[name] = value
+def used(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What an answer used, as clients are told it: what was written in all of its turns, behind the prompt of the last.
+
+    The prompts are not added up, though each was billed: clients take what is told here for how full their window is, and compact
+    at twice the half of it.
+    """
+    made = dict(turns[-1]) if turns else {}
+    for name in _WRITTEN:
+        counts = [one[name] for one in turns if _is_count(one.get(name))]
+        if counts:
+            made[name] = sum(counts)
+    prompt = next((made[name] for name in _PROMPTS if _is_count(made.get(name))), None)
+    if "total_tokens" in made and prompt is not None:
+        made["total_tokens"] = prompt + next(made[name] for name in _WRITTEN if _is_count(made.get(name)))
     return made
 
 
