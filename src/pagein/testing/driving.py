@@ -8,6 +8,7 @@ Rules of this file
 1. The client is one that marks the end of its prompt, as agents do, and resends what was recorded, whatever it is answered.
 2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls.
 3. After a compaction of the host the prompt holds what came after it.
+4. The calls of an answer get the ids under which the client goes on to speak of them.
 """
 
 import json
@@ -33,6 +34,7 @@ _PATHS: Final[dict[Api, str]] = {
     "openai_responses": "/v1/responses",
 }
 _PATIENCE: Final = 120.0
+_CALLS: Final = ("tool_use", "function", "function_call")
 _MARK: Final = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -72,7 +74,9 @@ class Drive:
             body = render(_prompt(calls, call), self.api, model=self.model)
             if tools:
                 body["tools"] = tools
-            yield _sent(address, self.api, _marked(body) if self.api == "anthropic" else body)
+            exchange = _sent(address, self.api, _marked(body) if self.api == "anthropic" else body)
+            _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
+            yield exchange
 
 
 def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
@@ -134,6 +138,15 @@ def _tools(calls: Calls, api: Api) -> list[dict[str, Any]]:
             return [{"type": "function", "function": one} for one in shown]
         case "openai_responses":
             return [{"type": "function", "name": name, "parameters": schema} for name in sorted(names)]
+
+
+def _name_calls(response: dict[str, Any], ids: Sequence[str]) -> None:
+    """Give the calls in an answer, of any format, these ids."""
+    choices = response.get("choices") or [{}]
+    said = choices[0].get("message", {}).get("tool_calls") or response.get("content") or response.get("output") or []
+    calls = [one for one in said if one.get("type") in _CALLS]
+    for one, name in zip(calls, ids, strict=False):
+        one["call_id" if one["type"] == "function_call" else "id"] = name
 
 
 def _marked(body: dict[str, Any]) -> dict[str, Any]:
