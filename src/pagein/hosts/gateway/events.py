@@ -53,14 +53,6 @@ class EventStream:
         return list(_events(whole)) if blank else []
 
 
-def read_event(raw: bytes) -> Event | None:
-    """The event in these bytes, which end with its blank line; None where they hold none."""
-    text = raw.removeprefix(_BOM)
-    if b"\r" in text:
-        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return next(_events(text[:-2]), None)
-
-
 def _events(text: bytes) -> Iterator[Event]:
     for block in text.split(b"\n\n"):
         name, data = "", []

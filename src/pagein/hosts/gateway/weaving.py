@@ -32,7 +32,7 @@ class Weaver(ABC):
     alive: bytes = b": pagein is recalling\n\n"
     """A frame that says nothing."""
 
-    def __init__(self, ours: Collection[str], triggers: "re.Pattern[bytes]") -> None:
+    def __init__(self, ours: Collection[str], triggers: Sequence[bytes]) -> None:
         self.ours = ours
         self.held = False
         self.ended = False
@@ -46,7 +46,9 @@ class Weaver(ABC):
     def take(self, text: bytes) -> bytes:
         """What the client is sent for these bytes."""
         text = self._rest + text if self._rest else text
-        end = max(text.rfind(b"\n\n") + 2, text.rfind(b"\r\n\r\n") + 4, text.rfind(b"\r\r") + 2)
+        end = text.rfind(b"\n\n") + 2
+        if b"\r" in text:
+            end = max(end, text.rfind(b"\r\n\r\n") + 4, text.rfind(b"\r\r") + 2)
         if end < 5:  # noqa: PLR2004 -- no frame is shorter: none was found
             self._rest = text
             return b""
@@ -74,7 +76,7 @@ class Weaver(ABC):
         return used([*self._used, self._usage])
 
     def _passes(self, frames: bytes) -> bool:
-        return not self.held and not self._triggers.search(frames)
+        return not self.held and not any(one in frames for one in self._triggers)
 
     @abstractmethod
     def closing(self) -> bytes:

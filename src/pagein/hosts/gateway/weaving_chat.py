@@ -1,12 +1,19 @@
 """Streams of OpenAI Chat Completions woven into one: one id, calls counted through, one end."""
 
-import re
 from collections.abc import Collection
 from typing import Any, Final
 
 from pagein.hosts.gateway.weaving import UNTOLD, Weaver, data_of, error_in, object_in, unnamed
 
-_TRIGGERS: Final = re.compile(rb'"tool_calls"|"finish_reason"\s*:\s*"|\[DONE\]|"usage"\s*:\s*\{|"error"')
+_TRIGGERS: Final = (
+    b'"tool_calls"',
+    b'"finish_reason":"',
+    b'"finish_reason": "',
+    b'"usage":{',
+    b'"usage": {',
+    b"[DONE]",
+    b'"error"',
+)
 _ONE_ANSWER: Final = ("id", "created")
 GAP: Final = "\n\n"
 """Between what was said in one turn and in the next: it is one text to the client."""

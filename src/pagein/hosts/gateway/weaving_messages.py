@@ -1,13 +1,12 @@
 """Streams of Anthropic Messages woven into one: blocks move up where one of ours stood, and go on being counted in later turns."""
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pagein.hosts.gateway.weaving import UNTOLD, Weaver, data_of, error_in, named, object_in
 
 # All frames but deltas and the end of a block: those keep their bytes as long as nothing was held back.
-_TRIGGERS: Final = re.compile(rb'content_block_start|message_|"error"')
+_TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')
 
 
 class MessagesWeaver(Weaver):

@@ -1,12 +1,18 @@
 """Streams of OpenAI Responses woven into one: items and events counted through, one response that holds what was shown."""
 
-import re
 from collections.abc import Collection
 from typing import Any, Final
 
 from pagein.hosts.gateway.weaving import UNTOLD, Weaver, data_of, error_in, named, object_in
 
-_TRIGGERS: Final = re.compile(rb"output_item|response\.(created|completed|incomplete|failed)|\"error\"")
+_TRIGGERS: Final = (
+    b"output_item",
+    b"response.created",
+    b"response.completed",
+    b"response.incomplete",
+    b"response.failed",
+    b'"error"',
+)
 _ENDS: Final = ("response.completed", "response.incomplete")
 _BEGINS: Final = ("response.created", "response.in_progress", "response.queued")
 
