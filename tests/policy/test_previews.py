@@ -40,6 +40,13 @@ def test_head_and_tail_are_the_texts_own_whole_lines() -> None:
     assert 'peek("pg-1")' in shown.text
 
 
+def test_lines_that_tell_of_trouble_take_their_third_and_no_more() -> None:
+    text = "\n".join(f"line {number}: error: " + "x" * 140 for number in range(400))
+    shown = preview("pg-1", "Bash", 5000, text, SETTINGS)
+    assert "tell of trouble" in shown.text
+    assert len(shown.text) < SETTINGS.shown + 400
+
+
 def test_lines_that_tell_of_trouble_are_shown_with_their_numbers() -> None:
     lines = BIG.split("\n")
     lines[499] = "test_499 ... FAILED: expected 3, got 4"

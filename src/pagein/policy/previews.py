@@ -7,7 +7,7 @@ alone: no clock, no position, so that it is the same whenever it is made.
 
 import re
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 
 from pagein.model.messages import ToolCall, ToolResult
@@ -24,7 +24,10 @@ _LONGEST_FOUND: Final = 40  # characters of the first line of a search's answer,
 
 @dataclass(frozen=True, slots=True)
 class Previews:
-    """Settings: outputs from `chars` characters on enter as a preview of about `shown`. chars 0: none does."""
+    """Settings: outputs from `chars` characters on enter as a preview of about `shown`. chars 0: none does.
+
+    A third of what is shown is the head, a third the tail, and up to a third lines that tell of trouble.
+    """
 
     chars: int = 8000
     shown: int = 3000
@@ -58,10 +61,11 @@ def _brings_back(call: ToolCall, result: ToolResult) -> bool:
 
 def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews) -> Preview:
     """What stands for a text that is kept whole under this id."""
-    head = _head(text, settings.shown // 2)
-    tail = _head(text[::-1], settings.shown // 2) if len(text) > head else 0
+    part = settings.shown // 3
+    head = _head(text, part)
+    tail = _head(text[::-1], part) if len(text) > head else 0
     middle = text[head : len(text) - tail]
-    telling = _telling(middle, text.count("\n", 0, head) + 1)
+    telling = _telling(middle, text.count("\n", 0, head) + 1, part)
     notice = (
         f"[pagein: {object_id} | {one_line(tool) or 'tool'} | {tokens:,} tokens | {description(text)}]\n"
         f'[{len(middle):,} characters in the middle are kept and not shown. Use peek("{object_id}") to view them, or '
@@ -81,8 +85,10 @@ def _head(text: str, most: int) -> int:
     return cut if cut > most // 2 else min(most, len(text))
 
 
-def _telling(middle: str, first: int) -> list[str]:
-    """Lines that tell of trouble, with their numbers; `first` is the number of the line that the middle begins in."""
+def _telling(middle: str, first: int, most: int) -> list[str]:
+    """Lines that tell of trouble, with their numbers, of at most so many characters; `first` is the number of the line the middle begins in."""
     numbered = enumerate(middle.split("\n"), start=first)
     found = (f"{number}: {line.strip()[:_TELLING_CHARS]}" for number, line in numbered if _TELLING.search(line))
-    return list(islice(found, _TELLING_LINES))
+    lines = list(islice(found, _TELLING_LINES))
+    room = accumulate(len(line) + 1 for line in lines)
+    return [line for line, chars in zip(lines, room, strict=True) if chars <= most]
