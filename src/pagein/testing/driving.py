@@ -20,10 +20,14 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from pagein import wiring
 from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall
 from pagein.providers.validity import Api
 from pagein.providers.wire import render
 from pagein.replay.calls import Call, Calls, gather
+from pagein.replay.run import Asked as ReplayAsked
+from pagein.replay.run import replay
+from pagein.testing.clients.gateways import GatewayProcess
 from pagein.testing.provider import Asked, Settings, SimulatedProvider
 from pagein.testing.provider import Call as CallsTool
 from pagein.testing.provider.script import Said, Say, Think, Turn
@@ -32,6 +36,11 @@ _PATHS: Final[dict[Api, str]] = {
     "anthropic": "/v1/messages",
     "openai_chat": "/v1/chat/completions",
     "openai_responses": "/v1/responses",
+}
+_MODELS: Final[dict[Api, str]] = {
+    "anthropic": "claude-sonnet-4-5",
+    "openai_chat": "gpt-5.1",
+    "openai_responses": "gpt-5.5",
 }
 _PATIENCE: Final = 120.0
 _CALLS: Final = ("tool_use", "function", "function_call")
@@ -77,6 +86,44 @@ class Drive:
             exchange = _sent(address, self.api, _marked(body) if self.api == "anthropic" else body)
             _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
             yield exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Bills:
+    """What a session costs, in BIT: over HTTP without and with a gateway, and as replayed from a log of the requests without.
+
+    replayed: without pagein, and with it. refused: requests, both ways.
+    """
+
+    api: Api
+    requests: int
+    refused: int
+    direct: float
+    through: float
+    replayed: tuple[float, float]
+
+
+def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
+    """Drive a session twice and replay what was sent; writes in this folder.
+
+    It is sent as Anthropic Messages where it was a Claude that answered, else as Chat Completions.
+    """
+    spoken = {one.model or "" for one in entries if isinstance(one, Message) and one.role == "assistant"}
+    api: Api = "anthropic" if any("claude" in name for name in spoken) else "openai_chat"
+    drive = Drive(entries, api, _MODELS[api])
+    with drive.provider() as provider:
+        write_log(drive.through(provider.url), folder / "log.jsonl")
+        direct = provider.bill()
+    with drive.provider() as provider:
+        with GatewayProcess(folder / "gateway").door(provider.url) as address:
+            for _ in drive.through(address):
+                pass
+        through = provider.bill()
+    policies = ("append", "pagein")
+    terms = ReplayAsked((folder / "log.jsonl",), prices=drive.model, policies=policies, stress=False, jobs=1)
+    rows = [one["policies"] for one in replay(terms, wiring.open_for_replay).bill["per_session"]]
+    append, ours = (sum(row[policy]["cost"] for row in rows) for policy in policies)
+    return Bills(api, direct.requests, direct.refused + through.refused, direct.bit, through.bit, (append, ours))
 
 
 def write_log(exchanges: Iterable[Exchange], path: Path) -> None:

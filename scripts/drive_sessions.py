@@ -1,0 +1,42 @@
+"""Recorded sessions over HTTP, straight at a simulated provider and through the gateway, beside a replay of the same requests.
+
+    python scripts/drive_sessions.py FILE|DIR...
+
+Prints per session the bill through pagein as a part of the bill without, over HTTP and as replayed. Both count tokens alike, for
+the replay reads a log of what was sent. Requests are sent one right after the other: pauses are not waited for.
+Exit status 1 where a request was refused.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pagein.replay.readers import Source, find, read
+from pagein.testing.driving import Bills, billed
+
+
+def row(name: str, found: Bills) -> str:
+    """One line about a session."""
+    append, pagein = found.replayed
+    http, replayed = found.through / found.direct, pagein / append
+    agree = append / found.direct
+    return f"{name[:60]:60} {found.requests:5} calls  http {http:.3f}  replay {replayed:.3f}  (append over http, as replayed: {agree:.4f})"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Drive all sessions that are found."""
+    refused = 0
+    for source in find([Path(one) for one in arguments]):
+        if not isinstance(source, Source):
+            continue
+        for session in read(source):
+            with TemporaryDirectory(prefix="pagein-drive-") as folder:
+                found = billed(list(session.entries), Path(folder))
+            refused += found.refused
+            print(row(session.head.file, found), flush=True)
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
