@@ -1,0 +1,135 @@
+"""What of a stream the client sees, however its bytes are cut."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagein.hosts.gateway.events import EventStream
+from pagein.hosts.gateway.replies import Reply as Read
+from pagein.hosts.gateway.replies import reader
+from pagein.hosts.gateway.turns import turn_of
+from pagein.hosts.gateway.weaving import Weaver
+from pagein.hosts.gateway.weaving_chat import ChatWeaver
+from pagein.hosts.gateway.weaving_messages import MessagesWeaver
+from pagein.hosts.gateway.weaving_responses import ResponsesWeaver
+from pagein.model.messages import Usage
+from pagein.providers.validity.rules import Api
+from pagein.testing.provider import anthropic, chat, responses
+from pagein.testing.provider.reply import Called, Reply, Spoken, Thought, Words
+
+OURS = ("peek", "search")
+Format = tuple[Api, Callable[[Reply], Iterator[bytes]], Callable[..., Weaver]]
+FORMATS: list[Format] = [
+    ("anthropic", anthropic.events, MessagesWeaver),
+    ("openai_chat", chat.events, ChatWeaver),
+    ("openai_responses", responses.events, ResponsesWeaver),
+]
+formats = pytest.mark.parametrize("form", FORMATS, ids=[one[0] for one in FORMATS])
+
+words = st.sampled_from(["hm", 'look: "index":3, tool_use', "é😀\n\nevent: error\n", 'data: [DONE] "error"', "x" * 70])
+names = st.sampled_from(["Bash", "Read", *OURS])
+arguments = words.map(lambda text: json.dumps({"id": text}))
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> tuple[Spoken, ...]:
+    kinds = draw(st.lists(st.sampled_from("twc"), min_size=1, max_size=6))
+    made: list[Spoken] = []
+    for place, kind in enumerate(kinds):
+        if kind == "t":
+            made.append(Thought(draw(words), f"sig{place}"))
+        elif kind == "w":
+            made.append(Words(draw(words)))
+        else:
+            made.append(Called(f"c{place}", draw(names), draw(arguments)))
+    return tuple(made)
+
+
+def reply(said: tuple[Spoken, ...], tag: str) -> Reply:
+    return Reply(tag, "m", 1, said, Usage(fresh=10, output=5))
+
+
+def fed(weaver: Weaver, stream: bytes, cuts: list[int]) -> bytes:
+    ends = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
+    return b"".join(weaver.take(stream[start:end]) for start, end in pairwise(ends)) + weaver.flush()
+
+
+def read(api: Api, stream: bytes) -> Read:
+    reading = reader(api)
+    for event in EventStream().feed(stream):
+        reading.take(event)
+    return reading.reply()
+
+
+def hidden(said: tuple[Spoken, ...]) -> tuple[Spoken, ...]:
+    return tuple(one for one in said if not (isinstance(one, Called) and one.name in OURS))
+
+
+@formats
+@settings(max_examples=60, deadline=None)
+@given(said=blocks(), cuts=st.lists(st.integers(0, 5000), max_size=12))
+def test_an_answer_without_calls_of_ours_passes_as_the_bytes_it_came_as(
+    form: Format, said: tuple[Spoken, ...], cuts: list[int]
+) -> None:
+    _, events, weaver_of = form
+    stream = b"".join(events(reply(hidden(said), "a")))
+    weaver = weaver_of(OURS)
+    assert fed(weaver, stream, cuts) == stream
+    assert not weaver.held
+
+
+@formats
+@settings(max_examples=100, deadline=None)
+@given(turns=st.lists(blocks(), min_size=1, max_size=3), cuts=st.lists(st.integers(0, 5000), max_size=12))
+def test_a_client_reads_what_all_turns_said_without_calls_of_ours(
+    form: Format, turns: list[tuple[Spoken, ...]], cuts: list[int]
+) -> None:
+    api, events, weaver_of = form
+    # what is shown of a turn that goes on holds no calls of the client's
+    ours = [(*(one for one in turn if not isinstance(one, Called)), Called("p", "peek", "{}")) for turn in turns[:-1]]
+    weaver, shown = weaver_of(OURS), b""
+    for place, turn in enumerate([*ours, turns[-1]]):
+        stream = b"".join(events(reply(turn, f"{place}")))
+        shown += fed(weaver, stream, cuts)
+        assert weaver.ended
+        if place < len(ours):
+            assert turn_of(api, read(api, stream), OURS).goes_on
+            weaver.begin(spoke=False)
+    shown += weaver.closing()
+    seen = read(api, shown)
+    last = turns[-1]
+    expected = (*(block for turn in ours for block in hidden(turn)), *hidden(last))
+    stop = "" if any(isinstance(one, Called) for one in hidden(last)) else None
+    whole = read(api, b"".join(events(reply(expected, "0"))))
+    assert seen.finished
+    assert without_names(seen.message) == without_names(whole.message)
+    assert stop is None or seen.stop == whole.stop
+    assert seen.usage is not None
+    assert seen.usage.output == 5 * (len(ours) + 1)
+    frames = [frame for frame in shown.split(b"\n\n") if b"response." in frame and api == "openai_responses"]
+    numbers = [json.loads(frame.partition(b"data: ")[2])["sequence_number"] for frame in frames if b"data: {" in frame]
+    assert numbers == sorted(set(numbers))
+
+
+def without_names(message: object) -> object:
+    """A message without the ids of items, which tell of the turn that they stood in."""
+    text = json.dumps(message)
+    value = json.loads(text) if message is not None else {}
+    for one in value.get("output", ()):
+        one.pop("id", None)
+    return value
+
+
+@formats
+def test_an_answer_that_was_cut_off_in_a_call_of_ours_calls_nothing(form: Format) -> None:
+    api, events, _ = form
+    said = (Words("let me"), Called("c", "peek", '{"id": "x"}'))
+    whole = Reply("a", "m", 1, said, Usage(output=3), stop="max_tokens")
+    turn = turn_of(api, read(api, b"".join(events(whole))), OURS)
+    assert turn.own == ()
+    assert turn.said == turn.shown
+    assert b"peek" not in b"".join(turn.said)
