@@ -118,7 +118,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         "subscriptions": subscriptions,
         "recall": recall,
     }
-    settings = _settings(given)
+    settings = _settings(given, workspace)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     whole = _run(settings, _parts(store, workspace, log, None if measure else settings.recall), as_json=as_json)
     if not whole:
@@ -145,7 +145,7 @@ def doctor(
     """
     from pagein.hosts.gateway.checkup import Asked, checked
 
-    settings = _settings({"anthropic": anthropic, "openai": openai})
+    settings = _settings({"anthropic": anthropic, "openai": openai}, workspace)
     asked = Asked(
         settings,
         url or f"http://{settings.host}:{settings.port}",
@@ -189,11 +189,10 @@ def _switch_file() -> Path:
     return default_switch()
 
 
-def _settings(given: dict[str, Any]) -> "GatewaySettings":
-    from pagein.hosts.gateway.settings import GatewaySettings, from_environment
+def _settings(given: dict[str, Any], workspace: Path) -> "GatewaySettings":
+    from pagein.settings.reading import configured
 
-    told = from_environment(os.environ)
-    return GatewaySettings(**{**told, **{name: value for name, value in given.items() if value is not None}})
+    return configured(workspace, {name: value for name, value in given.items() if value is not None}).gateway
 
 
 def _parts(store: str | None, workspace: Path, log: Path | None, recall: bool | None) -> "Parts":  # noqa: FBT001 -- read at once

@@ -14,6 +14,7 @@ from pagein.engine.trajectory import Trajectory
 from pagein.errors import BadInput, BadSetting
 from pagein.ports import BlobStore, TokenCounter, WholeStore
 from pagein.providers.tokens import ratio_counter
+from pagein.settings.reading import configured
 
 if TYPE_CHECKING:
     from pagein.store.postgres import PostgresStore
@@ -34,9 +35,13 @@ def open(  # noqa: A001 -- users write pagein.open
     """An engine for one workspace.
 
     store: a file for the SQLite store or a folder to put it in, `postgresql://...` for a database (needs the extra
-    `pagein[postgres]`), `":memory:"` for one that keeps nothing, or None for the default place in the user's data folder. File
-    or tables are made when first used; a failure to do so shows as StoreError then.
+    `pagein[postgres]`), `":memory:"` for one that keeps nothing, or None for the one that is set, by default a file in the user's
+    data folder. File or tables are made when first used; a failure to do so shows as StoreError then.
+    settings: None for those that are set, in files and by the environment (`settings.reading.configured`). Raises BadSetting, with
+    file, key and remedy, where what is set there cannot be.
     """
+    store = _chosen_store(store, workspace)
+    settings = settings if settings is not None else configured(workspace).engine
     # A path may hold bytes that are no text. Stores keep names as text, so such bytes are spelled out once, here.
     home = str(Path(workspace).resolve())
     place = home.encode("utf-8", "backslashreplace").decode()
@@ -68,6 +73,7 @@ def open_for_upkeep(store: str | Path | None = None, *, workspace: str | Path = 
 
     new: it may be one that is not there yet. Raises BadInput where there is none otherwise.
     """
+    store = _chosen_store(store, workspace)
     path = store_file(store, workspace=workspace)
     if path is None:
         with _extra("postgres"):
@@ -81,10 +87,24 @@ def open_for_upkeep(store: str | Path | None = None, *, workspace: str | Path = 
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:
-    """The file of the store that is named so, whether it is there or not; None where it is a database's address."""
+    """The file of the store that is named so, whether it is there or not; None where it is a database's address.
+
+    Raises BadSetting as `open`.
+    """
+    store = _chosen_store(store, workspace)
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         return None
     return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
+
+
+def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:
+    """The store that is named, or else set; None for the workspace's own."""
+    if store is not None:
+        return store
+    named = configured(workspace).store
+    if named is None or named == MEMORY or named.startswith(_ADDRESSES):
+        return named
+    return Path(named).expanduser()
 
 
 def _kept(store: str | Path | None, place: str) -> "PostgresStore | SqliteStore":

@@ -1,7 +1,6 @@
 """What can be set about the gateway, as one value."""
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -73,42 +72,9 @@ def joined(base: str, path: str) -> str:
     return base.rstrip("/") + path
 
 
-def from_environment(environment: Mapping[str, str]) -> dict[str, object]:
-    """The settings of `GatewaySettings` that `PAGEIN_*` variables give. Raises BadSetting where one is no value."""
-    found: dict[str, object] = {}
-    for name, read in _VARIABLES.items():
-        told = environment.get(f"PAGEIN_{name.upper()}", "").strip()
-        if told:
-            try:
-                found[name] = read(told)
-            except ValueError:
-                raise BadSetting(f"PAGEIN_{name.upper()}={told!r} is not what it takes; see docs/gateway.md") from None
-    return found
-
-
 def is_set(told: str | None) -> bool:
     """Whether a variable of the environment says yes: anything but nothing, 0, no, off and false."""
     return (told or "").strip().lower() not in {"", "0", "no", "off", "false"}
-
-
-def _names(told: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in told.split(",") if name.strip())
-
-
-_VARIABLES: Final[Mapping[str, Callable[[str], object]]] = {
-    "anthropic": str,
-    "openai": str,
-    "host": str,
-    "port": int,
-    "hosts": _names,
-    "budget": float,
-    "body_limit": int,
-    "silence": float,
-    "grace": float,
-    "recall": is_set,
-    "recalls": int,
-    "subscriptions": is_set,
-}
 
 
 def _checked_address(name: str, address: str) -> None:

@@ -1,0 +1,87 @@
+"""Every key that can be set: what it takes, what it means, and who may set it.
+
+Rules of this file
+------------------
+1. One name in every layer: `port` in a file is `PAGEIN_PORT` in the environment.
+2. A workspace's file comes with the workspace, from whoever wrote that. What decides where requests, keys and texts go, or who may
+   ask for them, is therefore for the user alone (`own`).
+3. Nobody can take a pattern away by which files are kept out of the store.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Final
+
+from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.policy.forcing import Valve
+from pagein.policy.previews import Previews
+from pagein.policy.residency import PRICED
+from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
+
+_RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
+_GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
+
+ENGINE: Final[tuple[Key, ...]] = (
+    choice(
+        "residency",
+        "usual",
+        ("usual", "thrifty"),
+        "How long results stay. `thrifty` puts the bill first: reads of files leave sooner, so more edits have to recall what they quote.",
+    ),
+    whole("keep_calls", _RESIDENCY.keep_calls, "Model calls that a result stays at least."),
+    whole("keep_reads", _RESIDENCY.keep_reads, "The same for reads of files that nothing is known of."),
+    whole("keep_calls_free", _RESIDENCY.keep_calls_free, "The same for other results where a rewrite is cheap anyway."),
+    whole("min_tokens", _RESIDENCY.min_tokens, "Results below so many tokens stay for good."),
+    whole(
+        "previews_from",
+        _PREVIEWS.chars,
+        "Outputs from so many characters on enter as previews. 0: every output enters whole (*lossless only*).",
+    ),
+    whole("previews_show", _PREVIEWS.shown, "About so many characters of them are shown."),
+    number("valve", _VALVE.share, "The share of the window at which results leave whatever they cost. 0: never."),
+    number("valve_low", _VALVE.low, "The share that it empties the window to."),
+    whole(
+        "window", _VALVE.window, "Tokens that the model's window holds, for models that are not in the price tables."
+    ),
+    texts("excluded", "Patterns of file names whose content is never stored, beside those that always hold."),
+    flag("manifest", default=False, says="List what left for the model, a page at each epoch's edge."),
+    flag("rereads", default=True, says="Answer what a client's own tools read again by a marker or a diff."),
+    choice(
+        "marks",
+        "extended",
+        ("extended", "respected"),
+        "Whether a cache mark of ours stands beside the client's where an epoch opens, or theirs are only respected.",
+    ),
+    flag(
+        "witness", default=False, says="Let an independent checker look at each answer and request before it goes out."
+    ),
+    text(
+        "store",
+        None,
+        "The store's file, a folder to put it in, or `postgresql://...`. The default is one file per workspace in the user's data folder.",
+        own=True,
+    ),
+)
+
+GATEWAY: Final[tuple[Key, ...]] = (
+    text("anthropic", _GATEWAY["anthropic"], "Where requests for Anthropic go.", own=True),
+    text("openai", _GATEWAY["openai"], "Where requests for OpenAI go.", own=True),
+    text("host", _GATEWAY["host"], "Where the gateway listens.", own=True),
+    whole("port", _GATEWAY["port"], "Its port; 0: any that is free.", own=True),
+    texts("hosts", "Names, beside loopback's, by which its own pages may be asked.", own=True),
+    number("budget", _GATEWAY["budget"], "Seconds that a decision may take; then the client's own bytes go out."),
+    whole("body_limit", _GATEWAY["body_limit"], "Bytes of the longest request that is taken."),
+    number("silence", _GATEWAY["silence"], "Seconds without a byte from the provider until a call is given up."),
+    number("grace", _GATEWAY["grace"], "Seconds that calls under way are given when the gateway is ended."),
+    flag("recall", default=_GATEWAY["recall"], says="Offer the model tools that bring back what left its window."),
+    whole("recalls", _GATEWAY["recalls"], "How often one answer may be gone on with because the model recalls."),
+    flag(
+        "subscriptions",
+        default=_GATEWAY["subscriptions"],
+        says="Also change requests that are made with a subscription's login. The vendor may not allow that: at your own risk.",
+        own=True,
+    ),
+)
+
+KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY)}
+"""All of them by name."""

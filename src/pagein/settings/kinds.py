@@ -1,0 +1,112 @@
+"""What a key takes: the kinds of values, read from a file or from the environment."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting.
+
+    takes: what values it has, in words. default: what holds where nobody says. says: what it means. own: only the user may set it, not
+    a workspace's file. typed: the value of one that came from a file, told: of a text from the environment; both raise TypeError or ValueError.
+    """
+
+    name: str
+    takes: str
+    default: object
+    says: str
+    typed: Callable[[object], object]
+    told: Callable[[str], object]
+    own: bool = False
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return f"PAGEIN_{self.name.upper()}"
+
+
+_YES: Final = frozenset({"1", "yes", "on", "true"})
+_NO: Final = frozenset({"0", "no", "off", "false"})
+_WHOLE: Final = re.compile(r"[0-9]{1,18}")
+
+
+def flag(name: str, default: object, says: str, *, own: bool = False) -> Key:
+    """Yes or no."""
+
+    def typed(value: object) -> object:
+        if not isinstance(value, bool):
+            raise TypeError
+        return value
+
+    def told(text: str) -> object:
+        if text.lower() not in _YES | _NO:
+            raise TypeError
+        return text.lower() in _YES
+
+    return Key(name, "true or false", default, says, typed, told, own)
+
+
+def whole(name: str, default: object, says: str, *, own: bool = False) -> Key:
+    """A number of 0 or more."""
+
+    def typed(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise TypeError
+        return value
+
+    def told(text: str) -> object:
+        if not _WHOLE.fullmatch(text):
+            raise TypeError
+        return int(text)
+
+    return Key(name, "a whole number of 0 or more", default, says, typed, told, own)
+
+
+def number(name: str, default: object, says: str) -> Key:
+    """A number."""
+
+    def typed(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError
+        return float(value)
+
+    return Key(name, "a number", default, says, typed, float)
+
+
+def text(name: str, default: object, says: str, *, own: bool = False) -> Key:
+    """A text."""
+
+    def typed(value: object) -> object:
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+
+    return Key(name, "a text", default, says, typed, str, own)
+
+
+def choice(name: str, default: str, among: tuple[str, ...], says: str) -> Key:
+    """One of a few words."""
+
+    def typed(value: object) -> object:
+        if value not in among:
+            raise TypeError
+        return value
+
+    return Key(name, " or ".join(f'"{one}"' for one in among), default, says, typed, typed)
+
+
+def texts(name: str, says: str, *, own: bool = False) -> Key:
+    """Several texts."""
+
+    def typed(value: object) -> object:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise TypeError
+        return tuple(value)
+
+    def told(text: str) -> object:
+        return tuple(one.strip() for one in text.split(",") if one.strip())
+
+    return Key(name, "a list of texts; in the environment with commas between", (), says, typed, told, own)

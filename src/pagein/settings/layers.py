@@ -1,0 +1,117 @@
+"""Layers of settings laid over one another, and what they come to: one frozen value.
+
+Pure: files come as their text, the environment as a mapping.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from pagein.engine.engine import Settings
+from pagein.errors import BadSetting
+from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.policy.forcing import Valve
+from pagein.policy.previews import Previews
+from pagein.policy.residency import PRICED, THRIFTY
+from pagein.settings.keys import GATEWAY, KEYS
+
+PAGE: Final = "docs/reference/settings.md"
+DEFAULT: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place says. name: which one, for people. values: of keys."""
+
+    name: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All that can be set.
+
+    engine, gateway: what these work with. store: its address or file, None for the workspace's own. values: every key. origins: where
+    the value of each came from.
+    """
+
+    engine: Settings = field(default_factory=Settings)
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
+    store: str | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+
+def of_file(name: str, text: str, *, own: bool) -> Layer:
+    """What a file says. own: whether it is the user's, else it came with a workspace. Raises BadSetting with file, key and remedy."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise BadSetting(f"{name}: is not TOML: {problem}") from problem
+    return Layer(name, {key: _of_file(name, key, value, own=own) for key, value in table.items()})
+
+
+def _of_file(name: str, key: str, value: object, *, own: bool) -> object:
+    known = KEYS.get(key)
+    if known is None:
+        near = difflib.get_close_matches(key, KEYS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"take it out; {PAGE} has all keys"
+        raise BadSetting(f"{name}: {key!r} is no setting; {hint}")
+    if known.own and not own:
+        raise BadSetting(
+            f"{name}: {key!r} cannot be set by a workspace, which may be somebody else's; set it in your own file, by "
+            f"{known.variable} or by an option ({PAGE})"
+        )
+    try:
+        return known.typed(value)
+    except (TypeError, ValueError):
+        raise BadSetting(f"{name}: {key!r} takes {known.takes}, not {value!r}") from None
+
+
+def of_environment(environment: Mapping[str, str]) -> Layer:
+    """What `PAGEIN_*` variables say; those that are empty say nothing. Raises BadSetting with variable and remedy."""
+    values: dict[str, object] = {}
+    for key in KEYS.values():
+        told = environment.get(key.variable, "").strip()
+        if told:
+            try:
+                values[key.name] = key.told(told)
+            except (TypeError, ValueError):
+                raise BadSetting(f"{key.variable}: takes {key.takes}, not {told!r}") from None
+    return Layer("environment", values)
+
+
+def laid(layers: Iterable[Layer]) -> Config:
+    """The layers over the defaults, later ones over earlier. Raises BadSetting for values that do not go together."""
+    values = {key.name: key.default for key in KEYS.values()}
+    origins = dict.fromkeys(KEYS, DEFAULT)
+    for layer in layers:
+        values |= layer.values
+        origins |= dict.fromkeys(layer.values, layer.name)
+    if values["residency"] == "thrifty":
+        values |= {name: getattr(THRIFTY, name) for name in _AGES if origins[name] == DEFAULT}
+    try:
+        store = values["store"]
+        gateway = GatewaySettings(**{key.name: values[key.name] for key in GATEWAY})  # type: ignore[arg-type]
+        return Config(_engine(values), gateway, str(store) if store else None, values, origins)
+    except BadSetting as problem:
+        set_by = [f"{name}: {where}" for name, where in origins.items() if where != DEFAULT]
+        raise BadSetting(f"{problem} (set are {', '.join(set_by)})") from problem
+
+
+_AGES: Final = ("keep_calls", "keep_reads", "keep_calls_free", "min_tokens")
+
+
+def _engine(values: Mapping[str, Any]) -> Settings:
+    usual = THRIFTY if values["residency"] == "thrifty" else PRICED
+    previews = Previews(values["previews_from"], values["previews_show"]) if values["previews_from"] else None
+    names = {one.name for one in fields(Settings)}
+    own = {name: value for name, value in values.items() if name in names - {"residency", "valve", "excluded"}}
+    return replace(
+        Settings(**own),
+        residency=replace(usual, previews=previews, **{name: values[name] for name in _AGES}),
+        valve=Valve(values["valve"], values["valve_low"], values["window"]) if values["valve"] else Valve(0.0, 0.0),
+        excluded=(*Settings().excluded, *values["excluded"]),
+    )

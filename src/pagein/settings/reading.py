@@ -1,0 +1,53 @@
+"""Where settings are read: the user's file, the workspace's, the environment."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pagein.errors import BadSetting
+from pagein.settings.layers import Config, Layer, laid, of_environment, of_file
+
+NAME: Final = "pagein.toml"
+VARIABLE: Final = "PAGEIN_CONFIG"
+
+
+def configured(
+    workspace: str | Path = ".", given: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
+) -> Config:
+    """The settings for a workspace. given: what the caller or the command line says, which holds over all else.
+
+    The user's file is the one that `PAGEIN_CONFIG` names, else `pagein.toml` in the user's configuration folder.
+    Raises BadSetting with file, key and remedy.
+    """
+    told = os.environ if environment is None else environment
+    layers = [
+        *_file(_users(told), own=True, must=bool(told.get(VARIABLE))),
+        *_file(Path(workspace) / NAME, own=False),
+        of_environment(told),
+        Layer("given", dict(given or {})),
+    ]
+    return laid(layers)
+
+
+def _users(environment: Mapping[str, str]) -> Path:
+    named = environment.get(VARIABLE)
+    if named:
+        return Path(named)
+    # imported here: `pagein` itself starts without it
+    from platformdirs import user_config_path
+
+    return user_config_path("pagein", appauthor=False) / NAME
+
+
+def _file(path: Path, *, own: bool, must: bool = False) -> list[Layer]:
+    """What a file says; nothing where there is none. must: there has to be one."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        if must:
+            raise BadSetting(f"{VARIABLE}: there is no file {path}") from problem
+        return []
+    except (OSError, ValueError) as problem:
+        raise BadSetting(f"{path}: cannot be read: {problem}") from problem
+    return [of_file(str(path), text, own=own)]

@@ -1,0 +1,163 @@
+import contextlib
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pagein
+from pagein import wiring
+from pagein.engine.engine import Settings
+from pagein.errors import BadSetting
+from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.policy.residency import THRIFTY
+from pagein.settings.keys import GATEWAY, KEYS
+from pagein.settings.layers import Config, Layer, laid, of_environment, of_file
+from pagein.settings.reading import configured
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Write:
+    def write(text: str) -> Path:
+        path = tmp_path / "mine.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def test_where_nobody_says_anything_the_defaults_hold() -> None:
+    found = laid([])
+    assert (found.engine, found.gateway, found.store) == (Settings(), GatewaySettings(), None)
+    assert set(found.origins.values()) == {"default"}
+
+
+def test_every_setting_of_the_gateway_has_a_key() -> None:
+    assert {key.name for key in GATEWAY} == {one.name for one in fields(GatewaySettings)}
+
+
+def test_each_layer_holds_over_those_before(users: Write, workspace: Path) -> None:
+    mine = users("keep_calls = 6\nkeep_reads = 21\nmin_tokens = 300\nport = 1\n")
+    (workspace / "pagein.toml").write_text("keep_reads = 22\nmin_tokens = 301\nvalve = 0.8\n")
+    told = {"PAGEIN_CONFIG": str(mine), "PAGEIN_MIN_TOKENS": "302", "PAGEIN_PORT": "2", "PAGEIN_MANIFEST": "yes"}
+    found = configured(workspace, {"port": 3}, told)
+    residency = found.engine.residency
+    assert (residency.keep_calls, residency.keep_reads, residency.min_tokens) == (6, 22, 302)
+    assert (found.gateway.port, found.engine.valve.share, found.engine.manifest) == (3, 0.8, True)
+    assert found.origins["keep_calls"] == str(mine)
+    assert found.origins["keep_reads"] == str(workspace / "pagein.toml")
+    assert (found.origins["min_tokens"], found.origins["port"]) == ("environment", "given")
+
+
+@pytest.mark.parametrize("name", [key.name for key in KEYS.values() if key.own])
+def test_a_workspace_cannot_send_requests_elsewhere_nor_open_what_is_closed(name: str) -> None:
+    text = f"{name} = {'true' if name == 'subscriptions' else '8790' if name == 'port' else repr('https://elsewhere.test')}"
+    with pytest.raises(BadSetting, match=f"'{name}' cannot be set by a workspace.*PAGEIN_{name.upper()}"):
+        of_file("pagein.toml", text, own=False)
+
+
+def test_excluded_files_are_added_to_and_never_taken_away() -> None:
+    found = laid([Layer("file", {"excluded": ("*.secret",)})])
+    assert found.engine.excluded == (*Settings().excluded, "*.secret")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("manifst = true", "pagein.toml: 'manifst' is no setting; did you mean 'manifest'?"),
+        ("xyzzy = 1", "pagein.toml: 'xyzzy' is no setting; take it out"),
+        ("manifest = 1", "pagein.toml: 'manifest' takes true or false, not 1"),
+        ("keep_calls = true", "pagein.toml: 'keep_calls' takes a whole number of 0 or more, not True"),
+        ("keep_calls = -1", "pagein.toml: 'keep_calls' takes a whole number of 0 or more, not -1"),
+        ('marks = "none"', "pagein.toml: 'marks' takes \"extended\" or \"respected\", not 'none'"),
+        ("excluded = '*.x'", "pagein.toml: 'excluded' takes a list of texts"),
+        ("[gateway]\nport = 1", "pagein.toml: 'gateway' is no setting"),
+        ("= 3", "pagein.toml: is not TOML: Invalid statement (at line 1, column 1)"),
+    ],
+)
+def test_what_cannot_be_in_a_file_is_told_with_file_key_and_remedy(text: str, told: str) -> None:
+    with pytest.raises(BadSetting) as caught:
+        of_file("pagein.toml", text, own=True)
+    assert str(caught.value).startswith(told)
+
+
+def test_what_cannot_be_in_the_environment_is_told_by_its_variable() -> None:
+    for told in ("x", "1.5", "-3", "9" * 30):
+        with pytest.raises(BadSetting, match=f"PAGEIN_PORT: takes a whole number of 0 or more, not '{told}'"):
+            of_environment({"PAGEIN_PORT": told})
+    with pytest.raises(BadSetting, match="PAGEIN_SUBSCRIPTIONS: takes true or false, not 'maybe'"):
+        of_environment({"PAGEIN_SUBSCRIPTIONS": "maybe"})
+
+
+def test_what_does_not_go_together_is_told_with_where_it_was_set() -> None:
+    with pytest.raises(BadSetting, match=r"valve.*set are valve: a\.toml, port: environment"):
+        laid([Layer("a.toml", {"valve": 0.3}), Layer("environment", {"port": 8790})])
+
+
+def test_variables_that_are_empty_say_nothing() -> None:
+    assert of_environment({key.variable: " " for key in KEYS.values()}).values == {}
+
+
+def test_thrifty_is_the_preset_unless_a_part_of_it_is_set() -> None:
+    assert laid([Layer("file", {"residency": "thrifty"})]).engine.residency == THRIFTY
+    found = laid([Layer("file", {"residency": "thrifty", "keep_reads": 12})]).engine.residency
+    assert (found.keep_reads, found.files) == (12, THRIFTY.files)
+
+
+def test_previews_can_be_turned_off() -> None:
+    assert laid([Layer("file", {"previews_from": 0})]).engine.residency.previews is None
+    assert laid([Layer("file", {"valve": 0.0})]).engine.valve.share == 0
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="PAGEIN_CONFIG: there is no file"):
+        configured(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path / "none.toml")})
+    with pytest.raises(BadSetting, match="cannot be read"):
+        configured(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path)})
+    (tmp_path / "latin.toml").write_bytes(b"# \xe9")
+    with pytest.raises(BadSetting, match=r"latin\.toml: cannot be read"):
+        configured(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path / "latin.toml")})
+
+
+@given(
+    st.dictionaries(st.sampled_from([*KEYS, "other"]), st.one_of(st.booleans(), st.integers(), st.floats(), st.text()))
+)
+def test_whatever_a_layer_says_is_taken_or_refused(values: dict[str, object]) -> None:
+    told = {f"PAGEIN_{name.upper()}": str(value) for name, value in values.items()}
+    with contextlib.suppress(BadSetting):  # and nothing else
+        assert isinstance(laid([of_environment(told)]), Config)
+
+
+def test_an_engine_is_opened_as_is_set(workspace: Path, users: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = workspace.parent / "kept.pagein"
+    mine = users(f"store = '{kept}'\npreviews_from = 100\npreviews_show = 30\n")
+    monkeypatch.setenv("PAGEIN_CONFIG", str(mine))
+    tool = {"name": "run", "input_schema": {"type": "object"}}
+    use = {"type": "tool_use", "id": "t1", "name": "run", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "row of output\n" * 80}
+    messages = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+    ]
+    request = {"model": "claude-sonnet-5-5", "max_tokens": 9, "tools": [tool], "messages": messages}
+    with pagein.open(workspace=workspace) as engine:
+        assert engine.session("one").prepare(request).replaced == 1
+    assert kept.is_file()
+    assert wiring.store_file(workspace=workspace) == kept
+    with pagein.open(":memory:", workspace=workspace, settings=Settings()) as engine:
+        assert engine.session("one").prepare(request).replaced == 0
+    (workspace / "pagein.toml").write_text("keep_cals = 3")
+    with pytest.raises(BadSetting, match="did you mean 'keep_calls'"):
+        pagein.open(":memory:", workspace=workspace)
