@@ -1,0 +1,50 @@
+"""The recall tools as a gateway offers them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pagein import wiring
+from pagein.engine.session import Session
+from pagein.model.codec import encode_json
+from pagein.tools.brief import OFFERS, answered
+from pagein.tools.peek import PEEK
+from pagein.tools.search import SEARCH
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with wiring.open(":memory:") as engine:
+        yield engine.session("one")
+
+
+def test_their_words_are_few_and_name_nothing_that_the_tools_do_not_take() -> None:
+    whole = {one.name: one for one in (PEEK, SEARCH)}
+    for offer in OFFERS:
+        assert set(offer.schema["properties"]) <= set(whole[offer.name].schema["properties"])
+        assert offer.schema["required"] == whole[offer.name].schema["required"]
+    assert sum(len(encode_json([one.name, one.description, one.schema])) for one in OFFERS) < 800
+
+
+@pytest.mark.parametrize("name", ["notes.md", "0190-not-ours", "../etc/passwd"])
+def test_only_what_left_the_window_is_looked_at(session: Session, name: str) -> None:
+    result = answered(session, "peek", {"id": name}, "c")
+    assert result.is_error
+    assert "is no id of what was taken out of your context" in result.text
+
+
+def test_an_id_may_be_quoted_as_models_do_and_says_why_it_is_not_there(session: Session) -> None:
+    result = answered(session, "peek", {"id": ' "pg-01234567-89abcdef" '}, "c")
+    assert result.is_error
+    assert "not found" in result.text
+
+
+def test_a_search_beyond_the_session_is_not_to_be_had(session: Session) -> None:
+    result = answered(session, "search", {"pattern": "x", "everything": True}, "c")
+    assert result.text == "No matches found."
+
+
+def test_wrong_arguments_and_unknown_tools_are_told_to_the_model(session: Session) -> None:
+    assert answered(session, "peek", {"id": 3}, "c").is_error
+    assert answered(session, "search", {}, "c").is_error
+    assert answered(session, "ingest", {"paths": ["."]}, "c").is_error
