@@ -30,25 +30,57 @@ def decoder(coding: str) -> Decoder | None:
 
 
 def decoded(body: bytes, coding: str, limit: int) -> bytes | None:
-    """A whole body out of its coding; None where it cannot be read, or would be longer than `limit` bytes."""
-    reader = decoder(coding)
-    if reader is None:
-        return None
-    parts, size = [], 0
+    """A whole body out of its coding; None where it cannot be read, is not whole, or would be longer than `limit` bytes.
+
+    No more than that is ever unpacked: a few bytes can stand for all the memory there is.
+    """
+    match coding.strip().lower():
+        case "" | "identity":
+            return body if len(body) <= limit else None
+        case "gzip" | "x-gzip":
+            return _inflated(body, _ANY_HEADER, limit)
+        case "deflate":
+            bare = not body or body[0] & 0x0F != zlib.DEFLATED
+            return _inflated(body, _RAW if bare else zlib.MAX_WBITS, limit)
+        case "zstd":
+            return _unzstd(body, limit)
+        case _:
+            return None
+
+
+def _inflated(body: bytes, bits: int, limit: int) -> bytes | None:
+    found, left = [], limit + 1
     try:
-        for start in range(0, len(body), _STEP):
-            part = reader.decode(body[start : start + _STEP])
-            parts.append(part)
-            size += len(part)
-            if size > limit:
+        while body:  # members may follow one another
+            reader = zlib.decompressobj(bits)
+            part = reader.decompress(body, left)
+            found.append(part)
+            left -= len(part)
+            if not reader.eof or left <= 0:
                 return None
-    except ValueError:
+            body = reader.unused_data
+    except zlib.error:
         return None
-    return b"".join(parts)
+    return b"".join(found)
 
 
-# A step is small, so that what is packed a thousandfold is noticed before it fills the memory.
-_STEP: Final = 1 << 16
+def _unzstd(body: bytes, limit: int) -> bytes | None:
+    import zstandard
+
+    found, left = [], limit
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
+            while part := reader.read(_STEP):
+                found.append(part)
+                left -= len(part)
+                if left < 0:
+                    return None
+    except (zstandard.ZstdError, MemoryError):
+        return None
+    return b"".join(found)
+
+
+_STEP: Final = 1 << 20
 
 
 class _Plain:

@@ -153,7 +153,9 @@ class Relay:
         sent = names.readable_codings(names.passed_on(given, length=False))
         hint = from_headers(given)
         coding = names.value_of(given, "content-encoding")
-        body = decoded(original, coding, self._settings.body_limit) if coding else original
+        body: bytes | None = original
+        if coding:  # in a thread: what is packed well takes seconds to unpack
+            body = await asyncio.to_thread(decoded, original, coding, self._settings.body_limit)
         if body is None or found.api is None:
             return Outgoing(found, sent, original, hint, passed="coding", at=at, began=began)
         decision = await self._guard.decide(Asked(body, found.api, hint, at, _context(given)))
