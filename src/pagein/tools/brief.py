@@ -4,13 +4,15 @@ What they do, and what else they can be told, is `peek` and `search`; a model th
 """
 
 from collections.abc import Mapping
-from typing import Final
+from copy import deepcopy
+from typing import Any, Final
 
 from pagein.engine.reading import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import BadName
 from pagein.model.objects import ObjectId
-from pagein.providers.wire.tools import Offer
+from pagein.providers.validity import Api
+from pagein.providers.wire.tools import Offer, definition
 from pagein.tools.calls import Call, refused, schema
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
@@ -31,6 +33,11 @@ OFFERS: Final = (
     ),
 )
 """The same bytes in every request; so a change here is one that sessions under way do not see (`engine.offering`)."""
+
+
+def definitions(api: Api) -> list[dict[str, Any]]:
+    """These tools as they stand among the tools of a request, for callers who offer them by themselves."""
+    return [deepcopy(definition(one, api)) for one in OFFERS]  # whoever changes theirs changes nobody else's
 
 
 def answered(session: Session, name: str, arguments: Mapping[str, object], call_id: str) -> ReadResult:

@@ -35,7 +35,7 @@ def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[Offer]) -
         return fields
     theirs = spans.items(raw, "tools")
     taken = _names(raw)
-    ours = [_definition(one, api) for one in offers if one.name not in taken]
+    ours = [encode_json(definition(one, api)) for one in offers if one.name not in taken]
     return fields if not theirs or not ours else {**fields, "tools": spans.array_of([*theirs, *ours])}
 
 
@@ -64,12 +64,13 @@ def _names(tools: bytes) -> frozenset[str]:
     return frozenset(str(one.get("name")) for one in inner)
 
 
-def _definition(offer: Offer, api: Api) -> bytes:
+def definition(offer: Offer, api: Api) -> dict[str, Any]:
+    """A tool as it stands among the tools of a request."""
     about = {"name": offer.name, "description": offer.description}
     match api:
         case "anthropic":
-            return encode_json({**about, "input_schema": offer.schema})
+            return {**about, "input_schema": offer.schema}
         case "openai_chat":
-            return encode_json({"type": "function", "function": {**about, "parameters": offer.schema}})
+            return {"type": "function", "function": {**about, "parameters": offer.schema}}
         case "openai_responses":
-            return encode_json({"type": "function", **about, "parameters": offer.schema, "strict": False})
+            return {"type": "function", **about, "parameters": offer.schema, "strict": False}
