@@ -13,6 +13,8 @@ from tests.gateway.test_recalls import CALL, CAPTURE, PEEK, assembled
 from tests.gateway.test_recalls_openai import Chat
 from tests.gateway.upstreams import run
 
+from pagein import wiring
+from pagein.model.entries import RequestSent
 from pagein.testing.provider import SimulatedProvider
 
 SEARCH = {"tool": "search", "args": {"pattern": "line 321 of"}}
@@ -302,6 +304,28 @@ def test_a_recall_of_what_never_was_says_so_and_the_model_goes_on(kind: Kind, tm
             assert 'pagein_recalls_total{answer="error",tool="peek"} 3.0' in here.gateway.metrics.text().decode()
 
     run(go())
+
+
+def test_what_was_recalled_is_warm_on_the_branch_that_recalled_it_and_on_no_other(tmp_path: Path) -> None:
+    async def go() -> str:
+        async with stage(Messages, ROUNDS, tmp_path, stream=True) as here:
+            await here.client.turn()
+            before = list(here.client.items)
+            await here.client.turn()
+            await said_more(here)
+            other = {"role": "user", "content": [*before[-1]["content"], {"type": "text", "text": "never mind it"}]}
+            here.client.items = [*before[:-1], other]
+            await here.client.turn()
+            assert here.gateway._relay is not None
+            await here.gateway._relay.settled()
+            return here.gateway.board.sessions()[0]["name"]
+
+    with wiring.open(tmp_path / "s.pagein") as engine:
+        session = engine.session(run(go()))
+        journal = session.journal
+        sent = [one.id for one in journal.newest(len(journal)) if isinstance(one.body, RequestSent)]
+        warm = [bool(journal.state_at(one).warm.objects) for one in sent]
+    assert warm == [False, False, True, False]
 
 
 @each
