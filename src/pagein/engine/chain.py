@@ -9,10 +9,10 @@ Rules of this file
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pagein.model.entries import EntryId
-from pagein.model.messages import Message
+from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire.naming import chained
 from pagein.providers.wire.request import Envelope, message_of
@@ -29,28 +29,53 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message as the engine takes it, of `count` items from `first` on."""
+    """One message as the engine takes it, of `count` items from `first` on. thought: the last message up to here in which the model
+    thought, counted in messages; -1 for none.
+    """
 
     name: EntryId
     message: Message
     first: int
     count: int = 1
+    thought: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A request's messages. head: how many items stand in front of the conversation. units: the conversation."""
+    """A request's messages. raws, names: of its items. head: how many items stand in front of the conversation. units: the conversation."""
 
     api: Api
     items: Sequence[Item] = ()
     head: int = 0
     units: Sequence[Unit] = ()
+    raws: Sequence[bytes] = ()
+    names: Sequence[EntryId] = ()
+    _places: dict[EntryId, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def place_of(self, name: EntryId) -> int | None:
+        """The number of the message of this name in the conversation."""
+        # shared with the requests that this one goes on from, so it knows of messages that others of them hold
+        place = self._places.get(name, len(self.units))
+        return place if place < len(self.units) and self.units[place].name == name else None
+
+    def cut(self, count: int) -> "Transcript":
+        """The first `count` messages of the conversation, and what stands in front of it."""
+        last = self.units[count - 1] if count else None
+        end = self.head if last is None else last.first + last.count
+        return Transcript(
+            self.api, self.items[:end], self.head, self.units[:count], self.raws[:end], self.names[:end], self._places
+        )
 
 
-def transcript(raw_items: Sequence[bytes], api: Api, before: Transcript | None = None) -> Transcript:
-    """The messages of a request. before: of one that may begin alike. Raises BadInput where an item is no JSON object."""
+def transcript(
+    raw_items: Sequence[bytes], api: Api, before: Transcript | None = None, shared: int | None = None
+) -> Transcript:
+    """The messages of a request. before: of one that may begin alike; shared: how many of them do, None where nobody counted.
+
+    Raises BadInput where an item is no JSON object.
+    """
     known = before if before is not None and before.api == api else Transcript(api)
-    same = shared_items(raw_items, known)
+    same = alike(raw_items, known.raws) if shared is None or known is not before else shared
     items = list(known.items[:same])
     for raw in raw_items[same:]:
         value, message = message_of(raw, api, len(items))
@@ -59,7 +84,10 @@ def transcript(raw_items: Sequence[bytes], api: Api, before: Transcript | None =
         items.append(Item(raw, message, "" if is_head else chained(before_it or api, value)))
     head = known.head if same > known.head else next((at for at, one in enumerate(items) if one.name), len(items))
     kept = _settled(known.units, same) if head == known.head else ()
-    return Transcript(api, items, head, _grouped(items, head, kept))
+    names = [*known.names[:same], *(one.name for one in items[same:])]
+    units, places = _grouped(items, head, kept), known._places  # noqa: SLF001 -- of its own class
+    places.update((one.name, place) for place, one in enumerate(units[len(kept) :], len(kept)))
+    return Transcript(api, items, head, units, raw_items, names, places)
 
 
 def first_name(envelope: Envelope) -> str:
@@ -71,12 +99,16 @@ def first_name(envelope: Envelope) -> str:
     return "wire-empty"
 
 
-def shared_items(raw_items: Sequence[bytes], known: Transcript) -> int:
-    """How many items a request has in common with a transcript, from the first on."""
-    for place, (raw, item) in enumerate(zip(raw_items, known.items, strict=False)):
-        if raw != item.raw:
-            return place
-    return min(len(raw_items), len(known.items))
+def alike(some: Sequence[object], others: Sequence[object]) -> int:
+    """How many items two lists have in common, from the first on. Asks for the end first: there they differ, if they do."""
+    high = min(len(some), len(others))
+    low, step = high, 1
+    while low and some[:low] != others[:low]:
+        high, low, step = low - 1, max(low - step, 0), 2 * step
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if some[low:middle] == others[low:middle] else (low, middle - 1)
+    return low
 
 
 def _settled(units: Sequence[Unit], same: int) -> Sequence[Unit]:
@@ -95,7 +127,14 @@ def _grouped(items: Sequence[Item], head: int, kept: Sequence[Unit]) -> list[Uni
         last = units[-1] if units else None
         if last is not None and last.message.role == item.message.role == "assistant":
             both = replace(last.message, blocks=(*last.message.blocks, *item.message.blocks))
-            units[-1] = Unit(item.name, both, last.first, last.count + 1)
+            thought = len(units) - 1 if _has_thinking(item.message) else last.thought
+            units[-1] = Unit(item.name, both, last.first, last.count + 1, thought)
         else:
-            units.append(Unit(item.name, item.message, place))
+            before = -1 if last is None else last.thought
+            thought = len(units) if _has_thinking(item.message) else before
+            units.append(Unit(item.name, item.message, place, 1, thought))
     return units
+
+
+def _has_thinking(message: Message) -> bool:
+    return any(isinstance(block, Thinking) for block in message.blocks)

@@ -12,6 +12,7 @@ from typing import Final, Literal, Self, TypeVar
 from pagein.engine.chain import first_name
 from pagein.engine.exchanges import Exchange
 from pagein.engine.ingesting import Keeper
+from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
 from pagein.engine.reading import Outside
 from pagein.engine.recalling import Branch, Reach, Recalling
@@ -26,7 +27,7 @@ from pagein.policy.request import DEFAULTS, ReadingSettings
 from pagein.policy.residency import PRICED, Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
 from pagein.providers.validity import Api
-from pagein.providers.wire.request import Envelope, opened
+from pagein.providers.wire.request import Envelope
 from pagein.providers.wire.tools import Offer
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class Engine:
         self._outside = outside
         self._reach = reach if reach is not None else Reach()
         self._sessions: dict[str, Session] = {}
+        self._opener = Opener()
         self._served: OrderedDict[str, None] = OrderedDict()
         self._lock = RLock()
 
@@ -119,6 +121,7 @@ class Engine:
             settings.manifest,
             settings.rereads,
             settings.marks == "extended",
+            self._opener,
         )
 
     def _recalling(self, branch: Branch) -> Recalling:
@@ -145,16 +148,17 @@ class Engine:
         hint: str | None = None,
         context: str = "",
         offers: Sequence[Offer] = (),
+        envelope: Envelope | None = None,
     ) -> PreparedRequest:
         """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
 
         at: seconds since 1970. hint: the client's own name for its session, one that several conversations do not share; None:
         told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
         any form that does not change while that does not. offers: tools of ours, the same throughout a session; their calls are
-        the caller's to answer (see `spliced`).
+        the caller's to answer (see `spliced`). envelope: the body's parts, where the caller had it `opened`.
         Raises BadInput where no provider would read the body, and nothing else: what fails in here is told by `failure`.
         """
-        envelope = opened(body, api)
+        envelope = self.opened(body, api, hint) if envelope is None else envelope
         try:
             traffic = self._traffic_of(envelope, hint)
         except BadInput:
@@ -162,6 +166,10 @@ class Engine:
         except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
             return PreparedRequest(body, api, at, original=body, failure=f"{type(problem).__name__}: {problem}")
         return traffic.prepare(body, envelope, at, context, offers)
+
+    def opened(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
+        """A body taken apart, at the cost of what is new in it. Raises BadInput where no provider would read it."""
+        return self._opener.opened(body, api, hint)
 
     async def aprepare(
         self,

@@ -16,7 +16,8 @@ import msgspec
 
 from pagein.engine.chain import Transcript, Unit
 from pagein.engine.places import Places
-from pagein.engine.splicing import Change
+from pagein.engine.splicing import Change, Stood
+from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import message_of
@@ -54,23 +55,46 @@ def encoded(exchange: Exchange, api: Api) -> str:
     return msgspec.json.encode(_Record(text, calls, actual, answers)).decode()
 
 
-def with_exchanges(script: Transcript, changes: Mapping[int, Change], places: Places) -> Mapping[int, Change]:
+class Exchanges:
+    """The exchanges that requests hold. Each message is looked at once. Called by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[EntryId, int], Stood | None] = {}
+
+    def of(self, script: Transcript, places: Places) -> Mapping[int, Stood]:
+        """What stood in place of answers that the client saw as one, by the number of the message that tells of it."""
+        found: dict[int, Stood] = {}
+        for name, records in places.exchanges.items():
+            before = script.place_of(name)
+            if before is None or before + 1 >= len(script.units):
+                continue
+            unit = script.units[before + 1]
+            key = unit.name, len(records)
+            if key not in self._known:
+                self._known[key] = _stood(_matching(unit, records), script.api)
+            stood = self._known[key]
+            if stood is not None:
+                found[before + 1] = stood
+        return found
+
+
+def with_exchanges(changes: Mapping[int, Change], stood: Mapping[int, Stood]) -> Mapping[int, Change]:
     """The changes of a request with what stood in place of answers that the client saw as one."""
-    if not places.exchanges:
+    if not stood:
         return changes
     made = dict(changes)
-    for place, unit in enumerate(script.units):
-        records = places.exchanges.get(script.units[place - 1].name) if place else None
-        found = None if records is None else _matching(unit, records)
-        if found is None:
-            continue
-        actual, answers = _encoded(found.actual), _encoded(found.answers)
-        if answers and script.api != "anthropic":
-            actual, answers = (*actual, *answers), ()
-        made[place] = replace(made.get(place, Change()), stands=actual)
-        if answers and place + 1 < len(script.units):
-            made[place + 1] = replace(made.get(place + 1, Change()), answers=answers)
+    for place, one in stood.items():
+        made[place] = replace(made.get(place, Change()), stands=one.actual)
+        if one.answers:
+            made[place + 1] = replace(made.get(place + 1, Change()), answers=one.answers)
     return made
+
+
+def _stood(record: _Record | None, api: Api) -> Stood | None:
+    if record is None:
+        return None
+    actual, answers = _encoded(record.actual), _encoded(record.answers)
+    return Stood((*actual, *answers)) if api != "anthropic" else Stood(actual, answers)
 
 
 def _matching(unit: Unit, records: Sequence[str]) -> _Record | None:

@@ -9,7 +9,7 @@ Rules of this file
 from collections.abc import Sequence
 from typing import Final
 
-from pagein.engine.chain import Transcript, Unit, shared_items, transcript
+from pagein.engine.chain import Transcript, Unit, alike, transcript
 from pagein.providers.wire.request import Envelope
 
 _BRANCHES: Final = 8
@@ -29,9 +29,9 @@ class Listening:
 
     def read(self, envelope: Envelope) -> Transcript:
         """The messages of a request. Raises BadInput where one cannot be read."""
-        before = self._most_alike(envelope.items)
-        script = transcript(envelope.items, envelope.api, before)
-        self._goes_on = before is not None and _goes_on(envelope.items, before)
+        before, shared = self._most_alike(envelope.items)
+        script = transcript(envelope.items, envelope.api, before, shared)
+        self._goes_on = before is not None and _goes_on(shared, before)
         if before is not None and self._goes_on:
             self._scripts.remove(before)
         self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
@@ -45,16 +45,17 @@ class Listening:
         self._retold += 1 - known / len(units)
         return self._retold > _MOST_RETOLD and not self._goes_on
 
-    def _most_alike(self, items: Sequence[bytes]) -> Transcript | None:
+    def _most_alike(self, items: Sequence[bytes]) -> tuple[Transcript | None, int]:
+        """The request before that has most in common with these messages, and how many."""
         best, most = None, 0
         for one in self._scripts:
-            shared = shared_items(items, one)
+            shared = alike(items, one.raws)
             if shared > most:
                 best, most = one, shared
-            if shared and _goes_on(items, one):
+            if shared and _goes_on(shared, one):
                 break
-        return best
+        return best, most
 
 
-def _goes_on(items: Sequence[bytes], before: Transcript) -> bool:
-    return shared_items(items, before) >= len(before.items) - _MOVED
+def _goes_on(shared: int, before: Transcript) -> bool:
+    return shared >= len(before.items) - _MOVED

@@ -10,11 +10,11 @@ Rules of this file
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pagein.engine.chain import Transcript
-from pagein.engine.exchanges import with_exchanges
+from pagein.engine.exchanges import Exchanges, with_exchanges
 from pagein.engine.fallback import LastSent, fallback_bytes
 from pagein.engine.folds import Fold
 from pagein.engine.heads import Head
@@ -31,7 +31,6 @@ from pagein.model.messages import ToolResult
 from pagein.providers.caches.marks import MAX_MARKS
 from pagein.providers.marking import Address, Changes
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire import spans
 from pagein.providers.wire.marked import with_marks
 from pagein.providers.wire.request import Envelope, WireRequest, decode
 
@@ -59,14 +58,17 @@ class Outgoing:
         self._places = places
         self._marks = marks
         self._showing = Showing(journal, heads)
+        self._exchanges = Exchanges()
 
     def rendered(self, original: bytes, envelope: Envelope, script: Transcript, entry: EntryId) -> Bytes:
         """The request that stands at this entry. original: the client's, with the tools that are offered beside its own; envelope: of that."""
-        shown, splicer = self._showing.at(entry, script.units, script.api)
-        made = with_exchanges(script, shown.changes, self._places)
-        items: Sequence[bytes] = splicer.items(script, made)
-        if any(one.stands or one.notes for one in made.values()):
-            items = spans.items(spans.array_of(items), "messages")
+        found = self._showing.at(entry, script.units, script.api)
+        shown, stood = found.rendered, self._exchanges.of(script, self._places)
+        splicer, made = found.splicer, with_exchanges(shown.changes, stood)
+        goes_on = splicer.basis is not None and splicer.basis[0] is found.before and splicer.basis[1] == stood
+        splicer.basis = None
+        items: Sequence[bytes] = splicer.items(script, made, found.since if goes_on else 0)
+        splicer.basis = shown, stood
         if shown.rewritten and self._marks and script.api == "anthropic" and len(items) == len(script.items):
             items = self._marked(envelope, items, self._frontier(script, entry))
         return Bytes(envelope.body(items) if made else original, items, shown.replaced, len(script.units))
@@ -89,9 +91,9 @@ class Outgoing:
             if sent is None:
                 continue
             end = unit.first + unit.count
-            before = replace(script, items=script.items[:end], units=script.units[:count])
-            shown, _ = self._showing.at(sent, before.units, script.api)
-            made = with_exchanges(before, shown.changes, self._places)
+            before = script.cut(count)
+            shown = self._showing.at(sent, before.units, script.api).rendered
+            made = with_exchanges(shown.changes, self._exchanges.of(before, self._places))
             if not made:
                 return None
             last = LastSent(Splicer().items(before, made), end)
@@ -118,7 +120,7 @@ class Outgoing:
         return (item, at - 1) if at else (item - 1, len(script.items[item - 1].message.blocks) - 1)
 
     def _marked(self, envelope: Envelope, items: Sequence[bytes], place: Address | None) -> Sequence[bytes]:
-        count = sum(raw.count(_MARK) for raw in (*items, *envelope.fields.values()))
+        count = b"".join((*items, *envelope.fields.values())).count(_MARK)
         last = next((raw for raw in reversed(items) if _MARK in raw), None)
         if place is None or last is None or not 0 < count < MAX_MARKS or _MARK in items[place[0]]:
             return items

@@ -17,6 +17,7 @@ from pagein.engine.given import Request
 from pagein.engine.inserting import Told, insertions
 from pagein.engine.journal import Journal
 from pagein.engine.keeping import Keeping
+from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
 from pagein.engine.passes import entering_big
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
@@ -64,7 +65,7 @@ class Parts:
     outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
     excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: whether what
     left is listed for the model at each epoch's edge. rereads: whether what a client's own tools read again is answered by a marker or diff.
-    marks: whether cache marks of ours are added to a client's.
+    marks: whether cache marks of ours are added to a client's. opener: what takes request bodies apart, None: each session has its own.
     """
 
     pager: Pager
@@ -79,6 +80,7 @@ class Parts:
     manifest: bool = False
     rereads: bool = True
     marks: bool = True
+    opener: Opener | None = None
 
 
 class Session:
@@ -268,7 +270,7 @@ class Session:
         """What places requests of a provider in this session."""
         with self._lock:
             if self._traffic is None:
-                self._traffic = Traffic(self, marks=self._parts.marks)
+                self._traffic = Traffic(self, marks=self._parts.marks, opener=self._parts.opener)
             return self._traffic
 
     def prepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:

@@ -5,6 +5,7 @@ A request is looked at behind the one before it on its branch; a few that were l
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pagein.engine.chain import Unit
@@ -20,6 +21,16 @@ from pagein.providers.validity import Api
 _REMEMBERED: Final = 32
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A request, and what puts its changes into bytes. before: one before it on its branch; since: up to this message it is as that."""
+
+    rendered: Rendered
+    splicer: Splicer
+    before: Rendered
+    since: int
+
+
 class Showing:
     """The requests of one journal. Called by one thread at a time."""
 
@@ -28,21 +39,23 @@ class Showing:
         self._heads = heads
         self._known: OrderedDict[EntryId, tuple[Rendered, Splicer]] = OrderedDict()
 
-    def at(self, entry: EntryId, units: Sequence[Unit], api: Api) -> tuple[Rendered, Splicer]:
-        """The request that was sent at this entry, whose conversation these are; and what puts its changes into bytes."""
+    def at(self, entry: EntryId, units: Sequence[Unit], api: Api) -> "Shown":
+        """The request that was sent at this entry, whose conversation these are."""
         requests, nearest = self._behind_known(entry)
         before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
+        known, since = before, len(units)
         base = self._journal.state_at(entry).draft.said - len(units)
         for name, rewritten in requests:
             state = self._journal.state_at(name)
             binds = rewritten and binds_thinking(self._heads.at(name), api)
             window = Window(state.sent, state.draft.said, rewritten, binds)
             before = rendered(window, units[: state.draft.said - base], before)
+            since = min(since, before.since)
         self._known[entry] = before, splicer
         self._known.move_to_end(entry)
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
-        return before, splicer
+        return Shown(before, splicer, known, since)
 
     def _behind_known(self, entry: EntryId) -> tuple[list[tuple[EntryId, bool]], EntryId | None]:
         """The requests up to this one that are not remembered, each with whether an epoch was opened for it; and what they follow."""

@@ -10,17 +10,19 @@ Rules of this file
 4. Costs what the window differs in from the one before.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.engine.chain import Item, Transcript, Unit
+from pagein.engine.chain import Item, Transcript, Unit, alike
 from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
 from pagein.errors import HostError
 from pagein.model.messages import Message, Text, Thinking, ToolResult
 from pagein.policy.withholding import WITHHELD
 from pagein.providers.validity import Api
+from pagein.providers.wire import spans
 from pagein.providers.wire.request import message_of, with_notes, with_texts, without_blocks
 from pagein.providers.wire.tools import with_answers
 
@@ -41,20 +43,27 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Stood:
+    """What stands in the place of a message that the client saw instead, and results of ours that stand in front of the one behind it."""
+
+    actual: tuple[bytes, ...]
+    answers: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Rendered:
     """A window with what of it is not the client's. tip: the window. changes: by the number of the message in the conversation.
 
-    rewritten: whether an epoch was opened for it.
+    rewritten: whether an epoch was opened for it. since: in front of this message all is as in the window before it on its branch.
+    top: the last message that has changes, -1 for none. replaced: results that stand as something else.
     """
 
     tip: Cell | None = None
     changes: Mapping[int, Change] = field(default_factory=dict)
     rewritten: bool = False
-
-    @property
-    def replaced(self) -> int:
-        """How many results stand as something else."""
-        return sum(len(one.texts) for one in self.changes.values())
+    since: int = 0
+    top: int = -1
+    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,7 @@ class Window:
     binds: bool = False
 
 
+_NO_CHANGE: Final = Change()
 NOTHING_RENDERED: Final = Rendered()
 
 
@@ -77,52 +87,89 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
     """What of this window is not the client's, who said `units` by then. before: the window before it on its branch."""
     keep = shared(before.tip, window.tip)
     first = window.said - len(units) + 1
-    kept_said = _said_at(window.tip, keep)
-    changes = {
-        place: one if place + first <= kept_said else Change(thoughtless=True)
-        for place, one in before.changes.items()
-        if place + first <= kept_said or one.thoughtless
-    }
+    since = max(_said_at(window.tip, keep) - first + 1, 0)
+    is_kept = before.top < since
+    changes = dict(before.changes) if is_kept else _kept(before.changes, since)
+    low, top = since, before.top if is_kept else max(changes, default=-1)
+    replaced = before.replaced if is_kept else sum(len(one.texts) for one in changes.values())
     for piece in pieces_since(window.tip, keep):
         place = piece.said - first
         if 0 <= place < len(units) and piece.message is not units[place].message:
             change = _changed(piece, units[place])
             if change.texts or change.notes:
-                changes[place] = _joined(changes.get(place), change)
+                known = changes.get(place, _NO_CHANGE)
+                one = changes[place] = _joined(known, change)
+                replaced += len(one.texts) - len(known.texts)
+                low, top = min(low, place), max(top, place)
     if window.rewritten and window.binds:
-        frontier = max(kept_said - first + 1, 0)
-        for place in range(frontier, len(units)):
+        for place in range(since, len(units)):
             if units[place].message.role == "assistant":
                 changes[place] = replace(changes.get(place, Change()), thoughtless=True)
-    return Rendered(window.tip, changes, window.rewritten)
+                top = max(top, place)
+    return Rendered(window.tip, changes, window.rewritten, low, top, replaced)
 
 
-def has_thinking(unit: Unit) -> bool:
-    """Whether the model thought in it."""
-    return any(isinstance(block, Thinking) for block in unit.message.blocks)
+def _kept(changes: Mapping[int, Change], since: int) -> dict[int, Change]:
+    """The changes in front of this message; behind it, what stays without its thinking."""
+    return {
+        place: one if place < since else Change(thoughtless=True)
+        for place, one in changes.items()
+        if place < since or one.thoughtless
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a message became with a change."""
+
+    raw: bytes
+    change: Change
+    parts: Sequence[bytes]
 
 
 class Splicer:
     """Puts changes into the bytes of requests. What was rendered once is not rendered again."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[bytes, Change, bytes]] = {}
+        self.basis: tuple[Rendered, Mapping[int, Stood]] | None = None  # what was rendered last
+        self._raws: Sequence[bytes] = ()
+        self._items: list[bytes] = []
+        self._ends: list[int] = []  # how many of `_items` there are up to each of `_raws`
+        self._made: dict[int, _Made] = {}
 
-    def items(self, script: Transcript, changes: Mapping[int, Change]) -> list[bytes]:
-        """The messages of a request with these changes."""
-        items = [one.raw for one in script.items]
-        made: dict[int, tuple[bytes, Change, bytes]] = {}
-        for place, change in changes.items():
-            unit = script.units[place]
+    def items(self, script: Transcript, changes: Mapping[int, Change], since: int = 0) -> list[bytes]:
+        """The messages of a request with these changes. since: up to this message of the conversation the changes are those of last time."""
+        units, raws = script.units, script.raws
+        start = min(alike(raws, self._raws), units[since].first if since < len(units) else len(raws))
+        place = max(bisect_right(units, start, key=_first) - 1, 0)
+        start = min(start, units[place].first) if units and start >= script.head else 0
+        ends = self._ends[:start]
+        items = self._items[: ends[-1] if ends else 0]
+        for raw in raws[start : script.head]:
+            items.append(raw)
+            ends.append(len(items))
+        for unit_place in range(place if start else 0, len(units)):
+            unit, change = units[unit_place], changes.get(unit_place)
             for at in range(unit.first, unit.first + unit.count):
-                raw = items[at]
-                known = self._made.get(at)
-                if known is None or known[0] != raw or known[1] != change:
-                    known = (raw, change, _spliced(at, unit, change, script))
-                made[at] = known
-                items[at] = known[2]
-        self._made = made
-        return [one for one in items if one]
+                items += (raws[at],) if change is None else self._parts(at, unit, change, script)
+                ends.append(len(items))
+        self._raws, self._items, self._ends = raws, items, ends
+        return items
+
+    def _parts(self, at: int, unit: Unit, change: Change, script: Transcript) -> Sequence[bytes]:
+        """A message with its change, which may be several messages then, or none."""
+        raw = script.raws[at]
+        known = self._made.get(at)
+        if known is None or known.raw != raw or known.change != change:
+            made = _spliced(at, unit, change, script)
+            is_one = not change.stands and not change.notes
+            parts = (made,) if is_one else tuple(spans.items(spans.array_of([made] if made else []), "messages"))
+            known = self._made[at] = _Made(raw, change, parts)
+        return known.parts
+
+
+def _first(unit: Unit) -> int:
+    return unit.first
 
 
 def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
@@ -180,9 +227,7 @@ def _changed(piece: Piece, unit: Unit) -> Change:
     return Change(texts, notes)
 
 
-def _joined(one: Change | None, other: Change) -> Change:
-    if one is None:
-        return other
+def _joined(one: Change, other: Change) -> Change:
     return Change({**one.texts, **other.texts}, (*one.notes, *other.notes), one.thoughtless or other.thoughtless)
 
 

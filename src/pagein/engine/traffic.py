@@ -23,13 +23,13 @@ from pagein.engine.forecast import IN_FRONT, Forecast, Forecasts, Sent
 from pagein.engine.given import Request, body_of
 from pagein.engine.heads import NO_HEAD, Head, head_of
 from pagein.engine.listening import Listening
+from pagein.engine.opening import Opener
 from pagein.engine.outgoing import Bytes, Outgoing
 from pagein.engine.places import EXCHANGE, Places
 from pagein.engine.pricing import economics_for
 from pagein.engine.rendering import cut
 from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part, Placed, Prepared, PreparedRequest
 from pagein.engine.showing import binds_thinking
-from pagein.engine.splicing import has_thinking
 from pagein.engine.state import State
 from pagein.engine.talking import Reply, Talk, usage_of
 from pagein.errors import HostError
@@ -39,7 +39,7 @@ from pagein.model.messages import ToolResult
 from pagein.policy.clients.catalogue import profile_of, tools_of
 from pagein.policy.clients.profile import Profile
 from pagein.providers.validity import Api
-from pagein.providers.wire.request import Envelope, opened
+from pagein.providers.wire.request import Envelope
 from pagein.providers.wire.telling import api_of
 from pagein.providers.wire.tools import Offer, names_of, with_tools
 
@@ -75,12 +75,15 @@ class Traffic:
 
     begins_anew: whether a request that has nothing in common with those before, but the same tools and instructions, is the same
     conversation after a compaction by the client. So it is where clients name their sessions.
-    marks: whether cache marks of ours are added to the client's where an epoch opens.
+    marks: whether cache marks of ours are added to the client's where an epoch opens. opener: what takes bodies apart, None: one of its own.
     """
 
-    def __init__(self, talk: Talk, *, begins_anew: bool = True, marks: bool = True) -> None:
+    def __init__(
+        self, talk: Talk, *, begins_anew: bool = True, marks: bool = True, opener: Opener | None = None
+    ) -> None:
         self._talk = talk
         self._begins_anew = begins_anew
+        self._opener = opener or Opener()
         self._lock = RLock()
         self._places = Places()
         self._heads = Fold(talk.journal, NO_HEAD, heads.step)
@@ -94,7 +97,7 @@ class Traffic:
     def asked(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
         """The request to send for one of the library, given as its fields or its bytes. Raises as `prepare` does."""
         body = body_of(request)
-        self._last = self.prepare(body, opened(body, api or api_of(body)), at)
+        self._last = self.prepare(body, self._opener.opened(body, api or api_of(body), self._talk.name), at)
         return self._last
 
     def prepare(
@@ -293,11 +296,9 @@ class Traffic:
         in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
         if not in_loop or not binds_thinking(head, script.api):
             return OPEN_GATE
-        thinks = (
-            place for place in range(len(units) - 1, -1, -1) if has_thinking(units[place]) or self._places.exchanges
-        )
-        last = next(thinks, None)
-        if last is None:
+        # what stands in an exchange may have thinking anywhere
+        last = len(units) - 1 if self._places.exchanges else units[-1].thought
+        if last < 0:
             return OPEN_GATE
 
         def opens(frontier: int) -> bool:
@@ -311,11 +312,10 @@ class Traffic:
 
     def _told(self, asked: PreparedRequest, stood: _Stood, made: Bytes, call: _Call) -> PreparedRequest:
         prepared = stood.prepared
-        names = [item.name for item in call.script.items]
         front = {name: call.envelope.fields[name] for name in IN_FRONT if name in call.envelope.fields}
         return replace(
             asked,
-            ticket=Sent(call.script.api, front, made.items, names, call.head, asked.at or 0.0),
+            ticket=Sent(call.script.api, front, made.items, call.script.names, call.head, asked.at or 0.0),
             body=made.body,
             entry=stood.entry,
             placed=stood.placed,

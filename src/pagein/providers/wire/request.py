@@ -95,7 +95,9 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A request body taken apart, nothing in it decoded. fields: all of them as their bytes, in order; items: the messages as theirs."""
+    """A request body taken apart, nothing in it decoded. items: the messages as their bytes. fields: all as theirs, in order; that of the
+    messages holds its place, an empty list.
+    """
 
     api: Api
     fields: Mapping[str, bytes]
@@ -104,7 +106,7 @@ class Envelope:
     def body(self, items: Sequence[bytes], fields: Mapping[str, bytes] | None = None) -> bytes:
         """The body with these messages, and these fields (None: its own) around them."""
         around = self.fields if fields is None else fields
-        return spans.object_of({**around, _FORMATS[self.api].items: spans.array_of(items)})
+        return spans.object_with(around, _FORMATS[self.api].items, items)
 
 
 def opened(body: bytes, api: Api) -> Envelope:
@@ -114,7 +116,14 @@ def opened(body: bytes, api: Api) -> Envelope:
     given = fields.get(key, b"[]")
     if _is_bare(given, api):
         return Envelope(api, fields, [given])
+    if key in fields:
+        fields[key] = b"[]"
     return Envelope(api, fields, spans.items(given, key))
+
+
+def items_key(api: Api) -> str:
+    """The field of a body that holds the messages."""
+    return _FORMATS[api].items
 
 
 def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Message]:

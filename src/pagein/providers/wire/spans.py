@@ -42,6 +42,15 @@ def object_of(parts: Mapping[str, bytes]) -> bytes:
     return b"{" + b",".join(encode_json(name) + b":" + value for name, value in parts.items()) + b"}"
 
 
+def object_with(parts: Mapping[str, bytes], name: str, inner: Iterable[bytes]) -> bytes:
+    """A JSON object with these fields, the one of this name being an array of these items. Copies them once."""
+    out: list[bytes] = []
+    for field in parts if name in parts else [*parts, name]:
+        out += (b"," if out else b"{", encode_json(field), b":")
+        out.append(array_of(inner) if field == name else parts[field])
+    return b"".join([*out, b"}"])
+
+
 def array_of(parts: Iterable[bytes]) -> bytes:
     """A JSON array with these items."""
     return b"[" + b",".join(parts) + b"]"
