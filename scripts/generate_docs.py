@@ -1,22 +1,39 @@
 """Write docs/reference/ from the code: the command line from its own help, the JSON bill from the docstrings of its types, the
-rules of the providers from the tables that the checker works with.
+rules of the providers from the tables that the checker works with, the settings from their keys, the Python API from its signatures.
 
 `--check` writes nothing and fails where a page is stale.
 """
 
 import ast
+import dataclasses
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import typer
 
+from pagein import errors, wiring
 from pagein.cli import app
+from pagein.engine.engine import Engine
+from pagein.engine.engine import Settings as EngineSettings
+from pagein.engine.reading import ReadResult
+from pagein.engine.requests import Observed, PreparedRequest
+from pagein.engine.session import Session
+from pagein.engine.touching import InWindow, Touch
 from pagein.model import bill
+from pagein.policy.forcing import Valve
+from pagein.policy.previews import Previews
+from pagein.policy.residency import Residency
 from pagein.providers.abilities import FEATURES, TABLE, Abilities
+from pagein.providers.doctor import Diagnosis
 from pagein.providers.validity import RULES, Api, Rule
+from pagein.settings.keys import ENGINE, GATEWAY
+from pagein.settings.kinds import Key
+from pagein.settings.reading import NAME, VARIABLE
+from pagein.tools.brief import answered, definitions
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -25,7 +42,13 @@ NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit t
 
 def main() -> int:
     """Write the pages, or with --check compare them. Returns the exit status."""
-    pages = {"cli.md": command_line(), "json.md": json_bill(), "rules.md": request_rules()}
+    pages = {
+        "api.md": python_api(),
+        "cli.md": command_line(),
+        "json.md": json_bill(),
+        "rules.md": request_rules(),
+        "settings.md": settings(),
+    }
     stale = [name for name, text in pages.items() if _read(REFERENCE / name) != text]
     if "--check" in sys.argv[1:]:
         for name in stale:
@@ -191,6 +214,175 @@ def _abilities(row: Abilities) -> str:
     refuses = ", ".join(one for one in FEATURES if one in row.refuses)
     binds = {True: "yes" if row.checks else "yes, unchecked", False: "", None: "?"}[row.binds]
     return f"| {row.name} | {row.valid_from or ''} | {refuses} | {binds} | {row.source} |"
+
+
+SETTINGS_INTRO = f"""Each key has a value from the last of these places that names it:
+
+1. its default;
+2. the user's file: the one that `{VARIABLE}` names, else `{NAME}` in the folder for a user's configuration (`~/.config/pagein` on Linux);
+3. `{NAME}` in the workspace;
+4. the environment: `PAGEIN_` and the key in capitals;
+5. options of a command, and arguments of `pagein.open`. `settings=` stands in place of all of the engine's keys.
+
+Files are TOML, the keys at the top:
+
+```toml
+keep_calls = 8
+excluded = ["*.secret"]
+```
+
+A workspace's file comes from whoever wrote the workspace. Keys marked *yours* it cannot set. What cannot be is told with file, key and
+remedy when an engine or the gateway starts; nothing is passed over."""
+
+
+def settings() -> str:
+    """Every key: what it takes, what holds where nobody says, what it means."""
+    parts = [NOTICE, "", "# Settings", "", SETTINGS_INTRO, ""]
+    for title, keys in (("Engine", ENGINE), ("Gateway", GATEWAY)):
+        parts += [f"## {title}", "", "| key | in the environment | takes | default | |", "|---|---|---|---|---|"]
+        parts += [*(_key(one) for one in keys), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _key(key: Key) -> str:
+    default = (
+        ""
+        if key.default in (None, ())
+        else f"`{str(key.default).lower() if key.default in (True, False) and isinstance(key.default, bool) else key.default}`"
+    )
+    return f"| `{key.name}` | `{key.variable}` | {key.takes} | {default} | {key.says}{' *Yours.*' if key.own else ''} |"
+
+
+API: tuple[tuple[str, tuple[object, ...]], ...] = (
+    ("Opening", (wiring.open, Engine, EngineSettings, Residency, Previews, Valve)),
+    ("A session", (Session,)),
+    ("Requests and replies", (PreparedRequest, Observed, Diagnosis)),
+    ("The user's hand", (Touch, InWindow)),
+    ("Recall tools", (definitions, answered, ReadResult)),
+)
+# what hosts use, or pagein itself
+_HIDDEN = frozenset(
+    [
+        "advance",
+        "append",
+        "behind",
+        "catch_up",
+        "client",
+        "client_reads",
+        "compacted",
+        "evidence",
+        "forget",
+        "free_wait",
+        "inherit",
+        "journal",
+        "keep",
+        "may_leave",
+        "move",
+        "note",
+        "reading",
+        "reads_wait",
+        "recalling",
+        "rendering",
+        "repairs",
+        "resumed",
+        "spliced",
+        "traffic",
+        "turn",
+        "with_prices_of",
+        "withhold",
+    ]
+)
+
+
+def python_api() -> str:
+    """What `import pagein` offers to loops of one's own, from its signatures and docstrings."""
+    parts = [
+        NOTICE,
+        "",
+        "# Python",
+        "",
+        "What `import pagein` offers to a loop of one's own; how it is used: [library.md](../library.md).",
+        "",
+    ]
+    for title, things in API:
+        parts += [f"## {title}", ""]
+        for one in things:
+            parts += _class(one) if inspect.isclass(one) else _function("###", _path(one), one)
+    parts += ["## Errors", "", "```", *_tree(), "```", ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _path(thing: object) -> str:
+    return (
+        "pagein.open"
+        if thing is wiring.open
+        else f"{getattr(thing, '__module__', '')}.{getattr(thing, '__name__', '')}"
+    )
+
+
+def _class(kind: type) -> Iterator[str]:
+    made = inspect.signature(kind).parameters
+    yield from (f"### `{_path(kind)}`", "", _about(kind, [*made]), "")
+    if dataclasses.is_dataclass(kind):
+        rows = [one for one in dataclasses.fields(kind) if one.name not in ("ticket", "original")]
+        yield from ("| field | type | default |", "|---|---|---|")
+        yield from (f"| `{one.name}` | {_cell(one.type)} | {_given(one)} |" for one in rows)
+        yield ""
+    for name, member in vars(kind).items():
+        if name.startswith("_") or name in _HIDDEN:
+            continue
+        inner = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if isinstance(inner, property):
+            yield from (f"#### `.{name}`", "", inspect.getdoc(inner) or "", "")
+        elif inspect.isfunction(inner):
+            yield from _function("####", f".{name}", inner)
+
+
+def _function(level: str, name: str, function: object) -> list[str]:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))  # type: ignore[arg-type]
+    node = next(one for one in tree.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+    arguments = [one for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs) if one.arg != "self"]
+    taken = re.sub(r"^self(, )?", "", ast.unparse(node.args))
+    returned = ast.unparse(node.returns) if node.returns else "None"
+    told = re.sub(r"((?:: |-> ))'([^']+)'", r"\1\2", f"{name.rpartition('.')[2]}({taken}) -> {returned}")
+    waits = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
+    about = _about(function, [one.arg for one in arguments])
+    return [f"{level} `{name}`", "", "```python", f"{waits}{told}", "```", "", about, ""]
+
+
+def _about(thing: object, names: list[str]) -> str:
+    """A docstring as Markdown, where what is said of each of these names becomes a line of a list."""
+    known = "|".join(map(re.escape, names)) or "(?!)"
+    begins = rf"(?:{known})(?:, (?:{known}))*: "
+    parts = [" ".join(part.split()) for part in (inspect.getdoc(thing) or "").split("\n\n")]
+    parts = [part.replace("Raises ", "\nRaises ") for part in parts]
+    lines = [line for part in parts for line in re.split(rf"(?:(?<=[.;?]) |\n)(?={begins}|Raises )|\n", part)]
+    made = []
+    for line in (line.strip() for line in lines):
+        named = re.match(rf"((?:{known})(?:, (?:{known}))*): ", line)
+        made.append(
+            f"- {', '.join(f'`{one}`' for one in named[1].split(', '))}: {line[named.end() :]}"
+            if named
+            else f"\n{line}\n"
+        )
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(made)).strip()
+
+
+def _cell(kind: object) -> str:
+    text = kind if isinstance(kind, str) else getattr(kind, "__name__", None) or str(kind)
+    if not isinstance(kind, type):
+        text = str(kind)
+    return f"`{re.sub(r'(?:[a-z_]+[.])+(?=[A-Z])', '', text).replace('typing.', '').replace('|', chr(92) + '|')}`"
+
+
+def _given(one: "dataclasses.Field[object]") -> str:
+    plain = one.default is None or isinstance(one.default, bool | int | float | str)
+    return f"`{one.default!r}`" if plain else ""
+
+
+def _tree() -> list[str]:
+    text = inspect.cleandoc(errors.__doc__ or "")
+    return text.split("```")[1].strip().splitlines()
 
 
 def _columns(columns: tuple[Column, ...]) -> Iterator[str]:
