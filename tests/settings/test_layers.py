@@ -4,7 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pagein
@@ -130,9 +130,11 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
         configured(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path / "latin.toml")})
 
 
-@given(
-    st.dictionaries(st.sampled_from([*KEYS, "other"]), st.one_of(st.booleans(), st.integers(), st.floats(), st.text()))
-)
+VALUES = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=9))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from([*KEYS, "other"]), VALUES, max_size=5))
 def test_whatever_a_layer_says_is_taken_or_refused(values: dict[str, object]) -> None:
     told = {f"PAGEIN_{name.upper()}": str(value) for name, value in values.items()}
     with contextlib.suppress(BadSetting):  # and nothing else
