@@ -38,7 +38,6 @@ OpenAI: TypeAlias = Annotated[
 ]
 
 _WRONG = 1
-_HITS = 50
 # While a worker decides on a long request, streams must not wait for more than this for their turn.
 _SWITCH_INTERVAL = 0.0005
 
@@ -222,9 +221,10 @@ def _search_in(store: str | None, workspace: Path) -> "Search":
 
     def search(text: str) -> "list[HitView]":
         from pagein import archive
+        from pagein.hosts.gateway.looking import HITS
         from pagein.model.search import Search as Asked
 
-        asked = Asked(pattern=text, limit=_HITS, ignore_case=True)
+        asked = Asked(pattern=text, limit=HITS, ignore_case=True)
         with archive.open_archive(store, workspace=workspace) as opened:
             hits = opened.search(asked).hits
         return [

@@ -12,7 +12,7 @@ _TOKEN: Final = re.compile(r"[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}")
 WHY_UNTOUCHED: Final = (
     "this client uses a subscription's login, not an API key, so its requests pass through untouched and are only measured: "
     "the vendor's terms may not allow tools to change them, and no tokens are billed that could be saved. "
-    "MCP or hooks are the recommended way in. `pagein serve --subscriptions` edits them all the same, at your own risk"
+    "`pagein serve --subscriptions` edits them all the same, at your own risk"
 )
 """What is said, once, when such a client is first seen."""
 

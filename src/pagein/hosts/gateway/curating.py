@@ -1,9 +1,8 @@
 """The engine as the gateway sees it, and the care that no failure of it reaches the client (law 7)."""
 
 import asyncio
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
 from pagein.engine.exchanges import Exchange
@@ -17,7 +16,6 @@ Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"
 
 # Seconds for what a model waits for: a search looks for 5 itself.
 _RECALL: Final = 15.0
-_NOTHING: Final[Mapping[str, int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Curated:
     session: the name of the session that it was placed in. failure: what failed, "" for nothing; then `body` is what law 7 asks for.
     epoch: why an epoch was opened with this request, "" where none was. foreign: what the client changed in its own prefix.
     replaced: results that stand in it as stubs, previews or markers. saved: characters that it is shorter by.
-    window: characters by kind of content. tools: names of our own tools that the request offers, and whose calls are ours to answer.
+    tools: names of our own tools that the request offers, and whose calls are ours to answer.
     ticket: the curator's own value for what follows.
     """
 
@@ -53,7 +51,6 @@ class Curated:
     foreign: str = ""
     replaced: int = 0
     saved: int = 0
-    window: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     tools: frozenset[str] = frozenset()
     ticket: object = None
 

@@ -8,22 +8,40 @@ import re
 import time
 from collections.abc import Callable
 from importlib import resources
-from typing import Final
+from typing import Final, TypedDict
 
 from aiohttp import web
 
 from pagein.errors import PageinError
-from pagein.hosts.gateway.looking import Looker
+from pagein.hosts.gateway.looking import HITS, HitView, Inside, Looker
 from pagein.hosts.gateway.pages import Handler
-from pagein.hosts.gateway.state import Overview
+from pagein.hosts.gateway.state import Board, CallView, Overview
 
 _INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 _LONGEST_QUESTION: Final = 500
+_LONGEST_LINE: Final = 400
+_PASSED: Final = "Its requests passed through untouched, so nothing is known of their inside."
+_MEASURED: Final = "This gateway only measures: nothing is stored, and there is no inside to look at."
+
+
+class SessionDetails(TypedDict):
+    """One session. calls: the last ones, newest first. inside: what is kept of it, None where nothing is, and `why`."""
+
+    calls: list[CallView]
+    inside: Inside | None
+    why: str
+
+
+class Found(TypedDict):
+    """Where a text stands in the store: at most `limit` places."""
+
+    hits: list[HitView]
+    limit: int
 
 
 def page() -> Handler:
     """The page. Nothing in it may come from elsewhere, and nothing may run but what it holds."""
-    text = resources.files("pagein.hosts.gateway").joinpath("dashboard.html").read_text(encoding="utf-8")
+    text = _whole()
     policy = _policy(text)
     body = text.encode()
 
@@ -47,12 +65,23 @@ def state(overview: Callable[[float], Overview]) -> Handler:
     return answer
 
 
-def session(looker: Looker | None) -> Handler:
-    """The inside of one session, `?name=`."""
+def session(board: Board, looker: Looker | None) -> Handler:
+    """One session that was seen, `?name=`: its calls, and its inside."""
 
     async def answer(request: web.Request) -> web.Response:
         name = request.query.get("name", "")
-        return await _looked(looker, lambda one: one.inside(name))
+        calls = board.calls(name)
+        if not calls:
+            return _json({"error": "no session of this name was seen since the gateway started"}, 404)
+        if looker is None:
+            return _json(SessionDetails(calls=calls, inside=None, why=_MEASURED))
+        if all(call["passed"] for call in calls):
+            return _json(SessionDetails(calls=calls, inside=None, why=_PASSED))
+        try:
+            inside = await asyncio.to_thread(looker.inside, name)
+        except PageinError as problem:
+            return _json(SessionDetails(calls=calls, inside=None, why=str(problem)))
+        return _json(SessionDetails(calls=calls, inside=inside, why=""))
 
     return answer
 
@@ -62,18 +91,29 @@ def search(looker: Looker | None) -> Handler:
 
     async def answer(request: web.Request) -> web.Response:
         text = request.query.get("q", "")[:_LONGEST_QUESTION]
-        return await _looked(looker, lambda one: {"hits": list(one.search(text)) if text else []})
+        if looker is None:
+            return _json({"error": _MEASURED}, 404)
+        try:
+            hits = await asyncio.to_thread(looker.search, text) if text else ()
+        except PageinError as problem:
+            return _json({"error": str(problem)}, 400)
+        return _json(Found(hits=[_cut(hit) for hit in hits], limit=HITS))
 
     return answer
 
 
-async def _looked(looker: Looker | None, look: Callable[[Looker], object]) -> web.Response:
-    if looker is None:
-        return _json({"error": "this gateway only measures; nothing is stored"}, 404)
-    try:
-        return _json(await asyncio.to_thread(look, looker))
-    except PageinError as problem:
-        return _json({"error": str(problem)}, 400)
+def _cut(hit: HitView) -> HitView:
+    text = hit["text"]
+    return hit if len(text) <= _LONGEST_LINE else {**hit, "text": text[:_LONGEST_LINE] + "…"}
+
+
+def _whole() -> str:
+    """The page with its style and its script in it."""
+    folder = resources.files("pagein.hosts.gateway")
+    text = folder.joinpath("dashboard.html").read_text(encoding="utf-8")
+    for name in ("dashboard.css", "dashboard.js"):
+        text = text.replace(f"/* {name} */", folder.joinpath(name).read_text(encoding="utf-8"))
+    return text
 
 
 def _json(value: object, status: int = 200) -> web.Response:

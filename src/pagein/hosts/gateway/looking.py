@@ -10,6 +10,8 @@ from pagein.model.entries import EpochOpened
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 
 _EPOCHS: Final = 50
+HITS: Final = 50
+"""Places that a search tells, at most."""
 
 
 class EpochView(TypedDict):

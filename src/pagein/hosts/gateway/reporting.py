@@ -155,7 +155,6 @@ def _call(one: Answered, reply: Reply, noted: Noted) -> Call:
         finished=reply.finished,
         recalls=reply.recalls,
         usage=reply.usage,
-        window=curated.window if curated is not None else {},
         cost=noted.cost,
         saved=noted.saved,
         shortfall=noted.shortfall,

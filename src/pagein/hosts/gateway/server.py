@@ -13,6 +13,7 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, 
 from pagein import __version__
 from pagein.hosts.gateway import dashboard
 from pagein.hosts.gateway.answers import leave_as_it_was
+from pagein.hosts.gateway.clients import CLIENTS
 from pagein.hosts.gateway.curating import Curator, Guard, PassThrough
 from pagein.hosts.gateway.logs import LOGGER
 from pagein.hosts.gateway.looking import Looker
@@ -21,7 +22,7 @@ from pagein.hosts.gateway.pages import Names, figures, health
 from pagein.hosts.gateway.relay import Relay
 from pagein.hosts.gateway.reporting import Reporter
 from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.state import Board, Overview
+from pagein.hosts.gateway.state import Board, Overview, SetupView
 from pagein.hosts.gateway.switch import Switch, default_switch
 
 _CONNECT = 60.0
@@ -83,6 +84,10 @@ class Gateway:
             upstreams={"anthropic": self._settings.anthropic, "openai": self._settings.openai},
             notices=list(self.board.notices),
             sessions=self.board.sessions(),
+            setup=[
+                SetupView(name=one.name, where=one.where, lines=list(one.settings(self.url)), notes=list(one.notes))
+                for one in CLIENTS
+            ],
         )
 
     async def start(self) -> None:
@@ -155,7 +160,7 @@ class Gateway:
         own = Names((self._settings.host, *self._settings.hosts))
         app.router.add_get("/", own.only(dashboard.page()), allow_head=False)
         app.router.add_get("/api/state", own.only(dashboard.state(self.overview)))
-        app.router.add_get("/api/session", own.only(dashboard.session(self._looker)))
+        app.router.add_get("/api/session", own.only(dashboard.session(self.board, self._looker)))
         app.router.add_get("/api/search", own.only(dashboard.search(self._looker)))
         app.router.add_get("/healthz", own.only(health(self._switch, curating=self._curates, version=__version__)))
         app.router.add_get("/metrics", own.only(figures(self.metrics)))

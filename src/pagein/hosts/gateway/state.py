@@ -1,7 +1,6 @@
 """What the gateway remembers of its calls, as plain values for its pages. Nothing of a body is in it."""
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
@@ -10,6 +9,7 @@ from pagein.model.messages import Usage
 SESSIONS: Final = 200
 CALLS: Final = 100
 NOTHING: Final = Usage()
+_ERROR: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Call:
     at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
     through as it was, "" where it did not. status: 0 where the client was gone first. added: seconds it was held. took: seconds in all.
     failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix.
-    recalls: calls of our own tools that were answered within it. replaced, saved_characters, window: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
+    recalls: calls of our own tools that were answered within it. replaced, saved_characters: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
     """
 
     at: float
@@ -39,7 +39,6 @@ class Call:
     finished: bool = False
     recalls: int = 0
     usage: Usage | None = None
-    window: Mapping[str, int] = field(default_factory=dict)
     cost: float | None = None
     saved: float | None = None
     shortfall: int = 0
@@ -78,7 +77,10 @@ class CallView(TypedDict):
 
 
 class SessionView(TypedDict):
-    """A session as the pages read it. Sums are over all its calls, `recent` holds the last ones, newest first."""
+    """A session as the pages read it; all but the first five are sums over its calls.
+
+    passed: calls that went through as they were. failures: of ours. errors: statuses of 400 and more. shortfall: as in `Noted`.
+    """
 
     name: str
     source: str
@@ -86,17 +88,27 @@ class SessionView(TypedDict):
     began: float
     last: float
     calls: int
+    passed: int
     epochs: int
     recalls: int
     failures: int
+    errors: int
+    shortfall: int
     read: int
     written: int
     fresh: int
     output: int
     cost: float
     saved: float
-    window: dict[str, int]
-    recent: list[CallView]
+
+
+class SetupView(TypedDict):
+    """What to tell a client. lines: what to set or write, `where`."""
+
+    name: str
+    where: str
+    lines: list[str]
+    notes: list[str]
 
 
 class Overview(TypedDict):
@@ -110,6 +122,7 @@ class Overview(TypedDict):
     upstreams: dict[str, str]
     notices: list[str]
     sessions: list[SessionView]
+    setup: list[SetupView]
 
 
 class Board:
@@ -138,6 +151,11 @@ class Board:
         """All of them, the latest first."""
         return [one.view() for one in reversed(self._sessions.values())]
 
+    def calls(self, session: str) -> list[CallView]:
+        """The last calls of a session, newest first; none where it is not known."""
+        found = self._sessions.get(session)
+        return [_view(call) for call in reversed(found.recent)] if found is not None else []
+
 
 @dataclass(slots=True)
 class _Session:
@@ -147,26 +165,30 @@ class _Session:
     last: float = 0.0
     model: str = ""
     calls: int = 0
+    passed: int = 0
     epochs: int = 0
     recalls: int = 0
     failures: int = 0
+    errors: int = 0
+    shortfall: int = 0
     used: Usage = NOTHING
     cost: float = 0.0
     saved: float = 0.0
-    window: Mapping[str, int] = field(default_factory=dict)
     recent: deque[Call] = field(default_factory=lambda: deque(maxlen=CALLS))
 
     def add(self, call: Call) -> None:
         self.last = max(self.last, call.at)
         self.model = call.model or self.model
         self.calls += 1
+        self.passed += bool(call.passed)
         self.epochs += bool(call.epoch)
         self.recalls += call.recalls
         self.failures += bool(call.failure)
+        self.errors += call.status >= _ERROR
+        self.shortfall += call.shortfall
         self.used = _sum(self.used, call.usage or NOTHING)
         self.cost += call.cost or 0.0
         self.saved += call.saved or 0.0
-        self.window = call.window or self.window
         self.recent.append(call)
 
     def view(self) -> SessionView:
@@ -177,17 +199,18 @@ class _Session:
             began=self.began,
             last=self.last,
             calls=self.calls,
+            passed=self.passed,
             epochs=self.epochs,
             recalls=self.recalls,
             failures=self.failures,
+            errors=self.errors,
+            shortfall=self.shortfall,
             read=self.used.read,
             written=self.used.written,
             fresh=self.used.fresh,
             output=self.used.output,
             cost=self.cost,
             saved=self.saved,
-            window=dict(self.window),
-            recent=[_view(call) for call in reversed(self.recent)],
         )
 
 
