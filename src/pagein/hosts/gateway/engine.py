@@ -1,11 +1,9 @@
 """The engine as a curator."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
 from typing import Final
 
 from pagein.engine.engine import Engine
@@ -16,12 +14,10 @@ from pagein.hosts.gateway.curating import Asked, Curated, Noted
 from pagein.hosts.gateway.hints import from_fields
 from pagein.hosts.gateway.replies import Reply
 from pagein.hosts.gateway.turns import OwnCall, Result
-from pagein.policy.economics import Account
+from pagein.model.entries import RequestSent
 from pagein.providers.prices import Prices, cost, prices
-from pagein.providers.wire import spans
 from pagein.tools.brief import OFFERS, answered
 
-_SESSIONS: Final = 500
 _NOT_SHORT: Final = ("none", "first")
 
 
@@ -31,12 +27,12 @@ class EngineCurator:
     def __init__(self, engine: Engine, *, recall: bool = True) -> None:
         self._engine = engine
         self._recall = recall
-        self._saved: OrderedDict[str, float] = OrderedDict()
-        self._lock = Lock()
 
     def prepare(self, asked: Asked) -> Curated:
         """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
-        fields = spans.fields(asked.body, "the request body")
+        named = asked.hint.key if asked.hint is not None else None
+        envelope = self._engine.opened(asked.body, asked.api, named)
+        fields = envelope.fields
         hint = asked.hint or from_fields(fields)
         prepared = self._engine.prepare(
             asked.body,
@@ -45,6 +41,7 @@ class EngineCurator:
             hint=hint.key if hint is not None else None,
             context=asked.context,
             offers=OFFERS if self._recall else (),
+            envelope=envelope,
         )
         return Curated(
             prepared.body,
@@ -56,7 +53,7 @@ class EngineCurator:
             prepared.replaced,
             len(asked.body) - len(prepared.body),
             tools=frozenset(prepared.offered),
-            ticket=_Ticket(prepared, self._account(prepared)),
+            ticket=_Ticket(prepared, self._gained(prepared)),
         )
 
     def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
@@ -72,7 +69,7 @@ class EngineCurator:
         short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
         return Noted(
             spent,
-            self._gain(ticket),
+            ticket.gained,
             diagnosis.shortfall if short else 0,
             diagnosis.words if short else "",
             diagnosis.cause if short else "",
@@ -101,32 +98,28 @@ class EngineCurator:
         """Let go of the store."""
         self._engine.close()
 
-    def _account(self, prepared: PreparedRequest) -> Account | None:
-        """What the session cost and saved up to this request, as the engine reckons it."""
-        if prepared.entry is None:
-            return None
-        try:
-            return self._engine.session(prepared.session).journal.state_at(prepared.entry).account
-        except HostError:
-            return None
+    def _gained(self, prepared: PreparedRequest) -> float | None:
+        """What the session saved by this request, as the engine reckons it: the account behind it less that in front of it.
 
-    def _gain(self, ticket: "_Ticket") -> float | None:
-        """What this session saved since it was last asked about."""
-        if ticket.account is None:
-            return None
-        name, saved = ticket.prepared.session, ticket.account.saved
-        with self._lock:
-            before = self._saved.pop(name, 0.0)
-            self._saved[name] = saved
-            if len(self._saved) > _SESSIONS:
-                self._saved.popitem(last=False)
-        return saved - before
+        Both stand on its branch, so a restart, a fork or another process makes no difference.
+        """
+        here = prepared.entry
+        try:
+            journal = self._engine.session(prepared.session).journal
+            while here is not None:
+                entry = journal.entry(here)
+                if isinstance(entry.body, RequestSent):
+                    return entry.body.saved - journal.state_at(entry.parent).account.saved
+                here = entry.parent
+        except HostError:
+            pass
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
     prepared: PreparedRequest
-    account: Account | None
+    gained: float | None
 
 
 @lru_cache(maxsize=256)
