@@ -1,6 +1,7 @@
 """The one place that chooses implementations."""
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,13 +99,15 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
 
 def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:
-    """The store that is named, or else set; None for the workspace's own."""
-    if store is not None:
-        return store
-    named = configured(workspace).store
-    if named is None or named == MEMORY or named.startswith(_ADDRESSES):
-        return named
-    return Path(named).expanduser()
+    """The store that is named, or else set; None for the workspace's own. Raises BadSetting for an address of another kind."""
+    named = configured(workspace).store if store is None else store
+    if not isinstance(named, str | os.PathLike | None):
+        raise BadSetting(f"a store is named by a path or an address, not {named!r}")
+    if isinstance(named, str) and "://" in named and not named.startswith(_ADDRESSES):
+        kind = named.partition("://")[0]
+        raise BadSetting(f"there are no stores at {kind}:// addresses; name a file, a folder or postgresql://...")
+    is_file = store is None and isinstance(named, str) and named != MEMORY and not named.startswith(_ADDRESSES)
+    return Path(named).expanduser() if is_file and isinstance(named, str) else named
 
 
 def _kept(store: str | Path | None, place: str) -> "PostgresStore | SqliteStore":

@@ -1,12 +1,13 @@
 import json
 import threading
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
 import pagein
 from pagein.engine.given import Request, body_of
-from pagein.errors import BadInput, HostError
+from pagein.errors import BadInput, BadSetting, HostError
 
 
 class Omit:
@@ -133,3 +134,20 @@ def test_what_is_no_reply_is_told_and_fails_nothing() -> None:
         session.prepare({**MODEL, "messages": [{"role": "user", "content": "one"}]})
         for reply in (None, object(), "text"):
             assert "final message" in (session.observe(reply).failure or "")  # type: ignore[arg-type]
+
+
+def test_an_event_that_tells_of_the_answer_alone_teaches_nothing_of_the_request() -> None:
+    with pagein.open(":memory:") as engine:
+        session = engine.session("five")
+        session.prepare({**MODEL, "messages": [{"role": "user", "content": "one"}]})
+        seen = session.observe({"type": "message_delta", "usage": {"output_tokens": 3}})
+    assert (seen.usage, seen.shortfall, seen.failure) == (None, 0, None)
+
+
+def test_a_store_of_a_kind_that_there_is_not_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadSetting, match="no stores at mysql:// addresses; name a file"):
+        pagein.open("mysql://localhost/x")
+    with pytest.raises(BadSetting, match="by a path or an address, not 3"):
+        pagein.open(3)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []

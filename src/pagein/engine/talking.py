@@ -78,8 +78,9 @@ def usage_of(reply: Reply, api: Api) -> Usage | None:
     """What a reply tells of the tokens it took, None where it tells nothing. Raises BadInput for what is no reply."""
     if isinstance(reply, Usage):
         return reply
-    told = reply if isinstance(reply, Mapping) else _dumped(reply)
-    return usage_in(told, api)
+    told = usage_in(reply if isinstance(reply, Mapping) else _dumped(reply), api)
+    # an event of a stream may tell of the answer alone, which says nothing of the request
+    return told if told is not None and told.prompt else None
 
 
 def _dumped(reply: Dumped) -> Mapping[str, Any]:
