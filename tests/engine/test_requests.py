@@ -14,7 +14,7 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine import splicing
+from pagein.engine import outgoing, splicing
 from pagein.engine.chain import Transcript
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.exchanges import Exchange
@@ -276,6 +276,24 @@ def test_what_would_be_refused_is_not_sent_and_not_kept(engine: Engine, monkeypa
     assert check_body(json.loads(prepared.body), "anthropic") == []
     monkeypatch.undo()
     assert engine.prepare(body, "anthropic", at=99.0, hint="one").placed != "retried"
+
+
+@pytest.mark.parametrize("checked_whole", [0, 1 << 20])
+def test_what_is_new_in_a_request_is_held_to_the_rules_however_large_it_is(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, checked_whole: int
+) -> None:
+    """A renderer that loses results."""
+    monkeypatch.setattr(outgoing, "_CHECKED_WHOLE", checked_whole)
+    assert any(one.opened for one in walk(engine, "anthropic", 4))
+    monkeypatch.setattr(splicing, "with_texts", lambda *_: b'{"role":"user","content":[]}')
+    monkeypatch.setattr(splicing, "_in_shape", lambda made, *_: made)
+    prepared = [
+        engine.prepare(clients.body(worked(count), "anthropic"), "anthropic", at=count, hint="one")
+        for count in range(5, 9)
+    ]
+    assert any("would be refused" in (one.failure or "") for one in prepared)
+    assert not any(one.opened for one in prepared)
+    assert all(check_body(json.loads(one.body), "anthropic") == [] for one in prepared)
 
 
 def test_a_message_that_lost_its_shape_is_not_sent_however_large_the_request(

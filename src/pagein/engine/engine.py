@@ -1,11 +1,9 @@
 """The engine: one store, one workspace, many sessions."""
 
 import contextlib
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from threading import RLock
 from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
@@ -18,6 +16,7 @@ from pagein.engine.reading import Outside
 from pagein.engine.recalling import Branch, Reach, Recalling
 from pagein.engine.requests import Observed, PreparedRequest
 from pagein.engine.session import Parts, Session
+from pagein.engine.sessions import Sessions
 from pagein.engine.talking import Reply, in_thread
 from pagein.engine.traffic import Traffic
 from pagein.errors import BadInput, StoreError
@@ -32,7 +31,7 @@ from pagein.providers.wire.tools import Offer
 
 T = TypeVar("T")
 
-_OPEN_SESSIONS: Final = 64  # sessions of the wire that are held in memory; others are taken up again from the store
+_IN_USE: Final = "there is a session {!r} already; choose another name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +82,28 @@ class Engine:
         self._keeper = Keeper(blobs, workspace, counter)
         self._outside = outside
         self._reach = reach if reach is not None else Reach()
-        self._sessions: dict[str, Session] = {}
+        self._sessions = Sessions(keeps=journals is not None)
         self._opener = Opener()
-        self._served: OrderedDict[str, None] = OrderedDict()
-        self._lock = RLock()
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
         """The session of this name: as it was left, in this process or another, or a new one.
 
         workspace: the folder in which relative paths of its reads begin, else the engine's own. model: the one it talks to,
-        where that is known. A store that cannot be asked is no error here: reads and requests tell of it.
+        where that is known. One that nobody holds and that was not asked for in a while is taken up again from the store (see
+        `Sessions`), and told neither. A store that cannot be asked is no error here: reads and requests tell of it.
         """
-        with self._lock:
-            found = self._sessions.get(name)
-            if found is None:
-                found = self._sessions[name] = Session.resumed(name, self._parts())
-                if self._outside is not None:
-                    found.work_in(self._outside.home)
-            if workspace is not None:
-                found.work_in(fspath(workspace))
-            if model is not None:
-                found.model = model
-            return found
+        found = self._sessions.get(name, lambda: self._resumed(name))
+        if workspace is not None:
+            found.work_in(fspath(workspace))
+        if model is not None:
+            found.model = model
+        return found
+
+    def _resumed(self, name: str) -> Session:
+        made = Session.resumed(name, self._parts())
+        if self._outside is not None:
+            made.work_in(self._outside.home)
+        return made
 
     def _parts(self) -> Parts:
         settings = self._settings
@@ -129,15 +128,20 @@ class Engine:
 
     def _begun(self, name: str) -> Session:
         """A new session. Raises BadInput where there is one of this name."""
-        with self._lock:
-            known = name in self._sessions
+        made = Session(name, self._parts())
+
+        def begin() -> Session:
+            known = False
             if self._journals is not None:
                 with contextlib.suppress(StoreError):  # a store that cannot be asked keeps nobody from going on
-                    known = known or self._journals.leaf(name) is not None
+                    known = self._journals.leaf(name) is not None
             if known:
-                raise BadInput(f"there is a session {name!r} already; choose another name")
-            made = self._sessions[name] = Session(name, self._parts())
+                raise BadInput(_IN_USE.format(name))
             return made
+
+        if self._sessions.get(name, begin) is not made:
+            raise BadInput(_IN_USE.format(name))
+        return made
 
     def prepare(
         self,
@@ -209,15 +213,7 @@ class Engine:
         return session.traffic.behind(prepared, lambda: work(session))
 
     def _traffic_of(self, envelope: Envelope, hint: str | None) -> Traffic:
-        name = hint or first_name(envelope)
-        with self._lock:
-            session = self.session(name)
-            if self._journals is not None:
-                self._served[name] = None
-                self._served.move_to_end(name)
-                while len(self._served) > _OPEN_SESSIONS:
-                    self._sessions.pop(self._served.popitem(last=False)[0], None)
-            return session.traffic
+        return self.session(hint or first_name(envelope)).traffic
 
     def recall(self, object_id: str) -> str:
         """What `Session.recall` gives, without a session to journal it in."""

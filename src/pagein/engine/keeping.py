@@ -82,6 +82,11 @@ class Keeping:
                 self._mine.update(entry.id for entry in self._unkept)
                 self._unkept = []
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether nothing is left to be kept."""
+        return self._journals is not None and not self._unkept
+
     def catch_up(self) -> None:
         """Take in what other processes added to this session. Raises StoreError.
 

@@ -4,7 +4,8 @@ Rules of this file
 ------------------
 1. Where nothing is replaced, inserted or offered, the client's bytes go out, the very same.
 2. What was decided for a request must not make a provider refuse it that would have taken the client's own (law 3). Each
-   message that was spliced keeps its shape, and a request that is not large is checked whole.
+   message that was spliced keeps its shape, and all that is not as in the request before on its branch is held to every rule;
+   a small request as a whole.
 3. Where an epoch was opened, a mark of ours stands in front of the first result that may leave next, if the client marks at all
    and leaves room (M14). It lasts as long as the client's last one, so that none stands in front of a longer one (M15).
 """
@@ -34,20 +35,25 @@ from pagein.providers.validity import Api, check_body
 from pagein.providers.wire.marked import with_marks
 from pagein.providers.wire.request import Envelope, WireRequest, decode
 
-_CHECKED_WHOLE: Final = 300_000
+_CHECKED_WHOLE: Final = 64 << 10
+_SAID_BEFORE: Final = b'{"role":"user","content":"what was said before"}'
 _MARK: Final = b'"cache_control"'
 _MAY_CARRY: Final = ("tool_use", "tool_result")
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """A request as it goes out. items: its messages. replaced: results that stand as something else; used: the messages it was rendered for."""
+    """A request as it goes out. items: its messages. replaced: results that stand as something else; used: the messages it was rendered for.
+
+    news: what of its messages, and of the client's, is not as in the request before it on its branch, and what that rests on.
+    """
 
     body: bytes
     items: Sequence[bytes] = ()
     replaced: int = 0
     used: int = 0
     why: str = ""
+    news: tuple[Sequence[bytes], Sequence[bytes]] = ((), ())
 
 
 class Outgoing:
@@ -67,19 +73,30 @@ class Outgoing:
         splicer, made = found.splicer, with_exchanges(shown.changes, stood)
         goes_on = splicer.basis is not None and splicer.basis[0] is found.before and splicer.basis[1] == stood
         splicer.basis = None
-        items: Sequence[bytes] = splicer.items(script, made, found.since if goes_on else 0)
+        since = found.since if goes_on else 0
+        items: Sequence[bytes] = splicer.items(script, made, since)
         splicer.basis = shown, stood
+        start = _answered_from(script, since)
+        news = items[splicer.count(start) :], script.raws[start:]
         if shown.rewritten and self._marks and script.api == "anthropic" and len(items) == len(script.items):
             items = self._marked(envelope, items, self._frontier(script, entry))
-        return Bytes(envelope.body(items) if made else original, items, shown.replaced, len(script.units))
+        body = envelope.body(items) if made else original
+        return Bytes(body, items, shown.replaced, len(script.units), news=news)
 
-    def hold(self, original: bytes, made: Bytes, api: Api) -> None:
-        """Raises HostError where a provider would refuse this request, and not the client's own. Looks at small ones alone."""
-        if len(made.body) > _CHECKED_WHOLE:
-            return
-        broken = {one.rule for one in check_body(_values(made.body), api)}
+    def hold(self, envelope: Envelope, made: Bytes) -> None:
+        """Raises HostError where a provider would refuse this request, and not the client's own. Costs what is new in it.
+
+        envelope: of the client's.
+        """
+        if len(made.body) <= _CHECKED_WHOLE:
+            broken, theirs = _broken(made.body, envelope.api), envelope.body(envelope.items)
+        else:
+            ours, said = made.news
+            in_front = [] if len(ours) == len(made.items) else [_SAID_BEFORE]
+            broken = _broken(envelope.body([*in_front, *ours]), envelope.api)
+            theirs = envelope.body([*in_front, *said])
         if broken:
-            broken -= {one.rule for one in check_body(_values(original), api)}
+            broken -= _broken(theirs, envelope.api)
         if broken:
             raise HostError(f"the rendered request would be refused by {', '.join(sorted(broken))}")
 
@@ -130,6 +147,20 @@ class Outgoing:
             return items
         request = WireRequest(envelope.api, b"", {}, tuple(items), (), ())
         return with_marks(request, Changes(envelope.api, {place: mark})).items
+
+
+def _answered_from(script: Transcript, since: int) -> int:
+    """The item with which that begins which messages from this one on may answer: the last thing that the model said before."""
+    units = script.units
+    place = min(since, len(units)) - 1
+    while place > 0 and units[place].message.role != "assistant":
+        place -= 1
+    return units[place].first if place > 0 else 0
+
+
+def _broken(body: bytes, api: Api) -> set[str]:
+    """The rules of its provider that a request breaks."""
+    return {one.rule for one in check_body(_values(body), api)}
 
 
 def _parts(raw: bytes) -> list[dict[str, Any]]:

@@ -266,6 +266,16 @@ class Session:
             return self._recalling
 
     @property
+    def size(self) -> int:
+        """About how many bytes of messages it holds: those of the largest request, 0 where none was seen."""
+        return 0 if self._traffic is None else self._traffic.largest
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the store has all that happened."""
+        return self._keeping.is_kept
+
+    @property
     def traffic(self) -> Traffic:
         """What places requests of a provider in this session."""
         with self._lock:

@@ -156,6 +156,10 @@ class Splicer:
         self._raws, self._items, self._ends = raws, items, ends
         return items
 
+    def count(self, raws: int) -> int:
+        """How many messages the first so many of the client's became."""
+        return self._ends[raws - 1] if raws else 0
+
     def _parts(self, at: int, unit: Unit, change: Change, script: Transcript) -> Sequence[bytes]:
         """A message with its change, which may be several messages then, or none."""
         raw = script.raws[at]

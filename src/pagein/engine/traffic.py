@@ -83,6 +83,7 @@ class Traffic:
     ) -> None:
         self._talk = talk
         self._begins_anew = begins_anew
+        self.largest = 0  # bytes of a request
         self._opener = opener or Opener()
         self._lock = RLock()
         self._places = Places()
@@ -108,6 +109,7 @@ class Traffic:
         Raises BadInput where no provider would read it, and nothing else.
         """
         with self._lock:
+            self.largest = max(self.largest, len(body))
             script = self._listening.read(envelope)
             asked = PreparedRequest(body, script.api, at, self._talk.name, messages=len(script.units), original=body)
             if not script.units:
@@ -234,7 +236,7 @@ class Traffic:
             made = None
             if prepared.opened is not None or prepared.previewed:
                 made = self._outgoing.rendered(call.body, call.envelope, call.script, talk.leaf)
-                self._outgoing.hold(call.body, made, call.script.api)
+                self._outgoing.hold(call.envelope, made)
             parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
             stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired, made)
         self._learn()
