@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import typer
@@ -68,10 +68,22 @@ def _read(path: Path) -> str:
 def command_line() -> str:
     """Every command: what it does, its arguments, its options, its examples."""
     root = typer.main.get_command(app)
-    parts = [NOTICE, "", "# Command line", "", *_command("pagein", root, 2)]
-    for name, command in sorted(getattr(root, "commands", {}).items()):
+    commands = getattr(root, "commands", {})
+    parts = [NOTICE, "", "# Command line", *_panels(commands), "", *_command("pagein", root, 2)]
+    for name, command in sorted(commands.items()):
         parts += _command(f"pagein {name}", command, 2)
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _panels(commands: Mapping[str, object]) -> Iterator[str]:
+    """The commands by the panels of the help, each with its first sentence."""
+    panel = ""
+    for name, command in commands.items():
+        if panel != (now := str(getattr(command, "rich_help_panel", ""))):
+            panel = now
+            yield from ("", f"**{panel}**", "")
+        first = inspect.cleandoc(getattr(command, "help", None) or "").partition("\n")[0]
+        yield f"- [`{name}`](#pagein-{name}): {first}"
 
 
 def _command(path: str, command: object, level: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -48,7 +48,7 @@ _OFFERED = 20
 app = typer.Typer(
     name="pagein",
     help="Virtual memory for the context window of coding agents.",
-    epilog="Examples:\n\npagein replay\n\npagein replay ~/.claude/projects --html report.html",
+    epilog="Examples:\n\npagein replay\n\npagein replay ~/.claude/projects --html report.html\n\npagein serve",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -128,6 +128,7 @@ class _Output:
 
 
 @app.command(
+    rich_help_panel="Measure",
     epilog="Examples:\n\n"
     "pagein replay session.jsonl\n\n"
     "pagein replay sessions/ --html report.html\n\n"
@@ -382,10 +383,18 @@ def _candidates() -> "list[Candidate]":
     ]
 
 
-commands_hand.add_to(app)
-commands_provider.add_to(app)
-commands_reading.add_to(app)
-commands_recall.add_to(app)
-commands_serve.add_to(app)
-commands_store.add_to(app)
-commands_upkeep.add_to(app)
+def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
+    """Add groups of commands, under one head in the help."""
+    before = len(app.registered_commands)
+    for add in groups:
+        add(app)
+    for command in app.registered_commands[before:]:
+        command.rich_help_panel = panel
+
+
+_add_to("Serve", commands_serve.add_to)
+_add_to("Read and recall", commands_reading.add_to, commands_recall.add_to)
+_add_to("The user's hand on a session", commands_hand.add_to)
+_add_to("Store", commands_store.add_to)
+_add_to("Upkeep", commands_upkeep.add_to)
+_add_to("Test", commands_provider.add_to)
