@@ -36,29 +36,60 @@ from pagein.settings.reading import NAME, VARIABLE
 from pagein.tools.brief import answered, definitions
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
 
-REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+ROOT = Path(__file__).resolve().parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+README = ROOT / "README.md"
+MEASURED = ROOT / "docs" / "clients-measured.md"
+AGENTS = ("<!-- agents: written by scripts/generate_docs.py -->\n", "<!-- /agents -->")
+# Columns of docs/clients-measured.md that the README shows, and what it calls them.
+SHOWN = {
+    "agent": "agent",
+    "version": "version",
+    "format, model": "format, model",
+    "calls": "calls",
+    "bill without": "bill without, k BIT",
+    "bill through": "with pagein",
+    "of it": "ratio",
+}
 NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit the code, not this page. -->"
 
 
 def main() -> int:
     """Write the pages, or with --check compare them. Returns the exit status."""
     pages = {
-        "api.md": python_api(),
-        "cli.md": command_line(),
-        "json.md": json_bill(),
-        "rules.md": request_rules(),
-        "settings.md": settings(),
+        REFERENCE / "api.md": python_api(),
+        REFERENCE / "cli.md": command_line(),
+        REFERENCE / "json.md": json_bill(),
+        REFERENCE / "rules.md": request_rules(),
+        REFERENCE / "settings.md": settings(),
+        README: with_agents(_read(README), _read(MEASURED)),
     }
-    stale = [name for name, text in pages.items() if _read(REFERENCE / name) != text]
+    stale = [path for path, text in pages.items() if _read(path) != text]
     if "--check" in sys.argv[1:]:
-        for name in stale:
-            print(f"docs/reference/{name} is stale; run: .venv/bin/python scripts/generate_docs.py")
+        for path in stale:
+            print(f"{_named(path)} is stale; run: .venv/bin/python scripts/generate_docs.py")
         return 1 if stale else 0
     REFERENCE.mkdir(parents=True, exist_ok=True)
-    for name in stale:
-        (REFERENCE / name).write_text(pages[name], encoding="utf-8")
-        print(f"wrote docs/reference/{name}")
+    for path in stale:
+        path.write_text(pages[path], encoding="utf-8")
+        print(f"wrote {_named(path)}")
     return 0
+
+
+def _named(path: Path) -> Path:
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
+def with_agents(readme: str, measured: str) -> str:
+    """The README with the measured agents between its marks: the columns of their table that a newcomer needs."""
+    before, begin, rest = readme.partition(AGENTS[0])
+    _, end, after = rest.partition(AGENTS[1])
+    if not (begin and end):
+        raise SystemExit(f"the README has lost its marks: {AGENTS}")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines() if line[:1] == "|"]
+    places = [rows[0].index(name) for name in SHOWN]
+    lines = [list(SHOWN.values()), ["---"] * len(places), *([row[place] for place in places] for row in rows[2:])]
+    return before + begin + "".join(f"| {' | '.join(line)} |\n" for line in lines) + end + after
 
 
 def _read(path: Path) -> str:

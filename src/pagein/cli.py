@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
@@ -259,7 +259,7 @@ def _replayed(asked: "Asked", output: _Output) -> "Replayed":
     from pagein.ui.progress import progress_bar
 
     with progress_bar(_console(error=True), wanted=not output.quiet) as progress:
-        return run(asked, wiring.open_for_replay, progress)
+        return run(replace(asked, usual=wiring.usual()), wiring.open_for_replay, progress)
 
 
 def _print(replayed: "Replayed", output: _Output) -> None:
