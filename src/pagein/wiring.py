@@ -62,6 +62,11 @@ def open(  # noqa: A001 -- users write pagein.open
     )
 
 
+def usual() -> Settings:
+    """The engine's settings as they are set where the process stands. Raises BadSetting as `open`."""
+    return configured().engine
+
+
 def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
     """An engine on a real store whose sessions end with the process: a replay never goes on with one, so none is journaled."""
     from pagein.store.sqlite import SqliteStore

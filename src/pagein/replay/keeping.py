@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+from pagein.engine.engine import Settings
 from pagein.engine.requests import Gate, Prepared
 from pagein.policy import keepalive
 from pagein.policy.economics import Economics
@@ -19,15 +20,22 @@ from pagein.replay.calls import Block
 from pagein.replay.growth import FIVE_MINUTES, ONE_HOUR, Sized
 from pagein.replay.layers import KEPT_ALIVE
 from pagein.replay.ledger import Hide, Ledger
-from pagein.replay.paging import OpenEngine, Paging
+from pagein.replay.paging import USUAL, OpenEngine, Paging
 from pagein.replay.recording import Recording
 
 
 class KeptPaging(Paging):
     """The engine at work, and the cache's lifetimes chosen beside it."""
 
-    def __init__(self, recording: Recording, open_engine: OpenEngine, prices: Prices, name: str = KEPT_ALIVE) -> None:
-        super().__init__(recording, open_engine, prices, name)
+    def __init__(
+        self,
+        recording: Recording,
+        open_engine: OpenEngine,
+        prices: Prices,
+        name: str = KEPT_ALIVE,
+        usual: Settings = USUAL,
+    ) -> None:
+        super().__init__(recording, open_engine, prices, name, usual)
         rules = prices.cache
         self._works = rules.model == "breakpoints"  # elsewhere nobody is asked for a lifetime
         self.lifetimes = Lifetimes(

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 import msgspec
 
@@ -20,7 +20,6 @@ from pagein.model.entries import PagedOut
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.economics import Economics
 from pagein.policy.previews import Previews, preview
-from pagein.policy.residency import PRICED
 from pagein.ports import TokenCounter
 from pagein.providers.prices import Prices
 from pagein.providers.tokens import RatioCounter
@@ -33,14 +32,17 @@ from pagein.replay.recording import Recording
 from pagein.replay.why import Reckoning, Steps, idle
 
 
+USUAL: Final = Settings()
+
+
 class OpenEngine(Protocol):
     """Opens an engine on a new store at this path. Given by whoever chooses implementations; a worker must be able to import it."""
 
     def __call__(self, store: Path, *, counter: TokenCounter, settings: Settings) -> Engine: ...
 
 
-def settings_for(prices: Prices, lifetime: int) -> Settings:
-    """The engine's settings under these prices, with the lifetime that the host asks its cache for: the short one or the long."""
+def settings_for(prices: Prices, lifetime: int, usual: Settings = USUAL) -> Settings:
+    """The engine's usual settings under these prices, with the lifetime that the host asks its cache for: the short one or the long."""
     rules = prices.cache
     hit = 0.0 if rules.model == "none" else rules.hit_probability
     read = hit * prices.read + 1.0 - hit  # what is not promised to be read is paid in full now and then
@@ -51,7 +53,7 @@ def settings_for(prices: Prices, lifetime: int) -> Settings:
         write, lasts = 1.0, rules.ttl
     front, peak = rules.model != "units", prices.peak
     economics = Economics(read, write, prices.output, lasts + rules.grace, keeps_front=front, peak=peak)
-    return Settings(residency=replace(PRICED, economics=economics))
+    return replace(usual, residency=replace(usual.residency, economics=economics))
 
 
 class Paging:
@@ -64,14 +66,16 @@ class Paging:
     ttl: int | None = None  # the host's own marks and lifetimes are respected
     caches = True
 
-    def __init__(self, recording: Recording, open_engine: OpenEngine, prices: Prices, name: str = FULL) -> None:
+    def __init__(
+        self, recording: Recording, open_engine: OpenEngine, prices: Prices, name: str = FULL, usual: Settings = USUAL
+    ) -> None:
         self.name = name
         self._messages = recording.calls.messages
         self._compactions = [one.said for one in recording.calls.compactions]
         self._originals = {block.call_id: block for block in recording.calls.blocks if block.kind == "result"}
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
-        planning = planned(name, settings_for(prices, recording.ttl))
+        planning = planned(name, settings_for(prices, recording.ttl, usual))
         self._settings = settings = planning.settings
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pagein.engine.engine import Settings
 from pagein.errors import BadSetting, PageinError
 from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, Skipped
 from pagein.providers.prices import prices as prices_of
@@ -21,7 +22,7 @@ from pagein.replay.doctor import Examined, examined, report
 from pagein.replay.figures import by_policy, mean_ratios
 from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
 from pagein.replay.layers import FULL, ablation
-from pagein.replay.paging import OpenEngine
+from pagein.replay.paging import USUAL, OpenEngine
 from pagein.replay.prediction import Compared, compare, own_prices, prediction
 from pagein.replay.readers import Skipped as Unfit
 from pagein.replay.readers import Source, find, read
@@ -42,7 +43,7 @@ class Asked:
     """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core.
 
     without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
-    detail: the pictures of each session. why: what each decision of pagein was worth. doctor: explain the misses of the
+    usual: the engine's settings but for the prices. detail: the pictures of each session. why: what each decision of pagein was worth. doctor: explain the misses of the
     recorded calls.
     """
 
@@ -57,6 +58,7 @@ class Asked:
     why: bool = False
     doctor: bool = False
     today: date | None = None
+    usual: Settings = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,9 @@ def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
         raise BadSetting(f"prices {asked.prices!r}: nothing costs {_DEAREST:,.0f} times as much as anything else")
     if charged.window < 1:
         raise BadSetting(f"prices {asked.prices!r}: the window must hold at least one token")
-    return Terms(charged, open_engine, wanted, stress=asked.stress, detail=asked.detail, why=asked.why)
+    return Terms(
+        charged, open_engine, wanted, stress=asked.stress, detail=asked.detail, why=asked.why, usual=asked.usual
+    )
 
 
 # ── one file, in a worker ──────────────────────────────────────────────────

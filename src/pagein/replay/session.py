@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pagein.engine.engine import Settings
 from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices import Prices
 from pagein.replay.figures import figures
@@ -10,7 +11,7 @@ from pagein.replay.keeping import KeptLedger, KeptPaging
 from pagein.replay.layers import FULL, VARIANTS, layers_missing
 from pagein.replay.ledger import Ledger, Policy, Trace
 from pagein.replay.oracle import bound, optimum
-from pagein.replay.paging import OpenEngine, Paging
+from pagein.replay.paging import USUAL, OpenEngine, Paging
 from pagein.replay.pictures import detail
 from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
 from pagein.replay.recording import Recording
@@ -28,7 +29,7 @@ LARGE_WINDOW = 1_000_000
 class Terms:
     """Under what terms sessions are replayed.
 
-    stress: draw recalls beyond the textual ones. detail: keep the pictures. why: reckon what each decision of pagein was worth.
+    usual: the engine's settings but for the prices. stress: draw recalls beyond the textual ones. detail: keep the pictures. why: reckon what each decision of pagein was worth.
     """
 
     prices: Prices
@@ -37,6 +38,7 @@ class Terms:
     stress: bool = True
     detail: bool = False
     why: bool = False
+    usual: Settings = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
 def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figures:
     if layers_missing(name) is not None:
         engine = KeptPaging if name in VARIANTS else Paging
-        with engine(recording, terms.open_engine, terms.prices, name) as paging:
+        with engine(recording, terms.open_engine, terms.prices, name, terms.usual) as paging:
             ledger = _run(recording, paging, terms, kept)
             if terms.why and name == FULL:
                 kept.why = paging.why(ledger, stress=terms.stress)
