@@ -144,6 +144,13 @@ def test_an_event_that_tells_of_the_answer_alone_teaches_nothing_of_the_request(
     assert (seen.usage, seen.shortfall, seen.failure) == (None, 0, None)
 
 
+def test_a_name_that_is_no_text_is_told() -> None:
+    with pagein.open(":memory:") as engine:
+        for name in (None, 3):
+            with pytest.raises(BadInput, match=f"a session's name is a text, not {name}"):
+                engine.session(name)  # type: ignore[arg-type]
+
+
 def test_a_store_of_a_kind_that_there_is_not_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadSetting, match="no stores at mysql:// addresses; name a file"):
