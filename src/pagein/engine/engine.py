@@ -20,6 +20,7 @@ from pagein.engine.sessions import Sessions
 from pagein.engine.talking import Reply, in_thread
 from pagein.engine.traffic import Traffic
 from pagein.errors import BadInput, StoreError
+from pagein.model.messages import Usage
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import SAFE, Valve
 from pagein.policy.request import DEFAULTS, ReadingSettings
@@ -146,7 +147,7 @@ class Engine:
             raise BadInput(_IN_USE.format(name))
         return made
 
-    def prepare(
+    def prepare(  # noqa: PLR0913 -- all but the body is about the request, and most of it has a default
         self,
         body: bytes,
         api: Api,
@@ -156,6 +157,7 @@ class Engine:
         context: str = "",
         offers: Sequence[Offer] = (),
         envelope: Envelope | None = None,
+        lasting: bool = False,
     ) -> PreparedRequest:
         """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
 
@@ -163,6 +165,7 @@ class Engine:
         told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
         any form that does not change while that does not. offers: tools of ours, the same throughout a session; their calls are
         the caller's to answer (see `spliced`). envelope: the body's parts, where the caller had it `opened`.
+        lasting: whether the caller sends the keep-alive requests that `observe` asks for (`Observed.keep`) and tells of them (`kept`).
         Raises BadInput where no provider would read the body, and nothing else: what fails in here is told by `failure`.
         """
         envelope = self.opened(body, api, hint) if envelope is None else envelope
@@ -172,7 +175,7 @@ class Engine:
             raise
         except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
             return PreparedRequest(body, api, at, original=body, failure=f"{type(problem).__name__}: {problem}")
-        return traffic.prepare(body, envelope, at, context, offers)
+        return traffic.prepare(body, envelope, at, context, offers, lasting=lasting)
 
     def opened(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
         """A body taken apart, at the cost of what is new in it. Raises BadInput where no provider would read it."""
@@ -198,6 +201,10 @@ class Engine:
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
             return Observed(failure=f"{type(problem).__name__}: {problem}")
         return Observed() if traffic is None else traffic.observe(prepared, reply)
+
+    def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
+        """A window was kept alive (see `Traffic.kept`)."""
+        return self.session(prepared.session).traffic.kept(prepared, usage, at)
 
     async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observed:
         """The same for coroutines: the work is done in a thread."""

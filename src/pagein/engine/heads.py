@@ -13,6 +13,8 @@ from pagein.engine.chain import Transcript
 from pagein.engine.requests import Part
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, Noted
+from pagein.policy.clients.catalogue import profile_of, tools_of
+from pagein.policy.clients.profile import Profile
 from pagein.providers.wire.naming import same_name
 from pagein.providers.wire.request import Envelope
 
@@ -97,3 +99,22 @@ def _digest(raws: list[bytes]) -> str:
 def _digest_of(raw: bytes) -> bytes:
     """Tools and prompts are large, and the same from call to call."""
     return same_name(decode_json(raw))
+
+
+def model_in(envelope: Envelope) -> str | None:
+    """The model that a request asks, None where it names none."""
+    named = envelope.fields.get("model")
+    model = None if named is None else decode_json(named)
+    return model if isinstance(model, str) else None
+
+
+def profile_in(envelope: Envelope) -> Profile | None:
+    """Which client's tools a request has, None where that is not known."""
+    return _profile(bytes(envelope.fields.get("tools", b"[]")))
+
+
+@lru_cache(maxsize=64)
+def _profile(tools: bytes) -> Profile | None:
+    """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
+    offered = tools_of(decode_json(tools))
+    return profile_of(offered) if offered else None

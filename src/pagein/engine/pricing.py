@@ -9,6 +9,7 @@ from pagein.engine.chain import Transcript
 from pagein.errors import BadSetting
 from pagein.policy.economics import Economics
 from pagein.policy.pricing import economics_of
+from pagein.providers.billing import Prices
 from pagein.providers.prices import prices
 
 _MARK: Final = b'"cache_control"'
@@ -19,13 +20,27 @@ _LOOKED_AT: Final = 4  # messages at the end: the client's last mark stands ther
 def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, at: float | None) -> Economics | None:
     """The prices of a request; None for a model that has none in the table."""
     day = None if at is None else datetime.fromtimestamp(at, UTC).date()
-    return _economics(model, day, _is_long(fields, script)) if model else None
+    return _economics(model, day, asks_long(fields, script)) if model else None
 
 
-def _is_long(fields: Mapping[str, bytes], script: Transcript) -> bool:
+def prices_for(model: str, at: float | None) -> Prices | None:
+    """The row of the table for a model on a day; None for a model that has none."""
+    return _prices(model, None if at is None else datetime.fromtimestamp(at, UTC).date()) if model else None
+
+
+def asks_long(fields: Mapping[str, bytes], script: Transcript) -> bool:
+    """Whether the client asks the cache to keep the end of a request for an hour."""
     marked = [item.raw for item in script.items[-_LOOKED_AT:] if _MARK in item.raw]
     last = marked[-1] if marked else fields.get("cache_control", b"")
     return any(one in last for one in _LONG)
+
+
+@lru_cache(maxsize=256)
+def _prices(model: str, day: date | None) -> Prices | None:
+    try:
+        return prices(model, day)
+    except BadSetting:
+        return None
 
 
 @lru_cache(maxsize=256)

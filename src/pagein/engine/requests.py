@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.engine.leasing import Due, Terms
 from pagein.errors import BadInput
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId, EpochOpened, PagedOut
@@ -70,7 +71,9 @@ class PreparedRequest:
     messages: how many the client sent, and shared: how many of them, from the first on, were known there.
     epoch, opened, previewed: as in `Prepared`. replaced: results of the request that stand as a stub or preview now.
     changed_by_client: what of the prefix the client itself changed since the request before on this branch.
+    crowded: the window is nearly full although all left that may; the client should compact.
     repaired: the request is not valid by itself, so nothing was decided for it. offered: names of our tools that it has.
+    terms: what the cache was asked for, None where that was left to the client.
     failure: why what should have been done was not; the body is good all the same (law 7). ticket: the engine's own, for `observe`.
     """
 
@@ -87,9 +90,11 @@ class PreparedRequest:
     previewed: tuple[PagedOut, ...] = ()
     replaced: int = 0
     changed_by_client: tuple[Part, ...] = ()
+    crowded: bool = False
     repaired: bool = False
     failure: str | None = None
     offered: tuple[str, ...] = ()
+    terms: Terms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     ticket: object = field(default=None, repr=False, compare=False)
 
@@ -113,7 +118,7 @@ class Observed:
 
     usage: as reported, None where the reply tells none. expected: what the call before on the branch left in the cache, None for a
     first one; predicted: what the simulator says was read of it. diagnosis: why less was read than expected, where less was.
-    failure: why this could not be taken in whole.
+    failure: why this could not be taken in whole. keep: when the window is to be kept alive, None: not at all.
     """
 
     usage: Usage | None = None
@@ -121,6 +126,7 @@ class Observed:
     predicted: float = 0.0
     diagnosis: Diagnosis = WELL
     failure: str | None = None
+    keep: Due | None = None
 
     @property
     def shortfall(self) -> int:

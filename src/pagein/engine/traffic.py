@@ -11,32 +11,29 @@ Rules of this file
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from threading import RLock
 from typing import TypeVar
 
-from pagein.engine import answered, heads, offering, rereading
+from pagein.engine import answered, heads, leasing, offering, rereading
 from pagein.engine.chain import Transcript, Unit
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
 from pagein.engine.forecast import IN_FRONT, Forecast, Forecasts, Sent
 from pagein.engine.given import Request, body_of
-from pagein.engine.heads import NO_HEAD, Head, head_of
+from pagein.engine.heads import NO_HEAD, Head, head_of, model_in, profile_in
 from pagein.engine.listening import Listening
 from pagein.engine.opening import Opener
 from pagein.engine.outgoing import Bytes, Outgoing
 from pagein.engine.places import EXCHANGE, Places
-from pagein.engine.pricing import economics_for
+from pagein.engine.pricing import asks_long, economics_for
 from pagein.engine.rendering import cut
 from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part, Placed, Prepared, PreparedRequest
 from pagein.engine.showing import binds_thinking
 from pagein.engine.state import State
 from pagein.engine.talking import Reply, Talk, usage_of
 from pagein.errors import HostError
-from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId, RequestSent
-from pagein.model.messages import ToolResult
-from pagein.policy.clients.catalogue import profile_of, tools_of
+from pagein.model.messages import ToolResult, Usage
 from pagein.policy.clients.profile import Profile
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope
@@ -55,6 +52,7 @@ class _Call:
     body: bytes
     head: Head
     offers: Sequence[Offer] = ()
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,7 @@ class _Stood:
     changes: tuple[Part, ...] = ()
     repaired: bool = False
     made: Bytes | None = None
+    terms: leasing.Terms | None = None
 
 
 class Traffic:
@@ -93,6 +92,7 @@ class Traffic:
         self._listening = Listening()
         self._outgoing = Outgoing(talk.journal, self._heads, self._places, marks=marks)
         self._forecasts = Forecasts()
+        self._leases = leasing.Leases(talk.journal)
         self._last: PreparedRequest | None = None
 
     def asked(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
@@ -102,9 +102,17 @@ class Traffic:
         return self._last
 
     def prepare(
-        self, body: bytes, envelope: Envelope, at: float | None, context: str = "", offers: Sequence[Offer] = ()
+        self,
+        body: bytes,
+        envelope: Envelope,
+        at: float | None,
+        context: str = "",
+        offers: Sequence[Offer] = (),
+        *,
+        lasting: bool = False,
     ) -> PreparedRequest:
-        """The request to send for this one. offers: tools of ours to offer beside the client's.
+        """The request to send for this one. offers: tools of ours beside the client's. lasting: whether the caller keeps
+        windows alive as `observe` says, so that marks may ask for less than the client's.
 
         Raises BadInput where no provider would read it, and nothing else.
         """
@@ -116,7 +124,7 @@ class Traffic:
                 return asked
             sent, offered = envelope, body
             try:
-                self._talk.model = _model_in(envelope) or self._talk.model
+                self._talk.model = model_in(envelope) or self._talk.model
                 head = head_of(envelope, script, context)
                 ours = self._offered(envelope, script.units, head, offers)
                 fields = with_tools(envelope.fields, script.api, ours)
@@ -126,7 +134,7 @@ class Traffic:
                     asked = replace(
                         asked, offered=tuple(one.name for one in ours if one.name not in names_of(envelope.fields))
                     )
-                call = _Call(script, sent, offered, head, ours)
+                call = _Call(script, sent, offered, head, ours, lasting)
                 stood = self._placed(call, at)
                 if stood is None:
                     return replace(asked, body=offered, changed_by_client=("messages",))
@@ -149,12 +157,13 @@ class Traffic:
         """
         failure: str | None = None
         forecast: Forecast | None = None
-        usage = None
+        usage = keep = None
         with self._lock:
             try:
                 usage = usage_of(reply, prepared.api)
                 if usage is not None and prepared.entry is not None:
                     self._noted_behind(prepared.entry, answered.KIND, answered.encoded(usage))
+                    keep = self._held(prepared.entry, prepared, usage)
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
                 failure = f"{type(problem).__name__}: {problem}"
             try:
@@ -163,8 +172,33 @@ class Traffic:
             except Exception as problem:  # noqa: BLE001 -- as above
                 failure = failure or f"{type(problem).__name__}: {problem}"
         if forecast is None:
-            return Observed(usage, failure=failure)
-        return Observed(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure)
+            return Observed(usage, failure=failure, keep=keep)
+        return Observed(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep)
+
+    def _held(self, entry: EntryId, prepared: PreparedRequest, usage: Usage) -> leasing.Due | None:
+        """Journal what the cache holds now; when that is to be kept alive."""
+        terms = prepared.terms
+        if terms is None:
+            return None
+        held = leasing.answered(terms, usage, rewritten=prepared.opened is not None)
+        self._noted_behind(entry, leasing.KIND, leasing.encoded(held))
+        return self._leases.due(held, terms, usage, entry)
+
+    def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
+        """A window was kept alive as `observe` asked for, by a request that went out at this time. Returns what it cost, BIT; None
+        where that is not known. Raises HostError, StoreError.
+        """
+        with self._lock:
+            if prepared.entry is None or prepared.terms is None:
+                return None
+            behind = self._places.stand(self._places.owner(prepared.entry))
+            model = self._heads.at(prepared.entry).model
+            found = self._leases.kept(behind, prepared.terms, model, usage, at)
+            if found is None:
+                return None
+            held, cost = found
+            self._noted_behind(prepared.entry, leasing.KIND, leasing.encoded(held))
+        return cost
 
     def spliced(self, prepared: PreparedRequest, exchange: Exchange) -> str | None:
         """The answer to a request, as the client saw it, stands for turns that it did not see: from now on these are sent in its place.
@@ -213,7 +247,7 @@ class Traffic:
             known = self._known(units)
             sent = self._places.sent(units[-1].name) if known == len(units) else None
             if sent is not None:
-                return _Stood("retried", known, sent)
+                return _Stood("retried", known, sent, terms=self._terms(call, sent, sent, at, "retried"))
             if self._listening.is_retold(units, known):
                 return None
             placed, parent = self._parent(units, known, head)
@@ -221,7 +255,7 @@ class Traffic:
             if placed == "compacted":
                 parent = talk.compacted()
             before = self._state(parent)
-            self._introduced(_profile_in(call.envelope))
+            self._introduced(profile_in(call.envelope))
             for unit in units[known:]:
                 talk.append(unit.message, name=unit.name)
             changes = self._noted(head, parent)
@@ -230,6 +264,9 @@ class Traffic:
             repaired = self._state(talk.leaf).draft.ready().repairs != before.draft.repairs
             gate = self._gate(call.script, head, repaired=repaired)
             economics = economics_for(head.model, call.envelope.fields, call.script, at)
+            terms = self._terms(call, parent, talk.leaf, at, placed)
+            if terms is not None and economics is not None:
+                economics = leasing.economics(economics, terms)
             prepared = talk.advance(at, replace(gate, economics=economics))
             if talk.leaf is None:
                 raise HostError("a session stands nowhere after it advanced")
@@ -238,9 +275,19 @@ class Traffic:
                 made = self._outgoing.rendered(call.body, call.envelope, call.script, talk.leaf)
                 self._outgoing.hold(call.envelope, made)
             parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
-            stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired, made)
+            stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired, made, terms)
         self._learn()
         return stood
+
+    def _terms(
+        self, call: _Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
+    ) -> leasing.Terms | None:
+        """What the cache is asked for with a request, None where that is left to the client."""
+        script, model = call.script, call.head.model
+        if not call.lasting or script.api != "anthropic":
+            return None
+        long = asks_long(call.envelope.fields, script)
+        return self._leases.terms(parent, here, model, at, long=long, anew=placed in ("new", "compacted"))
 
     def _known(self, units: Sequence[Unit]) -> int:
         """How many messages were said before, behind each other."""
@@ -313,12 +360,18 @@ class Traffic:
     # --- what it is sent as ---
 
     def _told(self, asked: PreparedRequest, stood: _Stood, made: Bytes, call: _Call) -> PreparedRequest:
-        prepared = stood.prepared
-        front = {name: call.envelope.fields[name] for name in IN_FRONT if name in call.envelope.fields}
+        prepared, terms, fields = stood.prepared, stood.terms, call.envelope.fields
+        if terms is not None:
+            marked = leasing.applied(terms, call.envelope, made.items)
+            if marked.changed:
+                fields = marked.fields
+                made = replace(made, body=call.envelope.body(marked.items, fields), items=marked.items)
+        front = {name: fields[name] for name in IN_FRONT if name in fields}
         return replace(
             asked,
             ticket=Sent(call.script.api, front, made.items, call.script.names, call.head, asked.at or 0.0),
             body=made.body,
+            terms=terms,
             entry=stood.entry,
             placed=stood.placed,
             shared=stood.shared,
@@ -327,6 +380,7 @@ class Traffic:
             previewed=prepared.previewed if prepared else (),
             replaced=made.replaced,
             changed_by_client=stood.changes,
+            crowded=prepared is not None and prepared.crowded,
             repaired=stood.repaired,
             failure=prepared.failure if prepared else None,
         )
@@ -345,20 +399,3 @@ class Traffic:
 
     def _state(self, entry: EntryId | None) -> State:
         return self._talk.journal.state_at(entry)
-
-
-def _model_in(envelope: Envelope) -> str | None:
-    named = envelope.fields.get("model")
-    model = None if named is None else decode_json(named)
-    return model if isinstance(model, str) else None
-
-
-def _profile_in(envelope: Envelope) -> Profile | None:
-    return _profile(bytes(envelope.fields.get("tools", b"[]")))
-
-
-@lru_cache(maxsize=64)
-def _profile(tools: bytes) -> Profile | None:
-    """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
-    offered = tools_of(decode_json(tools))
-    return profile_of(offered) if offered else None
