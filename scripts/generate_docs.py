@@ -259,7 +259,8 @@ def _abilities(row: Abilities) -> str:
     return f"| {row.name} | {row.valid_from or ''} | {refuses} | {binds} | {row.source} |"
 
 
-SETTINGS_INTRO = f"""Each key has a value from the last of these places that names it:
+SETTINGS_INTRO = f"""They hold for `pagein.open`, `pagein serve` and `pagein replay` alike. Each key has a value from the last of these places that
+names it:
 
 1. its default;
 2. the user's file: the one that `{VARIABLE}` names, else `{NAME}` in the folder for a user's configuration (`~/.config/pagein` on Linux);
