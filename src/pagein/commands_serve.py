@@ -40,6 +40,9 @@ OpenAI: TypeAlias = Annotated[
 _WRONG = 1
 # While a worker decides on a long request, streams must not wait for more than this for their turn.
 _SWITCH_INTERVAL = 0.0005
+# Of the time for a decision, what may be spent waiting for the store, once for threads and once for processes: the rest is for sending
+# the request as it was sent last (law 7), as without its branch it would be sent whole.
+_PATIENCE = 0.4
 
 
 def add_to(app: typer.Typer) -> None:
@@ -119,7 +122,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     }
     settings = _settings(given, workspace)
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    whole = _run(settings, _parts(store, workspace, log, None if measure else settings.recall), as_json=as_json)
+    whole = _run(settings, _parts(store, workspace, log, settings, measure=measure), as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
 
@@ -194,8 +197,10 @@ def _settings(given: dict[str, Any], workspace: Path) -> "GatewaySettings":
     return configured(workspace, {name: value for name, value in given.items() if value is not None}).gateway
 
 
-def _parts(store: str | None, workspace: Path, log: Path | None, recall: bool | None) -> "Parts":  # noqa: FBT001 -- read at once
-    """What the gateway is given. recall: None where it only measures."""
+def _parts(
+    store: str | None, workspace: Path, log: Path | None, settings: "GatewaySettings", *, measure: bool
+) -> "Parts":
+    """What the gateway is given."""
     try:
         from pagein.hosts.gateway.server import Parts
     except ImportError as problem:
@@ -204,15 +209,15 @@ def _parts(store: str | None, workspace: Path, log: Path | None, recall: bool | 
     from pagein.hosts.gateway.switch import Switch
 
     switch, logger = Switch(_switch_file(), os.environ), logger_to(_log_stream(log))
-    if recall is None:
+    if measure:
         return Parts(switch=switch, logger=logger)
     from pagein import wiring
     from pagein.hosts.gateway.engine import EngineCurator
     from pagein.hosts.gateway.looking import EngineLooker
 
-    engine = wiring.open(store, workspace=workspace)
+    engine = wiring.open(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     return Parts(
-        EngineCurator(engine, recall=recall), EngineLooker(engine, _search_in(store, workspace)), switch, logger
+        EngineCurator(engine, recall=settings.recall), EngineLooker(engine, _search_in(store, workspace)), switch, logger
     )
 
 

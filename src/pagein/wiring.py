@@ -32,6 +32,7 @@ def open(  # noqa: A001 -- users write pagein.open
     workspace: str | Path = ".",
     counter: TokenCounter | None = None,
     settings: Settings | None = None,
+    patience: float | None = None,
 ) -> Engine:
     """An engine for one workspace.
 
@@ -40,6 +41,8 @@ def open(  # noqa: A001 -- users write pagein.open
     data folder. File or tables are made when first used; a failure to do so shows as StoreError then.
     settings: None for those that are set, in files and by the environment (`settings.reading.configured`). Raises BadSetting, with
     file, key and remedy, where what is set there cannot be.
+    patience: seconds to wait for a store that others keep busy, or a database that is away, before going on without; None for the
+    store's own.
     """
     store = _chosen_store(store, workspace)
     settings = settings if settings is not None else configured(workspace).engine
@@ -54,7 +57,7 @@ def open(  # noqa: A001 -- users write pagein.open
         outside = _outside(memory, home, settings)
         reach = _reach(memory, settings, None)
         return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
-    kept = _kept(store, place)
+    kept = _kept(store, place, patience)
     outside = _outside(kept, home, settings)
     reach = _reach(kept, settings, _log_beside(store, place))
     return Engine(
@@ -115,14 +118,14 @@ def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path
     return Path(named).expanduser() if is_file and isinstance(named, str) else named
 
 
-def _kept(store: str | Path | None, place: str) -> "PostgresStore | SqliteStore":
+def _kept(store: str | Path | None, place: str, patience: float | None = None) -> "PostgresStore | SqliteStore":
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         with _extra("postgres"):
             from pagein.store.postgres import PostgresStore
-        return PostgresStore(store)
+        return PostgresStore(store, patience=patience)
     from pagein.store.sqlite import SqliteStore
 
-    return SqliteStore(_file(store, place))
+    return SqliteStore(_file(store, place), patience)
 
 
 @contextlib.contextmanager

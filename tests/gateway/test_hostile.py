@@ -1,14 +1,24 @@
 """What an attacker, or an accident, may send: it harms nobody else, and is refused as the provider would refuse it."""
 
 import gzip
+import json
+import sqlite3
+import threading
 import tracemalloc
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import zstandard
+from tests.gateway.processes import gateway_process
+from tests.gateway.test_serve import conversation, sent
+from tests.gateway.upstreams import run
 
+from pagein.errors import StoreError
 from pagein.hosts.gateway.codings import decoded
+from pagein.store.database import Database
+from pagein.testing.provider import SimulatedProvider
 
 PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
     ("gzip", gzip.compress),
@@ -40,3 +50,48 @@ def test_a_packed_body_is_read_up_to_the_very_limit_and_in_several_members(
 
 def test_a_packed_body_that_ends_too_soon_is_not_taken_for_whole() -> None:
     assert decoded(gzip.compress(b'{"a": 1}')[:-8], "gzip", 100) is None
+
+
+def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) -> None:
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        for turns in range(14):
+            run(sent(url, conversation(turns)))
+        before = provider.requests[-1].body["messages"]
+        assert before != conversation(13)["messages"]
+        lock = sqlite3.connect(tmp_path / "s.pagein", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        try:
+            for turns in (14, 15):
+                assert run(sent(url, conversation(turns)))[0] == 200
+                asked = provider.requests[-1].body["messages"]
+                assert asked[: len(before)] == before
+                assert asked[len(before) :] == conversation(turns)["messages"][len(before) :]  # type: ignore[index]
+        finally:
+            lock.execute("ROLLBACK")
+            lock.close()
+        assert run(sent(url, conversation(16)))[0] == 200
+        assert len(json.dumps(provider.requests[-1].body)) < len(json.dumps(conversation(16))) / 2
+    lines = [json.loads(line) for line in (tmp_path / "gateway.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in lines if line["event"] == "failure"] == ["engine", "engine"]
+
+
+def test_threads_that_wait_for_a_busy_store_are_told_so(tmp_path: Path) -> None:
+    database = Database(tmp_path / "s.pagein", patience=0.2)
+    try:
+        with database.writing():
+            waiting: list[BaseException] = []
+
+            def write() -> None:
+                try:
+                    with database.writing():
+                        pass
+                except StoreError as problem:
+                    waiting.append(problem)
+
+            thread = threading.Thread(target=write)
+            thread.start()
+            thread.join(5)
+            assert not thread.is_alive()
+        assert "at work" in str(waiting[0])
+    finally:
+        database.close()

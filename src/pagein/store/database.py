@@ -23,7 +23,7 @@ from typing import Final
 from pagein.errors import StoreError
 from pagein.store.schema import STORE, Schema
 
-_BUSY_MS: Final = 5_000
+_PATIENCE: Final = 5.0
 _WAL_TRIES: Final = 100
 _WAL_PAUSE: Final = 0.05
 _OUTER: Final = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
@@ -31,11 +31,16 @@ _INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO i
 
 
 class Database:
-    """A connection that several threads may share. schema: the tables that the file is to have."""
+    """A connection that several threads may share.
 
-    def __init__(self, path: Path, schema: Schema = STORE) -> None:
+    schema: the tables that the file is to have. patience: seconds that another process may keep us from writing, and so many that
+    another thread may keep us from the connection; then StoreError is raised. None: 5 for processes, and no end for threads.
+    """
+
+    def __init__(self, path: Path, schema: Schema = STORE, patience: float | None = None) -> None:
         self.path = path
         self._schema = schema
+        self._patience = patience
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._closed = False
@@ -43,7 +48,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """The connection, for queries."""
-        with self._lock, self._errors():
+        with self._turn(), self._errors():
             yield self._opened()
 
     @contextlib.contextmanager
@@ -52,7 +57,7 @@ class Database:
 
         Within another one of the same thread it is part of that one: undone alone where it fails, and kept only with it.
         """
-        with self._lock:
+        with self._turn():
             with self._errors():
                 connection = self._opened()
                 begin, commit, undo = _INNER if connection.in_transaction else _OUTER
@@ -71,7 +76,7 @@ class Database:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         """A time in which all reads of this thread see the file as it was at its beginning."""
-        with self._lock:
+        with self._turn():
             with self._errors():
                 connection = self._opened()
                 connection.execute("BEGIN")
@@ -90,6 +95,15 @@ class Database:
                 self._connection = None
 
     @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._lock.acquire(timeout=-1 if self._patience is None else self._patience):
+            raise StoreError(f"store {self.path.name}: others are at work on it")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
@@ -104,6 +118,8 @@ class Database:
             _make_private(self.path)
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
+                patience = _PATIENCE if self._patience is None else self._patience
+                connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
                 _set_up(connection, self.path.name, self._schema)
             except BaseException:
                 connection.close()
@@ -133,7 +149,6 @@ def _make_folder(folder: Path) -> None:
 
 
 def _set_up(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
-    connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
     # In this order: another process may be making the tables, and with them the mark, in one transaction.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (mark,) = connection.execute("PRAGMA application_id").fetchone()

@@ -5,12 +5,13 @@ Rules of this file
 1. Every write first takes one lock that belongs to the schema and is held until its commit can be seen. So writers of all machines
    queue up: no deadlock is possible, no update is lost, and numbers become visible in their order.
 2. Whatever PostgreSQL or the network raises leaves here as StoreError, and never shows the address, which may hold a password.
-3. Nobody waits longer than `_WAIT` for a connection or the lock, and no statement lasts longer than `_PATIENCE`. A client that stands
+3. Nobody waits longer than `_WAIT`, or the patience given, for a connection or the lock, and no statement lasts longer than `_PATIENCE`. A client that stands
    still in a transaction for as long is thrown out, so that others can write.
 """
 
 import contextlib
 import hashlib
+import logging
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -29,8 +30,11 @@ from pagein.store.rows import Answers, Rows
 SCHEMA: Final = "pagein"
 _WAIT: Final = 10
 _PATIENCE: Final = 30
-"""Both in seconds."""
+_TRIED_AGAIN: Final = 5
+"""All in seconds. A server that was away is looked for at ever longer intervals; after so many, at once when somebody asks."""
 _MOST_CONNECTIONS: Final = 8
+# What its threads meet is told to whoever asks for a connection, and needs no lines on standard error.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -52,9 +56,12 @@ def _translated(query: str) -> bytes:
 
 
 class PostgresDatabase:
-    """A pool of connections that threads share. `address` is a URL or keywords as libpq takes them. steps: make its tables."""
+    """A pool of connections that threads share. `address` is a URL or keywords as libpq takes them.
 
-    def __init__(self, address: str, schema: str = SCHEMA, steps: Steps = STEPS) -> None:
+    steps: make its tables. patience: seconds to wait for a connection, and again for the lock; 10 where None.
+    """
+
+    def __init__(self, address: str, schema: str = SCHEMA, steps: Steps = STEPS, patience: float | None = None) -> None:
         if not _NAME.fullmatch(schema):
             raise BadSetting(
                 f"not the name of a schema: {schema[:40]!r}; expected lower-case letters, digits and underscores"
@@ -65,6 +72,7 @@ class PostgresDatabase:
             raise BadSetting("not the address of a PostgreSQL database; expected postgresql://user@host/name") from None
         self._address = address
         self._schema = schema
+        self._wait = _WAIT if patience is None else patience
         self._steps = steps
         self._lock = threading.Lock()
         self._mine = threading.local()
@@ -75,7 +83,7 @@ class PostgresDatabase:
 
     def beside(self, name: str, steps: Steps) -> Self:
         """Another schema of the same database, for what is derived from this one. It has a lock and connections of its own."""
-        return type(self)(self._address, f"{self._schema}_{name}", steps)
+        return type(self)(self._address, f"{self._schema}_{name}", steps, self._wait)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -145,7 +153,11 @@ class PostgresDatabase:
             return self._pool
 
     def _pooled(self) -> ConnectionPool[Connection]:
-        options: dict[str, Any] = {"autocommit": True, "connect_timeout": _WAIT, "application_name": "pagein"}
+        options: dict[str, Any] = {
+            "autocommit": True,
+            "connect_timeout": max(2, round(self._wait)),
+            "application_name": "pagein",
+        }
         # Asked once without the pool: it reports at once, and in its own words, what is wrong with the address.
         with psycopg.connect(self._address, **options) as connection:
             _bring_up(connection, self._schema, self._key, self._steps)
@@ -154,7 +166,8 @@ class PostgresDatabase:
             kwargs=options,
             min_size=1,
             max_size=_MOST_CONNECTIONS,
-            timeout=_WAIT,
+            timeout=self._wait,
+            reconnect_timeout=_TRIED_AGAIN,
             configure=self._configure,
             check=ConnectionPool.check_connection,
             open=False,
@@ -165,7 +178,7 @@ class PostgresDatabase:
     def _configure(self, connection: Connection) -> None:
         settings = {
             "search_path": self._schema,
-            "lock_timeout": f"{_WAIT}s",
+            "lock_timeout": f"{round(self._wait * 1000)}ms",
             "statement_timeout": f"{_PATIENCE}s",
             "idle_in_transaction_session_timeout": f"{_PATIENCE}s",
         }

@@ -12,12 +12,15 @@ from pagein.store.sql_objects import SqlObjects
 
 
 class SqliteStore(SqlBlobs, SqlJournals, SqlObjects):
-    """A BlobStore, JournalStore and ObjectStore in one file. Made on first use; `path` may lie in a folder that does not exist yet."""
+    """A BlobStore, JournalStore and ObjectStore in one file. Made on first use; `path` may lie in a folder that does not exist yet.
+
+    patience: how long to wait for others, in seconds (see `Database`).
+    """
 
     _database: Database
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(Database(path))
+    def __init__(self, path: Path, patience: float | None = None) -> None:
+        super().__init__(Database(path, patience=patience))
 
     def elsewhere(self, object_id: ObjectId) -> bool:
         here = self._database.path
