@@ -21,6 +21,7 @@ from pagein.engine.exchanges import Exchange
 from pagein.engine.outgoing import Bytes
 from pagein.errors import BadInput
 from pagein.model.messages import Usage
+from pagein.policy.forcing import Valve
 from pagein.policy.previews import Previews
 from pagein.policy.residency import Residency
 from pagein.providers.validity import Api, check_body
@@ -566,3 +567,12 @@ def test_a_client_that_changes_its_first_message_from_call_to_call_does_not_fill
         )
         assert steady.placed == "compacted"
         assert steady.replaced
+
+
+def test_a_window_that_is_full_of_what_must_stay_is_told_of(tmp_path: Path) -> None:
+    settings = Settings(Residency(batch_tokens=10**6), valve=Valve(window=2000))
+    with opened(tmp_path, settings) as engine:
+        small = clients.body(worked(0), "anthropic")
+        assert not engine.prepare(small, "anthropic", at=0.0, hint="small").crowded
+        large = clients.body(replace(worked(0), first="go on " * 4000), "anthropic")
+        assert engine.prepare(large, "anthropic", at=0.0, hint="large").crowded

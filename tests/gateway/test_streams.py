@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from tests.gateway.upstreams import Answer, Got, run, says, stage, streams
 
 from pagein.hosts.gateway.events import Event, EventStream
-from pagein.hosts.gateway.replies import reader, usage_of
+from pagein.hosts.gateway.replies import reader
 from pagein.hosts.gateway.tee import Tee
 from pagein.model.messages import Usage
+from pagein.providers.usages import counted
 from pagein.providers.validity.rules import Api
 
 JSON = {"Content-Type": "application/json"}
@@ -241,9 +242,9 @@ def test_an_error_in_mid_stream_is_told_as_one(tmp_path: Path) -> None:
 
 
 def test_usage_in_strange_forms_is_none_or_counts() -> None:
-    assert usage_of("anthropic", None) is None
-    assert usage_of("openai_chat", {"prompt_tokens": 3.0, "prompt_tokens_details": None}) == Usage(fresh=3)
-    assert usage_of("anthropic", {"input_tokens": -4, "output_tokens": "7", "cache_creation": []}) == Usage()
+    assert counted(None, "anthropic") is None
+    assert counted({"prompt_tokens": 3.0, "prompt_tokens_details": None}, "openai_chat") == Usage(fresh=3)
+    assert counted({"input_tokens": -4, "output_tokens": "7", "cache_creation": []}, "anthropic") == Usage()
 
 
 @pytest.mark.parametrize(

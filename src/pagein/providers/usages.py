@@ -1,10 +1,12 @@
 """What a provider says a call took, in each wire format."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
+
+_MOST: Final = 1 << 50  # beyond it, a number is no count of tokens
 
 
 def usage_of(reply: Mapping[str, Any], api: Api) -> Usage | None:
@@ -12,8 +14,15 @@ def usage_of(reply: Mapping[str, Any], api: Api) -> Usage | None:
     for holder in (reply, reply.get("message"), reply.get("response")):
         told = holder.get("usage") if isinstance(holder, Mapping) else None
         if isinstance(told, Mapping):
-            return _anthropic(told) if api == "anthropic" else _openai(told)
+            return counted(told, api)
     return None
+
+
+def counted(told: object, api: Api) -> Usage | None:
+    """The usage that a provider's own account of it tells, None where this is none."""
+    if not isinstance(told, Mapping):
+        return None
+    return _anthropic(told) if api == "anthropic" else _openai(told)
 
 
 def _anthropic(told: Mapping[str, Any]) -> Usage:
@@ -46,4 +55,6 @@ def _openai(told: Mapping[str, Any]) -> Usage:
 
 def _count(told: Mapping[str, Any], name: str) -> int:
     value = told.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST:
+        return 0
+    return int(value)

@@ -39,6 +39,7 @@ class Curated:
     session: the name of the session that it was placed in. failure: what failed, "" for nothing; then `body` is what law 7 asks for.
     epoch: why an epoch was opened with this request, "" where none was. foreign: what the client changed in its own prefix.
     replaced: results that stand in it as stubs, previews or markers. saved: characters that it is shorter by.
+    crowded: the window is nearly full although all left that may; the client should compact.
     tools: names of our own tools that the request offers, and whose calls are ours to answer.
     ticket: the curator's own value for what follows.
     """
@@ -52,6 +53,7 @@ class Curated:
     replaced: int = 0
     saved: int = 0
     tools: frozenset[str] = frozenset()
+    crowded: bool = False
     ticket: object = None
 
 

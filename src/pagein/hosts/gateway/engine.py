@@ -53,6 +53,7 @@ class EngineCurator:
             prepared.replaced,
             len(asked.body) - len(prepared.body),
             tools=frozenset(prepared.offered),
+            crowded=prepared.crowded,
             ticket=_Ticket(prepared, self._gained(prepared)),
         )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from pagein.hosts.gateway.events import Event
 from pagein.model.messages import Usage
+from pagein.providers.usages import counted
 from pagein.providers.validity.rules import Api
 
 Json: TypeAlias = Mapping[str, Any]
@@ -70,39 +71,18 @@ def whole(api: Api, body: bytes) -> Reply:
         return NO_REPLY
     error = value.get("error")
     if isinstance(error, dict):
-        return Reply(error=_kind(error), usage=usage_of(api, value.get("usage")))
+        return Reply(error=_kind(error), usage=counted(value.get("usage"), api))
     if api == "anthropic":
         if value.get("type") != "message":
             return NO_REPLY
-        usage, said = usage_of(api, value.get("usage")), _assistant(value.get("content"))
+        usage, said = counted(value.get("usage"), api), _assistant(value.get("content"))
         return Reply(usage, said, _text(value, "stop_reason"), finished=True)
     if api == "openai_chat":
         first = _first(value.get("choices"))
         message, stop = first.get("message"), _text(first, "finish_reason")
         said = message if isinstance(message, dict) else None
-        return Reply(usage_of(api, value.get("usage")), said, stop, bool(stop))
+        return Reply(counted(value.get("usage"), api), said, stop, bool(stop))
     return _response(value)
-
-
-def usage_of(api: Api, told: object) -> Usage | None:
-    """Tokens of a call from the provider's own account of them; None where there is none."""
-    if not isinstance(told, dict):
-        return None
-    if api == "anthropic":
-        by_life = told.get("cache_creation")
-        return Usage(
-            fresh=_count(told, "input_tokens"),
-            read=_count(told, "cache_read_input_tokens"),
-            written=_count(told, "cache_creation_input_tokens"),
-            written_1h=_count(by_life, "ephemeral_1h_input_tokens") if isinstance(by_life, dict) else 0,
-            output=_count(told, "output_tokens"),
-        )
-    names = ("prompt", "completion") if api == "openai_chat" else ("input", "output")
-    details = told.get(f"{names[0]}_tokens_details")
-    read = _count(details, "cached_tokens") if isinstance(details, dict) else 0
-    written = _count(details, "cache_write_tokens") if isinstance(details, dict) else 0
-    prompt = _count(told, f"{names[0]}_tokens")
-    return Usage(max(prompt - read - written, 0), read, written, 0, _count(told, f"{names[1]}_tokens"))
 
 
 @dataclass(slots=True)
@@ -152,7 +132,7 @@ class _Messages:
 
     def reply(self) -> Reply:
         blocks = [self._block(index) for index in sorted(self.blocks)]
-        usage = usage_of("anthropic", self.usage) if self.usage else None
+        usage = counted(self.usage, "anthropic") if self.usage else None
         return Reply(usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error)
 
     def _block(self, index: int) -> dict[str, Any]:
@@ -194,7 +174,7 @@ class _Chat:
             return
         if isinstance(value.get("error"), dict):
             self.error = _kind(value["error"])
-        self.usage = usage_of("openai_chat", value.get("usage")) or self.usage
+        self.usage = counted(value.get("usage"), "openai_chat") or self.usage
         choice = _first(value.get("choices"))
         self.stop = _text(choice, "finish_reason") or self.stop
         delta = choice.get("delta")
@@ -264,7 +244,7 @@ def _response(value: Json) -> Reply:
     status, output = _text(value, "status"), value.get("output")
     error = value.get("error")
     return Reply(
-        usage_of("openai_responses", value.get("usage")),
+        counted(value.get("usage"), "openai_responses"),
         {"output": output} if isinstance(output, list) and output else None,
         status,
         status in ("completed", "incomplete"),

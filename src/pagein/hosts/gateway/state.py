@@ -19,7 +19,7 @@ class Call:
     at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
     through as it was, "" where it did not. status: 0 where the client was gone first. added: seconds it was held. took: seconds in all.
     failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix.
-    recalls: calls of our own tools that were answered within it. replaced, saved_characters: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
+    recalls: calls of our own tools that were answered within it. replaced, crowded, saved_characters: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
     """
 
     at: float
@@ -33,6 +33,7 @@ class Call:
     epoch: str = ""
     foreign: str = ""
     replaced: int = 0
+    crowded: bool = False
     saved_characters: int = 0
     added: float = 0.0
     took: float = 0.0
@@ -59,6 +60,7 @@ class CallView(TypedDict):
     epoch: str
     foreign: str
     replaced: int
+    crowded: bool
     saved_characters: int
     added_ms: float
     took_ms: float
@@ -236,6 +238,7 @@ def _view(call: Call) -> CallView:
         epoch=call.epoch,
         foreign=call.foreign,
         replaced=call.replaced,
+        crowded=call.crowded,
         saved_characters=call.saved_characters,
         added_ms=round(call.added * 1000, 3),
         took_ms=round(call.took * 1000, 1),
