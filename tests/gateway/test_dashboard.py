@@ -86,6 +86,8 @@ def test_the_dashboard_is_told_of_sessions_their_window_epochs_and_objects_and_f
         assert inside["window"]["user"] > 0
         assert sum(epoch["out"] for epoch in inside["epochs"]) > 0
         assert all(epoch["reason"] for epoch in inside["epochs"])
+        opened = next(call for call in found["calls"] if call["epoch"])
+        assert opened["at"] in {epoch["at"] for epoch in inside["epochs"]}
         gone = [item for item in inside["objects"] if item["form"] != "whole"]
         assert gone
         assert all(item["id"].startswith("pg-") for item in gone)

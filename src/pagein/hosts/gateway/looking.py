@@ -6,7 +6,7 @@ from typing import Final, Protocol, TypeAlias, TypedDict
 
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
-from pagein.model.entries import EpochOpened
+from pagein.model.entries import EpochOpened, RequestSent
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 
 _EPOCHS: Final = 50
@@ -105,11 +105,13 @@ class EngineLooker:
 
 def _epochs(session: Session) -> list[EpochView]:
     found: list[EpochView] = []
-    here = session.leaf
+    here, at = session.leaf, None
     while here is not None and len(found) < _EPOCHS:
         entry = session.journal.entry(here)
+        if isinstance(entry.body, RequestSent):
+            at = entry.body.moment  # an epoch opens with the request behind it
         if isinstance(entry.body, EpochOpened):
-            found.append(_epoch(entry.body, session.journal.state_at(here).sent_at))
+            found.append(_epoch(entry.body, at))
         here = entry.parent
     return found
 
