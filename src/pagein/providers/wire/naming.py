@@ -18,7 +18,8 @@ from pagein.providers.wire.values import Json
 
 _SIZE: Final = 16
 _MARKS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
-_TEXTS: Final = frozenset({"text", "input_text", "output_text"})
+# No set: what stands as a type may be anything, also what no set can be asked for.
+_TEXTS: Final = ("text", "input_text", "output_text")
 _CONTENTS: Final = frozenset({"content", "output"})
 _DEFAULTS: Final[Mapping[str, object]] = {"is_error": False, "type": "message"}
 
