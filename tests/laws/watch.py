@@ -6,6 +6,7 @@ call's result was, and of what pagein put in its place; and reads the store thro
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -58,6 +59,8 @@ class Laws:
     request: list[Message] = field(default_factory=list)
     secret: set[str] = field(default_factory=set)
     originals: dict[str, set[str]] = field(default_factory=dict)
+    arguments: dict[str, set[str]] = field(default_factory=dict)
+    masked: int = 0
     issued: dict[str, set[str]] = field(default_factory=dict)
     objects: dict[str, str] = field(default_factory=dict)
     _checker: Checker = field(default_factory=Checker)
@@ -67,6 +70,8 @@ class Laws:
 
     def heard(self, message: Message) -> None:
         for block in message.blocks:
+            if isinstance(block, ToolCall):
+                self.arguments.setdefault(block.id, set()).add(block.arguments)
             if isinstance(block, ToolCall) and _SECRET.search(block.arguments):
                 self.secret.add(block.id)
             if isinstance(block, ToolResult):
@@ -91,7 +96,9 @@ class Laws:
         self.paged += 1
         assert one.call_id not in self.secret, "what may show an excluded file was paged out (law 9)"
         text = self.engine.recall(one.object_id)
-        assert text in self.originals[one.call_id], "what is recalled is not what was said (law 1)"
+        said = self.arguments if one.part == "arguments" else self.originals
+        self.masked += one.part == "arguments"
+        assert text in said[one.call_id], "what is recalled is not what was said (law 1)"
         assert self.objects.setdefault(one.object_id, text) == text
         self.issued.setdefault(one.call_id, set()).add(one.stub)
 
@@ -103,6 +110,8 @@ class Laws:
     def _lossless(self, message: Message) -> None:
         """Each result is what was said, or what stands for it; and what stands for it leads to what was said."""
         for block in message.blocks:
+            if isinstance(block, ToolCall):
+                self._asked(block)
             if not isinstance(block, ToolResult) or block.call_id not in self.originals:
                 continue
             whole = self.originals[block.call_id]
@@ -116,6 +125,17 @@ class Laws:
             if "[the end:]\n" in block.text:
                 assert original.startswith(block.text[: found.start()].removesuffix("\n"))
                 assert original.endswith(block.text.rpartition("[the end:]\n")[2])
+
+    def _asked(self, call: ToolCall) -> None:
+        """A call is what the model said, or the same but for texts in it, each of which names what it stands for."""
+        whole = self.arguments.get(call.id, {call.arguments})
+        if call.arguments in whole:
+            return
+        assert call.arguments in self.issued.get(call.id, ()), "neither what was called nor what stands for it"
+        names = set(_ID.findall(call.arguments))
+        original = next(self.engine.recall(name) for name in names if self.engine.recall(name) in whole)
+        for said, shown in _leaves(json.loads(original), json.loads(call.arguments)):
+            assert said == shown or _ID.search(str(shown)), "something else changed in a call"
 
     def _proven(self, session: Session) -> None:
         """The witness reads the request and the journal's claims: markers and diffs, where there are any."""
@@ -241,6 +261,21 @@ class WatchedEngine(Engine):
         if self.watched is not None:
             self.laws.end(self.watched)
         super().close()
+
+
+def _leaves(said: object, shown: object) -> Iterator[tuple[object, object]]:
+    """What stands at the ends of two values of the same shape, side by side."""
+    assert type(said) is type(shown), "a call lost its shape"
+    if isinstance(said, dict) and isinstance(shown, dict):
+        assert list(said) == list(shown), "a call lost its shape"
+        for key, one in said.items():
+            yield from _leaves(one, shown[key])
+    elif isinstance(said, list) and isinstance(shown, list):
+        assert len(said) == len(shown), "a call lost its shape"
+        for one, other in zip(said, shown, strict=True):
+            yield from _leaves(one, other)
+    else:
+        yield said, shown
 
 
 def _never() -> float:

@@ -9,7 +9,7 @@ Rules of this file
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pagein.engine.evidence import Evidence
 from pagein.engine.hand import Hand
@@ -21,7 +21,7 @@ from pagein.engine.testimony import Stored
 from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
 from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import EpochOpened, PagedOut, Restored
-from pagein.model.messages import ToolResult
+from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy import forcing
 from pagein.policy.clients.chains import START, ClientReads
 from pagein.policy.economics import Account, Moment, is_cold
@@ -80,6 +80,8 @@ def _listed_window(model: str) -> int | None:
 
 def curated(scene: Scene, pager: Pager) -> Curated:
     """Decide, and have stored what leaves. Never raises for a store that fails: then the window stays as it is, and that is told."""
+    if scene.residency.arguments is None:
+        scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
     state = scene.state
     account, moment = credited(state.account, scene.previewed, scene.residency, state.scale), moment_of(state, scene.at)
     planned = _planned(scene, moment, account)
@@ -87,7 +89,7 @@ def curated(scene: Scene, pager: Pager) -> Curated:
     if leaving and not scene.opens(min(one.resident.message for one in leaving)):
         return Curated(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:
-        paged = pager.page_out(scene.session, leaving)
+        paged = pager.page_out(scene.session, leaving, scene.residency.arguments)
     except StoreError as problem:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
         return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
@@ -186,7 +188,7 @@ def _brought(scene: Scene, planned: Plan, moment: Moment, pager: Pager) -> tuple
         except (NotRecallable, StoreError) as problem:
             problems.append(f"{paged.object_id} was not restored: {problem}")
             continue
-        restored = Restored(paged.call_id, paged.object_id, text, paged.tokens, place, index)
+        restored = Restored(paged.call_id, paged.object_id, text, paged.tokens, place, index, paged.part)
         back.append(_Coming(Back(place, before, paged.tokens), restored))
     return back, problems
 
@@ -207,8 +209,11 @@ def _places(state: State, hand: Hand) -> Iterator[tuple[int, int, PagedOut, int]
     before = 0
     for place, piece in enumerate(pieces_since(state.draft.tip, 0)):
         for index, block in enumerate(piece.message.blocks):
+            paged: PagedOut | None = None
             if isinstance(block, ToolResult) and block.call_id in hand.restoring:
                 paged = hand.stands_for(block)
-                if paged is not None:
-                    yield place, index, paged, before
+            elif isinstance(block, ToolCall) and block.id in hand.restoring:
+                paged = hand.stands_for_arguments(block)
+            if paged is not None:
+                yield place, index, paged, before
         before += piece.weight

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, EpochOpened, Inserted, Noted, PagedOut, Previewed, RequestSent
+from pagein.model.entries import Body, EpochOpened, Inserted, Noted, PagedOut, Part, Previewed, RequestSent
 from pagein.model.hand import Wish, name_of, wish_of
-from pagein.model.messages import Block, Text, ToolResult
+from pagein.model.messages import Block, Text, ToolCall, ToolResult
 from pagein.model.sharing import SharedMap
 
 PINNED: Final = "pinned"
@@ -26,7 +26,7 @@ class Hand:
     pinned, vetoed: calls whose results stay. dropping: calls whose results are to go, whatever their age. restoring: calls whose results are to
     come back. epoch_now: whether the next call opens an epoch if anything may go. texts: pinned texts by name, in the order in which they came;
     shown: names of those that stand in the window. listed: ids of the objects that pages of the manifest in the window list, pages: how many there are. off: whether we are to decide nothing. heard: ids of all wishes so far.
-    away: by call, what stands for its result in the window. calls: by object id, the call it came from.
+    away: by call, what stands for its result in the window, and for its arguments (`away_as`). calls: by object id, the call it came from.
     """
 
     pinned: frozenset[str] = _NOBODY
@@ -58,16 +58,31 @@ class Hand:
         away = self.away.get(result.call_id)
         return away if away is not None and away.stub == result.text else None
 
+    def stands_for_arguments(self, call: ToolCall) -> PagedOut | None:
+        """What was masked, if the arguments of this call are what stands for it."""
+        away = self.away.get(away_as(call.id, "arguments"))
+        return away if away is not None and away.stub == call.arguments else None
+
+    def is_away(self, call: str) -> bool:
+        """Whether something stands for the result of this call, or its arguments are masked."""
+        return call in self.away or away_as(call, "arguments") in self.away
+
     def kept_behind(self, blocks: Collection[Block]) -> "Hand":
         """The hand behind a compaction that kept these blocks: nothing else is in the window."""
         away: SharedMap[PagedOut] = SharedMap()
         kept: set[str] = set()
-        for result in (block for block in blocks if isinstance(block, ToolResult)):
-            paged = self.stands_for(result)
-            kept.add(result.call_id)
+        back: set[str] = set()
+        for block in blocks:
+            paged: PagedOut | None = None
+            if isinstance(block, ToolResult):
+                kept.add(block.call_id)
+                paged = self.stands_for(block)
+            elif isinstance(block, ToolCall):
+                paged = self.stands_for_arguments(block)
             if paged is not None:
-                away = away.put(result.call_id, paged)
-        restoring = frozenset(call for call in self.restoring if call in away)
+                away = away.put(away_as(paged.call_id, paged.part), paged)
+                back.add(paged.call_id)
+        restoring = self.restoring & back
         texts = _names_in(blocks, PINNED)
         listed = self.listed & _names_in(blocks, MANIFEST)
         return replace(
@@ -82,6 +97,11 @@ class Hand:
 
 
 NOTHING: Final = Hand()
+
+
+def away_as(call: str, part: Part) -> str:
+    """Under which name something of a call is known in `Hand.away`: a result by the call's own."""
+    return call if part == "result" else f"{call}\0{part}"
 
 
 def label(kind: str, names: Iterable[str]) -> str:
@@ -131,7 +151,7 @@ def _entered(hand: Hand, inserted: Inserted) -> Hand:
 def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:
     left = _left(hand, epoch.paged)
     for one in epoch.restored:
-        left = replace(left, away=left.away.without(one.call_id))
+        left = replace(left, away=left.away.without(away_as(one.call_id, one.part)))
     gone = frozenset(one.call_id for one in epoch.paged)
     back = frozenset(one.call_id for one in epoch.restored)
     return replace(left, dropping=left.dropping - gone, restoring=left.restoring - back, epoch_now=False)
@@ -140,7 +160,7 @@ def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:
 def _left(hand: Hand, paged: tuple[PagedOut, ...]) -> Hand:
     away, calls = hand.away, hand.calls
     for one in paged:
-        away, calls = away.put(one.call_id, one), calls.put(one.object_id, one.call_id)
+        away, calls = away.put(away_as(one.call_id, one.part), one), calls.put(one.object_id, one.call_id)
     return replace(hand, away=away, calls=calls)
 
 
@@ -165,7 +185,7 @@ def _wished(hand: Hand, wish: Wish) -> Hand:
 
 def _of_object(hand: Hand, wish: Wish) -> Hand:
     this = frozenset((wish.call_id,))
-    is_away = wish.call_id in hand.away
+    is_away = hand.is_away(wish.call_id)
     pinned, vetoed = hand.pinned - this, hand.vetoed - this
     dropping, restoring = hand.dropping - this, hand.restoring - this
     match wish.act:

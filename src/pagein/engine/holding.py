@@ -110,13 +110,15 @@ def _left(held: Held, paged: tuple[PagedOut, ...]) -> Held:
 
 def description_in(one: PagedOut) -> str:
     """What the stub of a paged-out result says of it."""
+    if one.part == "arguments":
+        return f"arguments of a call - {one.chars:,} characters"
     told = _STUB.match(one.short or one.stub)
     return told[2] if told is not None else ""
 
 
 def _paged(one: PagedOut) -> HeldObject:
-    told = _STUB.match(one.short or one.stub)
-    about = f"{told[1]}: {told[2]}" if told is not None else ""
+    told = _STUB.search(one.short or one.stub)
+    about = f"{told[1]}: {description_in(one)}" if told is not None else ""
     return HeldObject(one.object_id, TOOLCALL, one.tokens, one.chars, about)
 
 

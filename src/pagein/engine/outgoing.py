@@ -28,7 +28,7 @@ from pagein.engine.state import State
 from pagein.errors import HostError
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId
-from pagein.model.messages import ToolResult
+from pagein.model.messages import Block, ToolCall, ToolResult
 from pagein.providers.caches.marks import MAX_MARKS
 from pagein.providers.marking import Address, Changes
 from pagein.providers.validity import Api, check_body
@@ -131,9 +131,7 @@ class Outgoing:
             return None
         item = script.units[place].first
         blocks = script.items[item].message.blocks
-        at = next(
-            (at for at, one in enumerate(blocks) if isinstance(one, ToolResult) and one.call_id == first.call_id), 0
-        )
+        at = next((at for at, one in enumerate(blocks) if _is_of(one, first.call_id)), 0)
         return (item, at - 1) if at else (item - 1, len(script.items[item - 1].message.blocks) - 1)
 
     def _marked(self, envelope: Envelope, items: Sequence[bytes], place: Address | None) -> Sequence[bytes]:
@@ -161,6 +159,13 @@ def _answered_from(script: Transcript, since: int) -> int:
 def _broken(body: bytes, api: Api) -> set[str]:
     """The rules of its provider that a request breaks."""
     return {one.rule for one in check_body(_values(body), api)}
+
+
+def _is_of(block: Block, call: str) -> bool:
+    """Whether a block is a call of this id, or its result."""
+    return (isinstance(block, ToolResult) and block.call_id == call) or (
+        isinstance(block, ToolCall) and block.id == call
+    )
 
 
 def _parts(raw: bytes) -> list[dict[str, Any]]:

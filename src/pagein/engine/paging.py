@@ -9,6 +9,7 @@ from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.policy.arguments import ArgumentRules, masked
 from pagein.policy.previews import Previews, preview
 from pagein.policy.residency import Resident
 from pagein.policy.stubs import description, stub
@@ -20,7 +21,7 @@ _ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A result that the policy wants paged out, and the name of its tool."""
+    """A result that the policy wants paged out, and the name of its tool. Of arguments (`Resident.form`) the text is what they are."""
 
     resident: Resident
     result: ToolResult
@@ -53,15 +54,17 @@ class Pager:
         self._blobs = blobs
         self._workspace = workspace
 
-    def page_out(self, session: str, leaving: Sequence[Leaving]) -> tuple[PagedOut, ...]:
+    def page_out(
+        self, session: str, leaving: Sequence[Leaving], rules: ArgumentRules | None = None
+    ) -> tuple[PagedOut, ...]:
         """Store these results, and say what stands for them, in the same order. Raises StoreError; then nothing has left.
 
-        A preview is not stored: what it stands for is, and its stub was written with it.
+        A preview is not stored: what it stands for is, and its stub was written with it. rules: of arguments that leave.
         """
         whole = [one for one in leaving if one.resident.kept is None]
         stored = iter(self._stored(session, [(one.result, one.tool, one.resident.tokens) for one in whole]))
         return tuple(
-            _left(one.resident, one.resident.kept) if one.resident.kept else _paged(one, next(stored))
+            _left(one.resident, one.resident.kept) if one.resident.kept else _gone(one, next(stored), rules)
             for one in leaving
         )
 
@@ -141,6 +144,30 @@ def bytes_of(text: str) -> bytes:
 def text_of(content: bytes) -> str:
     """What `bytes_of` stored."""
     return content.decode("utf-8", "surrogatepass")
+
+
+def _gone(one: Leaving, stored: StoredObject, rules: ArgumentRules | None) -> PagedOut:
+    return _paged(one, stored) if one.resident.form == "result" else _masked(one, stored, rules or ArgumentRules())
+
+
+def _masked(one: Leaving, stored: StoredObject, rules: ArgumentRules) -> PagedOut:
+    """Arguments leave: the text that was replaced at least, and the rest later."""
+    resident, arguments = one.resident, one.result.text
+    name = str(stored.id)
+    whole = masked(arguments, name, one.tool, rules, written=True)
+    half = masked(arguments, name, one.tool, rules, written=False) if resident.form == "replaced" else whole
+    return PagedOut(
+        call_id=one.result.call_id,
+        object_id=name,
+        content=stored.content,
+        tokens=resident.tokens,
+        chars=len(arguments),
+        stub=half,
+        message=resident.message,
+        block=resident.block,
+        short=whole if half != whole else "",
+        part="arguments",
+    )
 
 
 def _paged(one: Leaving, stored: StoredObject) -> PagedOut:

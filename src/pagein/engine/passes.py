@@ -64,7 +64,7 @@ def credited(account: Account, previews: tuple[PagedOut, ...], residency: Reside
 
 
 def leaving_by(state: State, epoch: Epoch) -> list[Leaving]:
-    """The results of a decision, looked up in the request."""
+    """The results and arguments of a decision, looked up in the request. Arguments stand as what a tool answered, too."""
     # One message earlier, for the calls that the first results answer.
     start = max(epoch.frontier - 1, 0)
     pieces = pieces_since(state.draft.tip, start)
@@ -74,6 +74,8 @@ def leaving_by(state: State, epoch: Epoch) -> list[Leaving]:
         block = pieces[resident.message - start].message.blocks[resident.block]
         if isinstance(block, ToolResult):
             found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
+        elif isinstance(block, ToolCall):
+            found.append(Leaving(resident, ToolResult(block.id, block.arguments, block.name), block.name))
     return found
 
 

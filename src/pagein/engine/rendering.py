@@ -69,6 +69,16 @@ def pieces_since(tip: Cell | None, keep: int) -> list[Piece]:
     return found
 
 
+def cells_of(tip: Cell | None) -> list[Cell]:
+    """The request, cell by cell in order."""
+    found: list[Cell] = []
+    while tip is not None:
+        found.append(tip)
+        tip = tip.before
+    found.reverse()
+    return found
+
+
 def cut(tip: Cell | None, keep: int) -> Cell | None:
     """The request that has only the first `keep` messages."""
     while tip is not None and tip.length > keep:

@@ -50,12 +50,13 @@ class Gate:
     """What may be decided before a call. previews: outputs may enter as such. opens: whether an epoch may begin at a message.
 
     Both are given where a request is not to be touched, or must not be for what stands in it. economics: prices that hold for this call
-    alone, None: those of the settings.
+    alone, None: those of the settings. arguments: texts in those of calls may be masked, where the settings have it so.
     """
 
     previews: bool = True
     opens: Callable[[int], bool] = lambda _: True
     economics: Economics | None = None
+    arguments: bool = True
 
 
 OPEN_GATE: Final = Gate()

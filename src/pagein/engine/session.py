@@ -393,7 +393,7 @@ class Session:
             session=self.name,
             state=self._state(),
             ground=self.evidence,
-            residency=_at_prices(parts.residency, gate.economics),
+            residency=_at_prices(_allowed(parts.residency, gate), gate.economics),
             valve=parts.valve,
             at=at,
             previewed=previewed,
@@ -440,6 +440,11 @@ class Session:
 
     def _state(self) -> State:
         return self._journal.state_at(self.leaf)
+
+
+def _allowed(usual: Residency, gate: Gate) -> Residency:
+    """The settings, without arguments where none may be masked."""
+    return usual if gate.arguments or usual.arguments is None else replace(usual, arguments=None)
 
 
 def _at_prices(usual: Residency, economics: Economics | None) -> Residency:

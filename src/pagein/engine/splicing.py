@@ -19,17 +19,18 @@ from pagein.engine.chain import Item, Transcript, Unit, alike
 from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
 from pagein.errors import HostError
-from pagein.model.messages import Message, Text, Thinking, ToolResult
+from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
+from pagein.policy.arguments import same_but_texts
 from pagein.policy.withholding import WITHHELD
 from pagein.providers.validity import Api
 from pagein.providers.wire import spans
-from pagein.providers.wire.request import message_of, with_notes, with_texts, without_blocks
+from pagein.providers.wire.request import message_of, with_arguments, with_notes, with_texts, without_blocks
 from pagein.providers.wire.tools import with_answers
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs in one message. texts: of results, by the id of their call. notes: texts of ours that stand behind it.
+    """What differs in one message. texts: of results, by the id of their call. arguments: of calls, by their id. notes: texts of ours that stand behind it.
 
     thoughtless: its thinking is left out. stands: what stands in its place, messages as JSON; answers: blocks of results of ours that
     stand in front of it.
@@ -40,6 +41,7 @@ class Change:
     thoughtless: bool = False
     stands: tuple[bytes, ...] = ()
     answers: tuple[bytes, ...] = ()
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +93,15 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
     is_kept = before.top < since
     changes = dict(before.changes) if is_kept else _kept(before.changes, since)
     low, top = since, before.top if is_kept else max(changes, default=-1)
-    replaced = before.replaced if is_kept else sum(len(one.texts) for one in changes.values())
+    replaced = before.replaced if is_kept else sum(map(_count, changes.values()))
     for piece in pieces_since(window.tip, keep):
         place = piece.said - first
         if 0 <= place < len(units) and piece.message is not units[place].message:
             change = _changed(piece, units[place])
-            if change.texts or change.notes:
+            if change.texts or change.notes or change.arguments:
                 known = changes.get(place, _NO_CHANGE)
                 one = changes[place] = _joined(known, change)
-                replaced += len(one.texts) - len(known.texts)
+                replaced += _count(one) - _count(known)
                 low, top = min(low, place), max(top, place)
     if window.rewritten and window.binds:
         for place in range(since, len(units)):
@@ -107,6 +109,10 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
                 changes[place] = replace(changes.get(place, Change()), thoughtless=True)
                 top = max(top, place)
     return Rendered(window.tip, changes, window.rewritten, low, top, replaced)
+
+
+def _count(change: Change) -> int:
+    return len(change.texts) + len(change.arguments)
 
 
 def _kept(changes: Mapping[int, Change], since: int) -> dict[int, Change]:
@@ -178,9 +184,8 @@ def _first(unit: Unit) -> int:
 
 def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
     if change.stands:
-        return b",".join(_thoughtless(change.stands, script.api) if change.thoughtless else change.stands) * (
-            at == unit.first
-        )
+        stands = [_masked_in(one, change, script.api, at) for one in change.stands]
+        return b",".join(_thoughtless(stands, script.api) if change.thoughtless else stands) * (at == unit.first)
     item = script.items[at]
     made, blocks = item.raw, item.message.blocks
     if change.thoughtless:
@@ -191,22 +196,45 @@ def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
         for place, block in enumerate(blocks)
         if isinstance(block, ToolResult) and block.call_id in change.texts
     }
-    made = _in_shape(with_texts(made, script.api, places), item, script.api, at) if places else made
+    if places or change.arguments:
+        made = with_texts(made, script.api, places) if places else made
+        made = _in_shape(_masked_in(made, change, script.api, at), item, script.api, at)
     made = with_answers(made, change.answers) if change.answers else made
     is_last = at == unit.first + unit.count - 1
     return with_notes(made, script.api, change.notes) if change.notes and is_last else made
 
 
+def _masked_in(raw: bytes, change: Change, api: Api, at: int) -> bytes:
+    """A message with the arguments of its calls as the change has them."""
+    if not change.arguments:
+        return raw
+    blocks = enumerate(message_of(raw, api, at)[1].blocks)
+    calls = {place: one.id for place, one in blocks if isinstance(one, ToolCall) and one.id in change.arguments}
+    return with_arguments(raw, api, {place: change.arguments[call] for place, call in calls.items()}) if calls else raw
+
+
 def _in_shape(made: bytes, item: Item, api: Api, at: int) -> bytes:
-    """The message, if all in it but texts of results and thinking is what the client said. Raises HostError otherwise."""
-    if _shape(message_of(made, api, at)[1]) != _shape(item.message):
-        raise HostError(f"message {at} lost its shape when results in it were replaced")
+    """The message, if all in it but texts of results, texts in arguments and thinking is what the client said. Raises HostError otherwise."""
+    if not _alike(message_of(made, api, at)[1], item.message):
+        raise HostError(f"message {at} lost its shape when results or arguments in it were replaced")
     return made
 
 
-def _shape(message: Message) -> list[object]:
-    blocks = [replace(one, text="", images=()) if isinstance(one, ToolResult) else one for one in message.blocks]
-    return [message.role, *(one for one in blocks if not isinstance(one, Thinking))]
+def _alike(made: Message, said: Message) -> bool:
+    ours, theirs = ([block for block in one.blocks if not isinstance(block, Thinking)] for one in (made, said))
+    same = made.role == said.role and len(ours) == len(theirs)
+    return same and all(_same(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+def _same(made: Block, said: Block) -> bool:
+    match made, said:
+        case ToolResult(), ToolResult():
+            return replace(made, text="", images=()) == replace(said, text="", images=())
+        case ToolCall(), ToolCall():
+            same = replace(made, arguments="") == replace(said, arguments="")
+            return same and (made.arguments == said.arguments or same_but_texts(made.arguments, said.arguments))
+        case _:
+            return made == said
 
 
 def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:
@@ -228,11 +256,18 @@ def _changed(piece: Piece, unit: Unit) -> Change:
         and block.text != ours[block.call_id]
     }
     notes = tuple(block.text for block in piece.message.blocks if isinstance(block, Text) and is_ours(block.injected))
-    return Change(texts, notes)
+    said = {block.id: block.arguments for block in unit.message.blocks if isinstance(block, ToolCall)}
+    arguments = {
+        block.id: block.arguments
+        for block in piece.message.blocks
+        if isinstance(block, ToolCall) and said.get(block.id, block.arguments) != block.arguments
+    }
+    return Change(texts, notes, arguments=arguments)
 
 
 def _joined(one: Change, other: Change) -> Change:
-    return Change({**one.texts, **other.texts}, (*one.notes, *other.notes), one.thoughtless or other.thoughtless)
+    texts, arguments = {**one.texts, **other.texts}, {**one.arguments, **other.arguments}
+    return Change(texts, (*one.notes, *other.notes), one.thoughtless or other.thoughtless, arguments=arguments)
 
 
 def _said_at(tip: Cell | None, keep: int) -> int:

@@ -11,7 +11,9 @@ from typing import Final, TypeAlias
 from pagein.engine import hand as the_hand
 from pagein.engine.answered import usage_in
 from pagein.engine.hand import Hand
-from pagein.engine.rendering import Cell, Piece, cut, length, pieces_since, pushed, size
+from pagein.engine.masking import Asking, half_masked, succeeded
+from pagein.engine.masking import residents as masked_residents
+from pagein.engine.rendering import Cell, Piece, cells_of, cut, length, pieces_since, pushed, size
 from pagein.engine.repair import Draft
 from pagein.model.entries import (
     Body,
@@ -121,13 +123,33 @@ def _with_draft(
     known = length(before)
     pieces = pieces_since(draft.tip, known)
     in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
+    answered: dict[str, int] = {}
     for place, piece in enumerate(pieces, start=known):
         standing = _worked_on(standing, piece, calls)
+        answered.update(_succeeded(piece))
         for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
             if resident.call_id not in state.hand.staying:
                 standing = standing.born(replace(resident, before=in_front))
         in_front += piece.weight
+    for resident in _arguments(before, answered, state.hand, rules):
+        if resident.call_id not in state.hand.staying:
+            standing = standing.born(resident)
     return replace(state, draft=draft, standing=standing)
+
+
+def _succeeded(piece: Piece) -> Iterator[tuple[str, int]]:
+    """The calls that a message answers as done, each with the model call that sees it first."""
+    if piece.born is not None:
+        for block in piece.message.blocks:
+            if isinstance(block, ToolResult) and succeeded(block):
+                yield block.call_id, piece.born
+
+
+def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rules: Rules) -> Iterator[Resident]:
+    """What may be masked one day of the calls of a message."""
+    settings, message = rules.residency.arguments, Asking.of(asking)
+    if settings is not None and message is not None and answered:
+        yield from masked_residents(message, answered, hand, settings, rules.excluded)
 
 
 def _worked_on(standing: Standing, piece: Piece, calls: Mapping[str, ToolCall]) -> Standing:
@@ -137,8 +159,10 @@ def _worked_on(standing: Standing, piece: Piece, calls: Mapping[str, ToolCall]) 
     for block in piece.message.blocks:
         call = calls.get(block.call_id) if isinstance(block, ToolResult) else None
         for access in () if call is None else call.accesses:
-            changed = access.op != "read" and isinstance(block, ToolResult) and not block.is_error
-            standing = standing.touched(access.path, piece.born, edited=changed)
+            done = isinstance(block, ToolResult) and succeeded(block)
+            changed = done and access.op != "read"
+            whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
+            standing = standing.touched(access.path, piece.born, edited=changed, whole=whole)
     return standing.spoken(piece.born) if is_spoken(piece.message) else standing
 
 
@@ -214,11 +238,26 @@ def _paged_out(state: State, epoch: EpochOpened, rules: Rules) -> State:
     for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
         in_front[place] = size(tip)
         tip = pushed(tip, _stubbed(place, piece, gone))
-    standing = state.standing.without(gone, in_front)
+    standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.staying
     # what came back is as young as what is said now
     return _with_residents(rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules)))
+
+
+def _with_halves(
+    standing: Standing, before: Standing, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
+) -> Standing:
+    """Arguments of which only replaced text has gone wait on for the rest of it."""
+    halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
+    settings = rules.residency.arguments
+    if not halves or settings is None:
+        return standing
+    for one in before.texts():
+        half = halves.get((one.message, one.block))
+        left = None if half is None else half_masked(one, half, settings)
+        standing = standing if left is None else standing.returned(left.behind(in_front))
+    return standing
 
 
 def _stubbed(place: int, piece: Piece, gone: _Changes) -> Piece:
@@ -229,8 +268,9 @@ def _stubbed(place: int, piece: Piece, gone: _Changes) -> Piece:
     spared = 0
     for index, block in enumerate(piece.message.blocks):
         paged = gone.get((place, index))
-        if paged is not None and isinstance(block, ToolResult):
-            spared += _weight_in(block.text, paged) - _weight_in(_text_in(paged), paged)
+        if paged is not None and isinstance(block, ToolResult | ToolCall):
+            text = block.text if isinstance(block, ToolResult) else block.arguments
+            spared += _weight_in(text, paged) - _weight_in(_text_in(paged), paged)
     return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, piece.weight - spared))
 
 
@@ -250,7 +290,11 @@ def _text_in(change: PagedOut | Restored) -> str:
 
 
 def _replaced(block: Block, change: PagedOut | Restored | None) -> Block:
-    return replace(block, text=_text_in(change), shown=None) if change and isinstance(block, ToolResult) else block
+    if change is None:
+        return block
+    if isinstance(block, ToolCall):
+        return replace(block, arguments=_text_in(change))
+    return replace(block, text=_text_in(change), shown=None) if isinstance(block, ToolResult) else block
 
 
 # --- the user's hand ---
@@ -283,12 +327,18 @@ def _with_residents(state: State, residents: Iterable[Resident]) -> State:
 def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
     """The results of these calls that may leave one day, as the window has them."""
     calls: dict[str, ToolCall] = {}
+    asking: Cell | None = None
     in_front = 0
-    for place, piece in enumerate(pieces_since(state.draft.tip, 0) if wanted else ()):
+    for place, cell in enumerate(cells_of(state.draft.tip) if wanted else ()):
+        piece = cell.piece
+        if piece.message.role == "assistant":
+            asking = cell
         calls.update((block.id, block) for block in piece.message.blocks if isinstance(block, ToolCall))
         if any(isinstance(block, ToolResult) and block.call_id in wanted for block in piece.message.blocks):
             found = _residents(place, piece, calls, rules, {}, state.hand)
             yield from (replace(one, before=in_front) for one in found if one.call_id in wanted)
+            done = {call: born for call, born in _succeeded(piece) if call in wanted}
+            yield from _arguments(asking, done, state.hand, rules)
         in_front += piece.weight
 
 

@@ -334,7 +334,7 @@ class Traffic:
 
     def _gate(self, script: Transcript, head: Head, *, repaired: bool) -> Gate:
         """What may be decided for a request: nothing where it is not valid by itself; no epoch in front of bound thinking, but where
-        the user has the word: then that thinking may go (T8, M10).
+        the user has the word: then that thinking may go (T8, M10). Arguments are never masked where thinking may be bound to them.
         """
         if repaired:
             return CLOSED_GATE
@@ -343,19 +343,21 @@ class Traffic:
             (place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1
         )
         in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
-        if not in_loop or not binds_thinking(head, script.api):
+        if not binds_thinking(head, script.api):
             return OPEN_GATE
+        if not in_loop:
+            return Gate(arguments=False)
         # what stands in an exchange may have thinking anywhere
         last = len(units) - 1 if self._places.exchanges else units[-1].thought
         if last < 0:
-            return OPEN_GATE
+            return Gate(arguments=False)
 
         def opens(frontier: int) -> bool:
             draft = self._state(self._talk.leaf).draft
             first = cut(draft.ready().tip, frontier + 1)
             return first is None or first.piece.said - (draft.said - len(units) + 1) > last
 
-        return Gate(opens=opens)
+        return Gate(opens=opens, arguments=False)
 
     # --- what it is sent as ---
 

@@ -5,12 +5,14 @@ effect needs, so that state can be folded from entries alone, whatever settings 
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pagein.model.messages import Message
 from pagein.model.names import ContentHash
 
 EntryId: TypeAlias = str
+Part: TypeAlias = Literal["result", "arguments"]
+"""What of a tool call left: its result, or the texts of files in its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,11 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class PagedOut:
-    """One tool result whose content was replaced by a stub, or by a preview.
+    """One tool result whose content was replaced by a stub, or by a preview; or the arguments of a call, some texts in which were.
 
     message, block: its place in the request. tokens, chars: the size of what left. content: the hash of its bytes in the store.
-    stub: the text in its place. short: of a preview, the stub that takes its place when it leaves too.
+    stub: the text in its place, for arguments all of them. short: of a preview, the stub that takes its place when it leaves too; of
+    arguments, what they are when more of them leaves.
     """
 
     call_id: str
@@ -46,6 +49,7 @@ class PagedOut:
     message: int
     block: int
     short: str = ""
+    part: Part = "result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Previewed:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """One tool result whose own text took the place of a stub or preview again. text: the whole of it. tokens: what it weighs."""
+    """One tool result, or arguments, whose own text took the place of what stood for it. text: the whole of it. tokens: what it weighs."""
 
     call_id: str
     object_id: str
@@ -65,6 +69,7 @@ class Restored:
     tokens: int
     message: int
     block: int
+    part: Part = "result"
 
 
 @dataclass(frozen=True, slots=True)

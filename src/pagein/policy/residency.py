@@ -16,6 +16,7 @@ from typing import Final, TypedDict
 
 from pagein.errors import BadSetting
 from pagein.model.messages import ToolResult
+from pagein.policy.arguments import ArgumentRules
 from pagein.policy.economics import (
     Account,
     Economics,
@@ -32,6 +33,7 @@ from pagein.policy.previews import Previews
 from pagein.policy.queues import Link, Queue, linked, upside_down, walk
 from pagein.policy.residents import STUB_TOKENS, Resident
 from pagein.policy.stubs import LONGEST
+from pagein.policy.texts import NO_TEXTS, Texts
 
 __all__ = [
     "EMPTY",
@@ -55,6 +57,7 @@ class Residency:
 
     files: how long reads stay by when their files were touched (`policy.files`); None: by their age alone, `keep_reads` calls.
     economics: None decides by `batch_tokens` alone. previews: None lets every output enter whole (*lossless only*).
+    arguments: when texts in the arguments of calls may be masked; None, as where the echo guard cannot hold a call back: never.
     """
 
     batch_tokens: int = 40_000
@@ -66,6 +69,7 @@ class Residency:
     files: FileRules | None = None
     economics: Economics | None = None
     previews: Previews | None = None
+    arguments: ArgumentRules | None = None
 
     def __post_init__(self) -> None:
         least_of = {"batch_tokens": 1}
@@ -129,6 +133,9 @@ class Standing:
     _ripe: Queue[Resident] = field(default_factory=Queue)
     _reads: Queue[Resident] = field(default_factory=Queue)
     _files: Files = NO_FILES
+    # Arguments wait in `texts`; those with text that an edit replaced, for that alone, by age in `replaced` as well.
+    _replaced: Queue[Resident] = field(default_factory=Queue)
+    _texts: Texts = NO_TEXTS
     # Those that may go, newest first.
     _old: Link[_Aged] | None = None
     old_tokens: int = 0
@@ -141,28 +148,39 @@ class Standing:
     call: int = 0
 
     def born(self, resident: Resident) -> "Standing":
-        """A result entered the window."""
+        """A result entered the window, or arguments whose call was answered."""
+        if resident.form == "replaced":
+            return replace(self, _replaced=self._replaced.joined(resident))
+        if resident.form == "texts":
+            return replace(self, _texts=self._texts.shown(resident))
         if resident.is_read and resident.path:
             return replace(self, _files=self._files.shown(resident))
         if resident.is_read:
             return replace(self, _reads=self._reads.joined(resident))
         return replace(self, _young=self._young.joined(resident))
 
-    def touched(self, path: str, call: int, *, edited: bool) -> "Standing":
-        """A file was read, edited or asked for: reads of it wait again. call: the call that sees the result first."""
-        files, again = self._files.touched(path, call, edited=edited)
-        if files is self._files:
+    def touched(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "Standing":
+        """A file was read, edited or asked for: reads of it wait again, and arguments that wrote it. call: the call that sees the result first.
+
+        whole: all of the file was written or shown, so earlier text of it is needless.
+        """
+        files, reads_again = self._files.touched(path, call, edited=edited)
+        texts, texts_again = self._texts.touched(path, call, whole=whole)
+        if files is self._files and texts is self._texts:
             return self
-        now = replace(self, _files=files)
-        if not again:
+        now = replace(self, _files=files, _texts=texts)
+        if not reads_again and not texts_again:
             return now
         aged = list(walk(upside_down(self._old)))
-        back = of_path((one.resident for one in aged), path)
+        back = of_path((one.resident for one in aged), path) if reads_again else []
         for one in back:
             files = files.shown(one)
-        waiting = set(map(_place, back))
-        left = [one for one in aged if _place(one.resident) not in waiting]
-        return replace(now, _files=files, **_sums(left))
+        written = [one.resident for one in aged if texts_again and _is_text_of(one.resident, path)]
+        for one in written:
+            texts = texts.shown(one)
+        waiting = {(_place(one), one.form) for one in (*back, *written)}
+        left = [one for one in aged if (_place(one.resident), one.resident.form) not in waiting]
+        return replace(now, _files=files, _texts=texts, **_sums(left))
 
     def spoken(self, call: int) -> "Standing":
         """A person spoke: a new task begins with call number `call`."""
@@ -180,7 +198,31 @@ class Standing:
         files, left = self._files.at_call(call, settings.files) if settings.files is not None else (self._files, [])
         ripe_gain = self.ripe_gain + sum(one.gain for one in ripened) - sum(one.gain for one in grown)
         now = replace(self, _young=young, _ripe=ripe, _reads=reads, _files=files, ripe_gain=ripe_gain, call=call)
-        return now._aged((*grown, *read_grown, *left)) if grown or read_grown or left else now  # noqa: SLF001 its own kind
+        now, masked = now._masked(call, settings.arguments)  # noqa: SLF001 its own kind
+        every = (*grown, *read_grown, *left, *masked)
+        return now._aged(every) if every else now  # noqa: SLF001 its own kind
+
+    def _masked(self, call: int, rules: ArgumentRules | None) -> "tuple[Standing, list[Resident]]":
+        """Without the arguments that may be masked from call number `call` on, and these. One that may go whole goes no more by halves."""
+        if rules is None:
+            return self, []
+        texts, whole = self._texts.at_call(call, rules)
+        soon = rules.replaced
+        halves, due = (self._replaced, []) if soon is None else self._replaced.called(_born_by(call - soon))
+        if texts is self._texts and not due:
+            return self, []
+        now = replace(self, _texts=texts, _replaced=halves)
+        places = set(map(_place, whole))
+        if not places:
+            return now, due
+        halves = Queue.of(one for one in halves if _place(one) not in places)
+        aged = [
+            one
+            for one in walk(upside_down(self._old))
+            if one.resident.form != "replaced" or _place(one.resident) not in places
+        ]
+        due = [one for one in due if _place(one) not in places]
+        return replace(now, _replaced=halves, **_sums(aged)), [*due, *whole]
 
     def _aged(self, grown: Iterable[Resident]) -> "Standing":
         old, tokens, gain, since = self._old, self.old_tokens, self.old_gain, self.old_since
@@ -200,14 +242,19 @@ class Standing:
         begins to pay rent anew.
         """
         gone = frozenset(places)
-        lines = (self._young, self._ripe, self._reads, self.old())
-        young, ripe, reads, old = (Queue.of(_remaining(line, gone, before or {})) for line in lines)
-        files = self._files.kept(gone, before or {})
-        stays = replace(self, _young=young, _ripe=ripe, _reads=reads, _files=files, **_sums([]))
+        lines = (self._young, self._ripe, self._reads, self._replaced, self.old())
+        young, ripe, reads, halves, old = (Queue.of(_remaining(line, gone, before or {})) for line in lines)
+        files, texts = self._files.kept(gone, before or {}), self._texts.kept(gone, before or {})
+        moved = replace(self, _young=young, _ripe=ripe, _reads=reads, _replaced=halves, _files=files, _texts=texts)
+        stays = replace(moved, **_sums([]))
         return replace(stays, ripe_gain=sum(one.gain for one in ripe))._aged(old)  # noqa: SLF001 its own kind
 
     def returned(self, resident: Resident) -> "Standing":
         """A result that was not resident for a time is so again, and as old as it is."""
+        if resident.form == "replaced":
+            return replace(self, _replaced=Queue.of(sorted((*self._replaced, resident), key=lambda one: one.born)))
+        if resident.form == "texts":
+            return replace(self, _texts=self._texts.shown(resident))
         if resident.is_read and resident.path:
             return replace(self, _files=self._files.shown(resident))
         line = self._reads if resident.is_read else self._young
@@ -216,8 +263,9 @@ class Standing:
 
     def hastened(self, calls: Collection[str], before: int) -> "Standing":
         """The results of these calls may go now, whatever their age, but for those that were born by call `before` or later."""
-        old = {_place(one) for one in self.old()}
-        waiting = [one for one in self.all() if one.call_id in calls and one.born < before and _place(one) not in old]
+        old = {(_place(one), one.form) for one in self.old()}
+        every = (one for one in self.all() if (_place(one), one.form) not in old)
+        waiting = [one for one in every if one.call_id in calls and one.born < before]
         return self.without(map(_place, waiting))._aged(waiting) if waiting else self  # noqa: SLF001 its own kind
 
     def old(self) -> Iterator[Resident]:
@@ -230,8 +278,20 @@ class Standing:
 
     def all(self) -> Iterator[Resident]:
         """All residents, oldest first."""
-        lines = (self._ripe, self._young, self._reads, self._files)
-        yield from sorted(chain(self.old(), *lines), key=_place)
+        lines = (self._ripe, self._young, self._reads, self._files, self._replaced)
+        # arguments that wait for two things are told once, as what leaves in the end
+        yield from sorted({_place(one): one for one in chain(self.old(), *lines, self._texts)}.values(), key=_place)
+
+    def without_arguments(self) -> "Standing":
+        """The results alone: where no arguments may be masked. O(1) where there are none."""
+        if self._texts is NO_TEXTS:
+            return self
+        old = [one for one in walk(upside_down(self._old)) if one.resident.form == "result"]
+        return replace(self, _texts=NO_TEXTS, _replaced=Queue(), **_sums(old))
+
+    def texts(self) -> Iterator[Resident]:
+        """Arguments that wait until all text of files in them may go."""
+        yield from self._texts
 
     def first_before(self, *, ripe_too: bool) -> int:
         """Tokens in front of the first of those that may go."""
@@ -340,6 +400,10 @@ def _sums(aged: Sequence[_Aged]) -> _Sums:
         "old_since": sum(one.resident.gain * one.since for one in aged),
         "old_before": min((one.resident.before for one in aged), default=0),
     }
+
+
+def _is_text_of(one: Resident, path: str) -> bool:
+    return one.form == "texts" and one.path == path
 
 
 def _born_by(last: int) -> Callable[[Resident], bool]:

@@ -14,6 +14,7 @@ from pagein.providers.wire.values import (
     arguments_of,
     image_of,
     is_blank,
+    json_bytes,
     json_text,
     leading_system,
     parsed,
@@ -86,6 +87,18 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
         blocks = spans.items(content or b"[]", "content")
         for index, text in texts.items():
             blocks[index] = with_field(blocks[index], "content", partial(replaced_content, text=text, kind="text"))
+        return spans.array_of(blocks)
+
+    return with_field(item, "content", in_blocks)
+
+
+def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
+    """The wire message with the input of some calls replaced, given by block. Everything else keeps its bytes."""
+
+    def in_blocks(content: bytes | None) -> bytes:
+        blocks = spans.items(content or b"[]", "content")
+        for index, text in arguments.items():
+            blocks[index] = with_field(blocks[index], "input", lambda _, text=text: json_bytes(text))  # type: ignore[misc]
         return spans.array_of(blocks)
 
     return with_field(item, "content", in_blocks)
@@ -171,4 +184,4 @@ def _wire_other(block: Other) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"type": "text", "text": shown_other(block)}
 
 
-FORMAT: Final = Format("messages", system, message, with_results, render, without_blocks)
+FORMAT: Final = Format("messages", system, message, with_results, with_arguments, render, without_blocks)

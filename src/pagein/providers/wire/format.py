@@ -19,13 +19,14 @@ class Format:
     """One wire format.
 
     items: the field that holds the messages. system: the prompts outside of them, given the decoded top-level fields. message: one
-    wire message, decoded. with_results: a wire message with the content of results replaced, given by block. without_blocks: a
-    wire message without some of its blocks, None where messages are not made of blocks.
+    wire message, decoded. with_results: a wire message with the content of results replaced, given by block. with_arguments: the same
+    with arguments of calls, given as JSON text by block. without_blocks: a wire message without some of its blocks, None where messages are not made of blocks.
     """
 
     items: str
     system: Callable[[Mapping[str, object]], tuple[Message, ...]]
     message: Callable[[Json], Message]
     with_results: Callable[[bytes, Mapping[int, str]], bytes]
+    with_arguments: Callable[[bytes, Mapping[int, str]], bytes]
     render: Render
     without_blocks: Callable[[bytes, Collection[int]], bytes] | None = None

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from pagein.model.codec import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
+from pagein.providers.wire import spans
 from pagein.providers.wire.format import Format
 from pagein.providers.wire.values import (
     Json,
     image_of,
+    json_bytes,
     json_text,
+    parsed_fields,
     parts_of,
     replaced_content,
     result_parts,
@@ -88,6 +92,35 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
     return with_field(item, "content", partial(replaced_content, text=texts[0], kind="text"))
 
 
+def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
+    """The message with the arguments of some calls replaced, given by block. Calls are its last blocks, an old `function_call` the very last."""
+    fields = spans.fields(item, "a message")
+    calls = (
+        spans.items(fields["tool_calls"], "tool_calls") if fields.get("tool_calls", b"").lstrip()[:1] == b"[" else []
+    )
+    places = [place for place, call in enumerate(calls) if call.lstrip()[:1] == b"{"]
+    is_old = fields.get("function_call", b"").lstrip()[:1] == b"{"
+    first = len(message(parsed_fields(item)).blocks) - len(places) - is_old
+    for block, text in arguments.items():
+        at = block - first
+        if at < len(places):
+            calls[places[at]] = _with_call(calls[places[at]], text)
+        else:
+            fields["function_call"] = with_field(
+                fields["function_call"], "arguments", lambda _, text=text: encode_json(text)
+            )  # type: ignore[misc]
+    return spans.object_of({**fields, "tool_calls": spans.array_of(calls)} if places else fields)
+
+
+def _with_call(call: bytes, text: str) -> bytes:
+    inner = spans.fields(call, "a call")
+    if "function" in inner:
+        return with_field(
+            call, "function", lambda raw: with_field(raw or b"{}", "arguments", lambda _: encode_json(text))
+        )
+    return with_field(call, "custom", lambda raw: with_field(raw or b"{}", "input", lambda _: json_bytes(text)))
+
+
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
     """Neutral messages as a request body. Thinking is left out; what has no form here becomes text."""
     out: list[dict[str, Any]] = []
@@ -140,4 +173,4 @@ def _shown(block: ToolResult) -> str:
     return "\n".join([block.text, *(shown_image(image) for image in block.images)]) if block.images else block.text
 
 
-FORMAT: Final = Format("messages", system, message, with_results, render)
+FORMAT: Final = Format("messages", system, message, with_results, with_arguments, render)

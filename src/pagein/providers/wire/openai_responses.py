@@ -4,13 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from pagein.model.codec import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.wire.format import Format
 from pagein.providers.wire.values import (
     Json,
     image_of,
+    json_bytes,
     json_text,
     leading_system,
+    parsed_fields,
     parts_of,
     replaced_content,
     result_parts,
@@ -98,6 +101,18 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
     return with_field(item, "output", partial(replaced_content, text=texts[0], kind="input_text"))
 
 
+def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
+    """The call with its arguments replaced; it has but one block. A custom tool's are its input, a shell's an action."""
+    text = arguments[0]
+    match text_at(parsed_fields(item), "type"):
+        case "custom_tool_call":
+            return with_field(item, "input", lambda _: json_bytes(text))
+        case "local_shell_call":
+            return with_field(item, "action", lambda _: json_bytes(text))
+        case _:
+            return with_field(item, "arguments", lambda _: encode_json(text))
+
+
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
     """Neutral messages as a request body. Thinking is left out: it can only be sent with the ids of the items around it."""
     head = leading_system(tuple(messages))
@@ -145,4 +160,4 @@ def _shown(block: ToolResult) -> str:
     return "\n".join([block.text, *(shown_image(image) for image in block.images)]) if block.images else block.text
 
 
-FORMAT: Final = Format("input", system, message, with_results, render)
+FORMAT: Final = Format("input", system, message, with_results, with_arguments, render)

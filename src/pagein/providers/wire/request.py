@@ -142,6 +142,11 @@ def with_texts(item: bytes, api: Api, texts: Mapping[int, str]) -> bytes:
     return _FORMATS[api].with_results(item, texts)
 
 
+def with_arguments(item: bytes, api: Api, arguments: Mapping[int, str]) -> bytes:
+    """A message of the model's with the arguments of calls replaced, given as JSON text by block. Everything else keeps its bytes."""
+    return _FORMATS[api].with_arguments(item, arguments)
+
+
 def with_notes(item: bytes, api: Api, notes: Sequence[str]) -> bytes:
     """A message of the user's side with texts of ours behind it: as blocks of it, or where its format has none there, as messages
     of the user behind it, joined by commas.

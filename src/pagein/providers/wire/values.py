@@ -26,6 +26,14 @@ def json_text(value: object) -> str:
     return encode_json(value).decode("utf-8", "surrogatepass")
 
 
+def json_bytes(text: str) -> bytes:
+    """JSON text as it stands in a body: what no UTF-8 holds comes out as escapes."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return encode_json(decode_json(text.encode("utf-8", "surrogatepass")))
+
+
 def arguments_of(text: str) -> dict[str, Any]:
     """The arguments of a call as an object: those that are none (a patch, a string) become its field `input`."""
     value = parsed(text)
@@ -44,6 +52,12 @@ def is_blank(part: Json) -> bool:
     """Whether this is a part of text that holds none."""
     text = part.get("text")
     return part.get("type") in _TEXT_KINDS and isinstance(text, str) and (not text or text.isspace())
+
+
+def parsed_fields(item: bytes) -> Json:
+    """The fields of a message that was read before, as plain values."""
+    value = decode_json(item)
+    return value if isinstance(value, dict) else {}
 
 
 def parts_of(content: object) -> list[Json]:

@@ -1,0 +1,215 @@
+"""Arguments that carry text of files: what of them may go, when, and what stands in its place."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagein.errors import BadSetting
+from pagein.model.messages import Access, ToolCall
+from pagein.policy.arguments import NOTHING, ArgumentRules, masked, same_but_texts, weight
+from pagein.policy.echo import Owned, echoes
+from pagein.policy.residency import EMPTY, PRICED, Residency, Resident, Standing
+from pagein.policy.texts import NO_TEXTS
+
+RULES = ArgumentRules(replaced=3, alone=10)
+SETTINGS = Residency(batch_tokens=1, keep_calls=5, arguments=RULES)
+ID = "pg-0123abcd-4567ef01"
+LONG = "a line of the file\n" * 60
+OTHER = "another line of it\n" * 60
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def edit(old: str = LONG, new: str = OTHER, **more: object) -> ToolCall:
+    arguments = json.dumps({"file_path": "/w/a.py", "old_string": old, "new_string": new, **more})
+    return ToolCall("call-1", "Edit", arguments, (Access("edit", "/w/a.py"),))
+
+
+def written(born: int, path: str = "a.py", form: str = "texts") -> Resident:
+    at = Resident(f"call-{born}", 2 * born, 0, 1000, born, 0, path=path, stays=50)
+    return replace(at, form="texts" if form == "texts" else "replaced", stays=50 if form == "texts" else 500)
+
+
+def aged(standing: Standing, call: int) -> list[tuple[str, str]]:
+    return [(one.call_id, one.form) for one in standing.at_call(call, SETTINGS).old()]
+
+
+def test_nothing_is_masked_unless_it_is_asked_for() -> None:
+    assert Residency().arguments is None
+    assert PRICED.arguments is None
+
+
+def test_of_an_edit_the_text_that_it_replaced_may_go_alone() -> None:
+    held = weight(edit(), RULES)
+    assert held.chars == len(edit().arguments)
+    assert held.without_any < held.without_replaced < held.chars
+    half = json.loads(masked(edit().arguments, ID, "Edit", RULES, written=False))
+    assert half["new_string"] == OTHER
+    assert half["file_path"] == "/w/a.py"
+    assert ID in half["old_string"]
+    assert len(half["old_string"]) < 130
+    whole = json.loads(masked(edit().arguments, ID, "Edit", RULES, written=True))
+    assert ID in whole["new_string"]
+    assert list(whole) == ["file_path", "old_string", "new_string"]
+
+
+def test_every_client_s_names_for_such_texts_are_known() -> None:
+    for name in ("old_string", "oldString", "oldText", "old_str", "old_text"):
+        assert ID in masked(json.dumps({name: LONG}), ID, "x", RULES, written=False)
+    for name in ("new_string", "newString", "newText", "content", "file_text", "new_source"):
+        assert ID not in masked(json.dumps({name: LONG}), ID, "x", RULES, written=False)
+        assert ID in masked(json.dumps({name: LONG}), ID, "x", RULES, written=True)
+    several = {"path": "a", "edits": [{"oldText": LONG, "newText": "short"}, {"oldText": "o", "newText": LONG}]}
+    made = json.loads(masked(json.dumps(several), ID, "edit", RULES, written=True))
+    assert [ID in one["oldText"] for one in made["edits"]] == [True, False]
+    assert [ID in one["newText"] for one in made["edits"]] == [False, True]
+
+
+def test_a_patch_is_text_of_files_by_whatever_name_it_comes() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n" + "+a line\n" * 90
+    assert (
+        json.loads(masked(json.dumps({"command": patch}), ID, "shell", RULES, written=True))["command"].count(ID) == 2
+    )
+    bare = json.loads(masked(json.dumps(patch), ID, "apply_patch", RULES, written=True))
+    assert isinstance(bare, str)
+    assert ID in bare
+
+
+def test_short_texts_other_texts_and_calls_that_wrote_nothing_stay() -> None:
+    assert weight(edit(old="x", new="y"), RULES) == NOTHING
+    assert weight(replace(edit(), accesses=(Access("read", "/w/a.py"),)), RULES) == NOTHING
+    assert weight(replace(edit(), arguments="{" + LONG * 3), RULES).without_any == len(LONG) * 3 + 1
+    told = json.dumps({"prompt": LONG, "content": "short", "command": LONG})
+    assert json.loads(masked(told, ID, "Task", RULES, written=True)) == json.loads(told)
+
+
+@given(JSON, st.sampled_from(["old_string", "content", "edits"]), st.booleans())
+def test_masked_arguments_have_the_same_shape_and_all_else_as_it_was(value: object, name: str, whole: bool) -> None:  # noqa: FBT001
+    arguments = json.dumps({"x": value, name: [{"new_string": LONG}] if name == "edits" else LONG, "z": value})
+    made = masked(arguments, ID, "Edit", RULES, written=whole)
+    assert same_but_texts(made, arguments)
+    assert json.loads(made)["x"] == json.loads(arguments)["x"]
+    assert list(json.loads(made)) == list(json.loads(arguments))
+    assert masked(made, ID, "Edit", RULES, written=whole) == made
+
+
+def test_a_different_shape_is_told() -> None:
+    assert not same_but_texts('{"a": "x", "b": 1}', '{"b": 1, "a": "x"}')
+    assert not same_but_texts('{"a": "x"}', '{"a": ["x"]}')
+    assert not same_but_texts('{"a": 1}', '{"a": 2}')
+    assert same_but_texts('{"a": ["x"]}', '{"a": ["y"]}')
+
+
+def test_lone_surrogates_survive() -> None:
+    arguments = json.dumps({"old_string": LONG, "new_string": "\ud800 broken"})
+    assert json.loads(masked(arguments, ID, "Edit", RULES, written=False))["new_string"] == "\ud800 broken"
+
+
+def test_a_call_that_copies_what_stands_for_text_is_an_echo() -> None:
+    made = json.loads(masked(edit().arguments, ID, "Edit", RULES, written=True))
+    ours = Owned(lambda name: str(name) == ID)
+    copied = edit(old="x", new=f"first\n{made['new_string']}\n")
+    assert {one.object_id for one in echoes(copied, ours)} == {ID}
+    write = ToolCall("c", "Write", json.dumps({"file_path": "b", "content": made["old_string"]}))
+    assert {one.object_id for one in echoes(write, ours)} == {ID}
+    assert echoes(write, Owned(lambda _: False)) == ()
+
+
+def test_senseless_rules_are_refused() -> None:
+    for rules in ({"replaced": 0}, {"alone": 0}, {"text": 100}):
+        with pytest.raises(BadSetting):
+            ArgumentRules(**rules)
+
+
+# --- when ---
+
+
+def test_replaced_text_goes_by_its_own_age() -> None:
+    standing = EMPTY.born(written(0)).born(written(0, form="replaced"))
+    assert aged(standing, 2) == []
+    assert aged(standing, 3) == [("call-0", "replaced")]
+
+
+def test_the_rest_goes_when_the_file_was_left_alone_and_then_at_once() -> None:
+    standing = EMPTY.born(written(0)).born(written(0, form="replaced"))
+    for call in range(1, 10):
+        standing = standing.at_call(call, SETTINGS)
+    assert [one.form for one in standing.old()] == ["replaced"]
+    assert aged(standing, 10) == [("call-0", "texts")]
+    assert standing.at_call(10, SETTINGS).old_tokens == 1000
+
+
+def test_a_touch_of_the_file_makes_its_texts_wait_again() -> None:
+    standing = EMPTY.born(written(0))
+    standing = standing.at_call(10, SETTINGS)
+    assert [one.form for one in standing.old()] == ["texts"]
+    standing = standing.touched("a.py", 11, edited=True)
+    assert list(standing.old()) == []
+    assert standing.old_gain == 0
+    assert aged(standing, 20) == []
+    assert aged(standing, 21) == [("call-0", "texts")]
+    assert aged(standing.touched("b.py", 12, edited=True), 21) == [("call-0", "texts")]
+
+
+def test_text_that_was_written_over_or_shown_whole_since_goes_soon() -> None:
+    standing = EMPTY.born(written(0)).touched("a.py", 4, edited=True, whole=True).born(written(4))
+    assert aged(standing, 6) == []
+    assert aged(standing, 7) == [("call-0", "texts")]
+    assert aged(standing, 14) == [("call-0", "texts"), ("call-4", "texts")]
+
+
+def test_each_of_the_two_times_may_be_switched_off() -> None:
+    standing = EMPTY.born(written(0)).born(written(0, form="replaced"))
+    for rules, expected in (
+        (ArgumentRules(replaced=None, alone=10), ["texts"]),
+        (ArgumentRules(replaced=3, alone=None), ["replaced"]),
+    ):
+        found = standing.at_call(50, replace(SETTINGS, arguments=rules))
+        assert [one.form for one in found.old()] == expected
+    assert list(standing.at_call(50, replace(SETTINGS, arguments=None)).old()) == []
+
+
+def test_what_has_left_waits_for_nothing_and_pins_take_both() -> None:
+    standing = EMPTY.born(written(0)).born(written(0, form="replaced"))
+    assert len(list(standing.all())) == 1
+    gone = standing.without([(0, 0)])
+    assert list(gone.all()) == []
+    assert aged(gone, 99) == []
+    assert [one.form for one in standing.hastened({"call-0"}, 1).old()] == ["texts"]
+    assert list(standing.at_call(50, SETTINGS).without_arguments().all()) == []
+
+
+def test_without_arguments_the_results_stay_as_they_are() -> None:
+    result = Resident("call-9", 3, 0, 800, 1)
+    standing = EMPTY.born(written(0)).born(result).at_call(50, SETTINGS)
+    alone = standing.without_arguments()
+    assert [one.call_id for one in alone.all()] == ["call-9"]
+    assert (alone.old_tokens, alone.old_gain) == (800, result.gain)
+    assert EMPTY.without_arguments() is EMPTY
+    assert NO_TEXTS.touched("a.py", 1, whole=True)[0] is NO_TEXTS
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["edit", "write", "read"])), max_size=25))
+def test_whatever_happens_each_call_waits_or_may_go_once_and_sums_agree(steps: list[tuple[str, str]]) -> None:
+    standing = EMPTY
+    calls = 0
+    for call, (path, op) in enumerate(steps):
+        standing = standing.touched(path, call, edited=op != "read", whole=op == "write")
+        if op != "read":
+            calls += 1
+            standing = standing.born(written(call, path)).born(written(call, path, form="replaced"))
+        standing = standing.at_call(call + 1, SETTINGS)
+        old = list(standing.old())
+        assert len({one.call_id for one in old}) == len(old)
+        assert standing.old_gain == sum(one.gain for one in old)
+        assert standing.old_tokens == sum(one.tokens for one in old)
+        assert len(list(standing.all())) == calls
+    after = standing.at_call(len(steps) + 20, SETTINGS)
+    assert len(list(after.old())) == calls
+    assert {one.form for one in after.old()} <= {"texts"}
