@@ -98,6 +98,18 @@ def test_the_architecture_places_every_part_of_the_package(root: Path) -> None:
     assert {part for part in shown if f"\n  {part} " not in picture} == set()
 
 
+def test_every_module_that_the_docs_name_by_its_path_exists(root: Path) -> None:
+    package = root / "src" / "pagein"
+    parts = "|".join(path.name for path in package.iterdir() if path.is_dir() and not path.name.startswith("_"))
+    gone = {
+        f"{page.relative_to(root)}: {name}"
+        for page in pages(root)
+        for name in re.findall(rf"`((?:{parts})/[\w/]+\.py)`", page.read_text(encoding="utf-8"))
+        if not (package / name).exists() and not (root / name).exists()
+    }
+    assert gone == set()
+
+
 def test_the_demo_is_shown_between_its_marks_and_nothing_else_changes(
     script: Callable[[str], ModuleType], root: Path
 ) -> None:
