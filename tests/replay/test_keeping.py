@@ -5,7 +5,8 @@ import pytest
 from pagein import wiring
 from pagein.model.messages import Usage
 from pagein.providers.prices import Prices, prices
-from pagein.replay.keeping import KeptLedger, KeptPaging
+from pagein.replay.bridging import KeptLedger
+from pagein.replay.keeping import KeptPaging
 from pagein.replay.ledger import Ledger
 from pagein.replay.policies import APPEND
 from pagein.replay.recording import Recording

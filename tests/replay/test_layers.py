@@ -8,6 +8,7 @@ import pytest
 from pagein import wiring
 from pagein.errors import BadSetting
 from pagein.model.bill import Figures
+from pagein.model.messages import Usage
 from pagein.policy.economics import Account, Moment
 from pagein.policy.residency import EMPTY, plan
 from pagein.providers.prices import Prices, prices
@@ -86,6 +87,31 @@ def test_without_marks_the_bytes_are_the_same_and_the_cache_reads_less(story: St
     assert rows["without-marks"]["stubs"] == rows["pagein"]["stubs"]
     assert rows["without-marks"]["prompt_tokens"] == pytest.approx(rows["pagein"]["prompt_tokens"], abs=3)  # rounded
     assert rows["without-marks"]["read"] < rows["pagein"]["read"]
+
+
+def test_outside_tool_loops_a_rewrite_waits_for_the_user(story: Story, charged: Prices) -> None:
+    story.asks()
+    for size in [9000] * 3 + [3500] * 60:
+        story.works(size)
+    looping = _billed(story.says(), charged, "tool-loops")
+    assert looping["pagein"]["epochs"]
+    assert looping["without-tool-loops"]["epochs"] == 0
+    spoken = _billed(story.asks("and now?").works(10).says(), charged, "tool-loops")
+    assert spoken["without-tool-loops"]["epochs"] == 1
+
+
+def test_without_keep_alive_the_bill_is_that_of_the_quiet_policy(story: Story) -> None:
+    charged = prices("generic:r=.1,w=1.25,w1h=2")
+    story.asks()
+    for number in range(20):
+        usage = Usage(read=3000 + 1500 * number, written=1500, written_1h=1500, output=20)
+        story.works(1500, usage=usage)
+    recording = story.says().waits(1500).asks().works(20).says().recording(charged)
+    names = ("append", "pagein", "pagein-quiet", ablation(["keep-alive"]))
+    rows = bill_session(recording, Terms(charged, wiring.open_for_replay, names)).bill["policies"]
+    assert rows["pagein"]["keep_alives"]
+    assert rows["pagein"]["cost"] < rows["pagein-quiet"]["cost"]
+    assert rows["pagein-quiet"] == rows["without-keep-alive"]
 
 
 @pytest.mark.parametrize("name", LAYERS)

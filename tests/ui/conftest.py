@@ -169,6 +169,7 @@ def make_why(identity: str = "session-0") -> Why:
         "source": "alpha",
         "calls": CALLS,
         "saved": 39_000.0,
+        "lifetimes": 0.0,
         "decisions": [
             {
                 "call": call,

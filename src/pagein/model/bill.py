@@ -111,7 +111,8 @@ class Decided(TypedDict):
 
 
 class Why(TypedDict):
-    """Why pagein did what it did to one session. saved: BIT, what all decisions saved together.
+    """Why pagein did what it did to one session. saved: BIT, against append-only. lifetimes: the part of it that choosing the
+    cache's lifetimes saved, keep-alive requests charged; all decisions together saved the rest.
 
     idle: why nothing more left, by how the session stood at its last call.
     """
@@ -121,6 +122,7 @@ class Why(TypedDict):
     source: str
     calls: int
     saved: float
+    lifetimes: float
     decisions: list[Decided]
     idle: str
 

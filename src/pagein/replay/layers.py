@@ -14,22 +14,28 @@ from pagein.policy.economics import Economics
 from pagein.policy.residency import THRIFTY, Residency
 
 FULL: Final = "pagein"
-KEPT_ALIVE: Final = "pagein-alive"
-"""pagein with lifetimes and keep-alive requests of its own."""
-THRIFTY_ALIVE: Final = "pagein-thrifty"
-"""The same with settings that put the bill before the quotes (`policy.residency.THRIFTY`)."""
-VARIANTS: Final = (KEPT_ALIVE, THRIFTY_ALIVE)
-"""pagein in other settings than its own, replayed where asked for."""
+"""The whole planner: what leaves, when, and how long the cache is asked to keep what is sent."""
+QUIET: Final = "pagein-quiet"
+"""The same without lifetimes and keep-alive requests of its own: what the gateway does unless told otherwise."""
+THRIFTY_NAME: Final = "pagein-thrifty"
+"""The whole planner with settings that put the bill before the quotes (`policy.residency.THRIFTY`)."""
+VARIANTS: Final = (QUIET, THRIFTY_NAME)
+"""pagein in other settings than its own."""
 _PREFIX: Final = "without-"
 _NEVER: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What pagein decides by in a replay. frontier_mark: whether a cache mark is spent on the first block that may change next."""
+    """What pagein decides by in a replay. frontier_mark: whether a cache mark is spent on the first block that may change next.
+
+    keeps_alive: whether it chooses lifetimes and bridges pauses. in_loops: whether old results may leave while tools answer.
+    """
 
     settings: Settings
     frontier_mark: bool = True
+    keeps_alive: bool = True
+    in_loops: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,14 @@ LAYERS: Final[Mapping[str, Layer]] = {
         "a fresh user turn makes a rewrite cheap",
         _economics(lambda prices: replace(prices, user_turns=False)),
     ),
+    "tool-loops": Layer(
+        "old results may leave between a tool's result and the next call; not where a model binds its thinking",
+        lambda planning: replace(planning, in_loops=False),
+    ),
+    "keep-alive": Layer(
+        "the cache's lifetimes are chosen, and pauses bridged by keep-alive requests",
+        lambda planning: replace(planning, keeps_alive=False),
+    ),
 }
 """By the name that `--without` takes."""
 
@@ -110,11 +124,18 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
 def planned(policy: str, settings: Settings) -> Planning:
     """How the policy of this name plans, by settings that hold for all of it."""
     planning = Planning(settings)
-    if policy == THRIFTY_ALIVE:
+    if policy == THRIFTY_NAME:
         return _residency(THRIFTY.with_prices_of)(planning)
+    if policy == QUIET:
+        return LAYERS["keep-alive"].without(planning)
     for name in layers_missing(policy) or ():
         planning = LAYERS[name].without(planning)
     return planning
+
+
+def keeps_alive(policy: str) -> bool:
+    """Whether the policy of this name chooses lifetimes and bridges pauses."""
+    return planned(policy, Settings()).keeps_alive
 
 
 def _known(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final, Protocol, Self
 import msgspec
 
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import Prepared
+from pagein.engine.requests import Gate, Prepared
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
 from pagein.model.entries import PagedOut
@@ -24,13 +24,13 @@ from pagein.ports import TokenCounter
 from pagein.providers.prices import Prices
 from pagein.providers.tokens import RatioCounter
 from pagein.providers.validity.checking import Checker
+from pagein.replay.bridging import Course
 from pagein.replay.frontier import Frontier
 from pagein.replay.growth import ONE_HOUR, Sized
 from pagein.replay.layers import FULL, planned
 from pagein.replay.ledger import NOTHING, Hide, Ledger, Previewed, Recall, Removable, Tally
 from pagein.replay.recording import Recording
 from pagein.replay.why import Reckoning, Steps, idle
-
 
 USUAL: Final = Settings()
 
@@ -77,6 +77,8 @@ class Paging:
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
         planning = planned(name, settings_for(prices, recording.ttl, usual))
         self._settings = settings = planning.settings
+        self._in_loops = planning.in_loops
+        self.course = Course()
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
@@ -104,14 +106,22 @@ class Paging:
             self._feed(sized.call.said - self._new(sized, ledger))
             self._session.compacted()
         self._feed(sized.call.said)
-        prepared = self._advanced(sized)
+        economics = self._economics(sized.call.at)
+        opens = self._in_loops or not self._answers_tools(sized, ledger)
+        prepared = self._session.advance(sized.call.at, Gate(opens=lambda _: opens, economics=economics))
         hide = self._hide(sized, ledger, prepared)
-        self.steps.note(sized, hide, prepared, self._session)
+        self.steps.note(sized, hide, prepared, self._session, economics)
         self._session.forget()
         return hide
 
-    def _advanced(self, sized: Sized) -> Prepared:
-        return self._session.advance(sized.call.at)
+    def _economics(self, now: float) -> Economics | None:  # noqa: ARG002 those who choose lifetimes look at the clock
+        """The prices at this moment."""
+        return self._settings.residency.economics
+
+    def _answers_tools(self, sized: Sized, ledger: Ledger) -> bool:
+        """Whether tools have answered since the model last spoke: there a model that binds its thinking lets nothing in front of it change."""
+        said = self._messages[sized.call.said - self._new(sized, ledger) : sized.call.said]
+        return any(isinstance(block, ToolResult) for message in said for block in message.blocks)
 
     def _hide(self, sized: Sized, ledger: Ledger, prepared: Prepared) -> Hide:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
@@ -160,7 +170,11 @@ class Paging:
         """Why it did what it did, once the ledger has run."""
         residency = self.steps.residency
         state = self._session.journal.state_at(self._session.leaf)
-        reckoning = Reckoning(ledger.recording, ledger.prices, residency.min_tokens, ledger.tally.cost, stress)
+        if residency.economics is not None and state.sent_at is not None:
+            residency = replace(residency, economics=self._economics(state.sent_at))
+        reckoning = Reckoning(
+            ledger.recording, ledger.prices, residency.min_tokens, ledger.tally.cost, stress, self.course
+        )
         return reckoning.why(self.steps.all, idle(state, residency))
 
     def prove(self, tally: Tally) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pagein.engine.engine import Settings
 from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices import Prices
+from pagein.replay.bridging import KeptLedger
 from pagein.replay.figures import figures
-from pagein.replay.keeping import KeptLedger, KeptPaging
-from pagein.replay.layers import FULL, VARIANTS, layers_missing
+from pagein.replay.keeping import KeptPaging
+from pagein.replay.layers import FULL, QUIET, VARIANTS, keeps_alive, layers_missing
 from pagein.replay.ledger import Ledger, Policy, Trace
 from pagein.replay.oracle import bound, optimum
 from pagein.replay.paging import USUAL, OpenEngine, Paging
@@ -16,10 +17,11 @@ from pagein.replay.pictures import detail
 from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
 from pagein.replay.recording import Recording
 
-POLICIES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact", "pagein", "optimum", "bound")
+_BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact")
+_ORACLES = ("optimum", "bound")
+POLICIES = (*_BASELINES, FULL, QUIET, *_ORACLES)
 """Names of what is replayed unless told otherwise, in the order of the tables."""
-_BEHIND = POLICIES.index(FULL) + 1
-EVERY_POLICY = (*POLICIES[:_BEHIND], *VARIANTS, *POLICIES[_BEHIND:])
+EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
 """Names of everything that can be replayed."""
 
 LARGE_WINDOW = 1_000_000
@@ -83,7 +85,7 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
 
 def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figures:
     if layers_missing(name) is not None:
-        engine = KeptPaging if name in VARIANTS else Paging
+        engine = KeptPaging if keeps_alive(name) else Paging
         with engine(recording, terms.open_engine, terms.prices, name, terms.usual) as paging:
             ledger = _run(recording, paging, terms, kept)
             if terms.why and name == FULL:

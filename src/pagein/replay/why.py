@@ -1,8 +1,9 @@
 """Why pagein did what it did to a session: each decision, what it was expected to save, and what it saved in the end.
 
 What a decision saved is what the session would have cost more with all decisions before it and none from it on, less what it
-cost with this one too. So the savings of all decisions add up to that of the session, recalls and bad luck included. To know them,
-the ledger is run again for each; the engine is not, for what it decided is on record.
+cost with this one too; lifetimes and keep-alive requests are as they were. What these saved is told apart: with none of the decisions,
+less than append-only. So all of it adds up to what the session saved, recalls and bad luck included. To know it, the ledger is run
+again for each; the engine is not, for what it decided is on record.
 """
 
 from collections.abc import Sequence
@@ -15,9 +16,12 @@ from pagein.engine.session import Session
 from pagein.engine.state import State
 from pagein.model.bill import Decided, Why
 from pagein.model.entries import EpochOpened, Previewed
-from pagein.policy.economics import CAUTION, USER_TURN_RENT, is_user_turn, rewrite_cost
+from pagein.policy.economics import CAUTION, USER_TURN_RENT, Economics, in_hand, is_user_turn, rewrite_cost
 from pagein.policy.residency import Residency, plan
+from pagein.providers.cache import Served
 from pagein.providers.prices import Prices
+from pagein.replay.bridging import Course, KeptLedger
+from pagein.replay.calls import Block
 from pagein.replay.frontier import Frontier
 from pagein.replay.growth import Sized
 from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable
@@ -46,36 +50,37 @@ class Steps:
     residency: Residency
     all: list[Step] = field(default_factory=list)
 
-    def note(self, sized: Sized, hide: Hide, prepared: Prepared, session: Session) -> None:
-        """A decision was made at this call. Asked right after it, while the journal holds what led to it."""
+    def note(self, sized: Sized, hide: Hide, prepared: Prepared, session: Session, prices: Economics | None) -> None:
+        """A decision was made at this call, by these prices. Asked right after it, while the journal holds what led to it."""
         at = sized.call.at
         if prepared.previewed and hide.previews:
             state = _before(session, Previewed)
             after = credited(state.account, prepared.previewed, self.residency, state.scale)
-            expected, bankroll = after.saved - state.account.saved, self._bankroll(state)
+            expected, bankroll = after.saved - state.account.saved, _bankroll(state, prices)
             self.all.append(Step(sized.call.index, at, "big output", replace(hide, stubs=()), expected, bankroll))
         if prepared.opened is not None and hide.stubs:
             state = _before(session, EpochOpened)
-            expected = self._expected(state, at)
+            expected = self._expected(state, at, prices)
             hidden = replace(hide, previews=())
-            self.all.append(Step(sized.call.index, at, prepared.opened.reason, hidden, expected, self._bankroll(state)))
+            bankroll = _bankroll(state, prices)
+            self.all.append(Step(sized.call.index, at, prepared.opened.reason, hidden, expected, bankroll))
 
-    def _expected(self, state: State, at: float) -> float:
+    def _expected(self, state: State, at: float, prices: Economics | None) -> float:
         """What it brings at once, and then the rent that is still to come by the engine's own rule.
 
         As much as was paid, for one expects to be in the middle (ski rental); at a user turn, where a part of the rent is enough to
         rewrite, as much more.
         """
-        prices, moment = self.residency.economics, moment_of(state, at)
+        moment = moment_of(state, at)
         if prices is None:
             return 0.0
-        planned = plan(state.standing, self.residency, moment, state.account)
+        planned = plan(state.standing, replace(self.residency, economics=prices), moment, state.account)
         due = USER_TURN_RENT if is_user_turn(moment, prices) else 1.0
         return planned.account.saved - planned.alone.saved + moment.scale * state.standing.rent(prices.read) / due
 
-    def _bankroll(self, state: State) -> float:
-        prices = self.residency.economics
-        return 0.0 if prices is None else state.account.saved + prices.share * state.account.bill
+
+def _bankroll(state: State, prices: Economics | None) -> float:
+    return 0.0 if prices is None else in_hand(state.account, prices)
 
 
 def _before(session: Session, kind: type[EpochOpened] | type[Previewed]) -> State:
@@ -108,7 +113,7 @@ def idle(state: State, residency: Residency) -> str:
             f"carrying {standing.old_tokens:,} tokens had cost {rent:,.0f} BIT by the last call, "
             f"and taking them out {cost:,.0f}"
         )
-    bankroll = state.account.saved + prices.share * state.account.bill
+    bankroll = in_hand(state.account, prices)
     if CAUTION * cost > bankroll:
         return (
             f"taking {standing.old_tokens:,} tokens out cost {cost:,.0f} BIT, more than {bankroll:,.0f} in hand allow"
@@ -117,20 +122,22 @@ def idle(state: State, residency: Residency) -> str:
 
 
 class _Rerun:
-    """A policy that does again what was decided, up to a decision, and nothing more."""
+    """A policy that does again what was decided, up to a decision, and nothing more; and keeps lifetimes as they were."""
 
     name = "rerun"
     recall: Recall = "slice"
-    ttl: int | None = None
     caches = True
 
-    def __init__(self, steps: Sequence[Step], frontier: Frontier) -> None:
+    def __init__(self, steps: Sequence[Step], frontier: Frontier, course: Course) -> None:
+        self._course = course
+        self.ttl: int | None = None
         self._steps: dict[int, list[Step]] = {}
         for step in steps:
             self._steps.setdefault(step.call, []).append(step)
         self._frontier = frontier
 
     def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        self.ttl = self._course.asked.get(sized.call.index)
         steps = self._steps.get(sized.call.index, ())
         if sized.opens_segment or any(step.hide.stubs for step in steps):
             self._frontier.moved()
@@ -157,24 +164,37 @@ class _Rerun:
     def recalled(self, copy: Removable, ledger: Ledger) -> None:  # noqa: ARG002 nothing is decided any more
         return
 
+    def served(self, sized: Sized, served: Served, size: float) -> None:  # noqa: ARG002 it was decided
+        return
+
+    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 it was decided
+        return sized.call.index in self._course.kept
+
+    def kept(self, sized: Sized, at: float, cost: float) -> None:  # noqa: ARG002 it is on record
+        return
+
 
 @dataclass(frozen=True, slots=True)
 class Reckoning:
-    """What is needed to know what each decision saved. smallest: tokens of what may leave. paid: what the session cost."""
+    """What is needed to know what each decision saved. smallest: tokens of what may leave. paid: what the session cost.
+
+    course: the lifetimes and keep-alive requests of the session.
+    """
 
     recording: Recording
     prices: Prices
     smallest: float
     paid: float
     stress: bool = True
+    course: Course = field(default_factory=Course)
 
     def why(self, steps: Sequence[Step], held: str) -> Why:
         """The why of a session. held: why nothing more left."""
         head = self.recording.head
         begin = self.recording.calls.calls[0].at
-        bare = self._cost(())
+        appended, bare = self._cost((), Course()), self._cost((), self.course)
         known = len(steps) * len(self.recording.sized) <= _MOST_WORK
-        costs = [bare, *(self._cost(steps[:number]) for number in range(1, len(steps)))] if known else []
+        costs = [bare, *(self._cost(steps[:number], self.course) for number in range(1, len(steps)))] if known else []
         costs.append(self.paid)
         decisions = [
             _decided(step, step.at - begin, costs[number] - costs[number + 1] if known else None)
@@ -185,14 +205,15 @@ class Reckoning:
             id=head.id,
             source=head.source,
             calls=len(self.recording.sized),
-            saved=round(bare - self.paid, 1),
+            saved=round(appended - self.paid, 1),
+            lifetimes=round(appended - bare, 1),
             decisions=decisions,
             idle=held,
         )
 
-    def _cost(self, steps: Sequence[Step]) -> float:
-        policy = _Rerun(steps, Frontier(self.smallest))
-        ledger = Ledger(self.recording, policy, self.prices, stress=self.stress, trace=False)
+    def _cost(self, steps: Sequence[Step], course: Course) -> float:
+        policy = _Rerun(steps, Frontier(self.smallest), course)
+        ledger = KeptLedger(self.recording, policy, self.prices, stress=self.stress, trace=False)
         ledger.run()
         return ledger.tally.cost
 

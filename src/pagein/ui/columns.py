@@ -20,9 +20,9 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "rolling": "results older than the last ten calls masked at every call",
     "clear": "vendor-style clearing: above 100k tokens, all but the last three results",
     "compact": "compaction to a summary at 80 % of the window",
-    "pagein": "old results paged out in batches, recalled byte for byte when needed",
-    "pagein-alive": "pagein, and the cache's lifetimes chosen and pauses bridged by keep-alive requests",
-    "pagein-thrifty": "the same with settings that put the bill before the quotes",
+    "pagein": "old results paged out in batches, recalled byte for byte; cache lifetimes chosen, pauses bridged by keep-alive requests",
+    "pagein-quiet": "the same with the host's lifetimes and no request of its own: the gateway unless told --keep-alive",
+    "pagein-thrifty": "pagein with settings that put the bill before the quotes",
     "optimum": "the cheapest times to page out results that were shown whole, knowing what comes",
     "bound": "position-free lower bound: each text paid only where it is used",
 }

@@ -88,7 +88,9 @@ def _summary(sums: Sequence[_Sum], whys: Sequence[Why]) -> Table:
 
 
 def _session(why: Why) -> Table:
-    table = _frame(f"Why: {_named(why)}, {plural(why['calls'], 'call')}, {amount(why['saved'])} BIT saved")
+    by_lifetimes = f", {amount(why['lifetimes'])} of them by lifetimes" if why["lifetimes"] else ""
+    saved = f"{amount(why['saved'])} BIT saved{by_lifetimes}"
+    table = _frame(f"Why: {_named(why)}, {plural(why['calls'], 'call')}, {saved}")
     _columns(table, ("call", "after", "what left", "tokens", "why", "expected", "realised", "in hand"))
     for one in why["decisions"][:DECISIONS_SHOWN]:
         what = plural(one["paged"], "result" if one["kind"] == "epoch" else "preview")
