@@ -45,6 +45,16 @@ class Removable:
     call_id: str
     first: int = 0
     last: int = 1 << 62
+    is_arguments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Arguments some texts in which leave. tokens: what stays; shown: runs of characters of their texts that stay."""
+
+    block: Removable
+    tokens: float
+    shown: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +69,13 @@ class Previewed:
 
 @dataclass(frozen=True, slots=True)
 class Hide:
-    """What a policy does before a call: the stub that replaces each block, in tokens; what enters as a preview; or a compaction."""
+    """What a policy does before a call: the stub that replaces each block, in tokens; what enters as a preview; arguments that are
+    masked; or a compaction.
+    """
 
     stubs: Sequence[tuple[Removable, float]] = ()
     previews: Sequence[Previewed] = ()
+    masked: Sequence[Masked] = ()
     compact: bool = False
     reason: str = ""
 
@@ -154,7 +167,10 @@ class Ledger:
         self.gone_before = 0  # ordinals below are in no window any more (compaction by the policy)
         self._stress = stress
         self._simulator = CacheSimulator(prices.cache)
-        self._cover: dict[int, tuple[int, int]] = {}  # of previewed originals: shown up to here, and from there on
+        self.arguments: dict[str, Removable] = {}  # by call, in its place
+        self._cover: dict[
+            int, tuple[tuple[int, int], ...]
+        ] = {}  # of previewed originals and masked arguments: what is shown
         self._position: dict[int, int] = {}
         self._pool: list[int] = []  # positions of hidden growth, oldest first
         self._copies: dict[int, list[Removable]] = {}
@@ -174,7 +190,7 @@ class Ledger:
                 self._preview(sized, one)
             if hide.compact:
                 self._compact(sized, hide)
-            elif hide.stubs:
+            elif hide.stubs or hide.masked:
                 self._hide(sized, hide)
             self._look(sized, needs)
             self._serve(sized, sized.output, cap=sized.cap)
@@ -200,6 +216,7 @@ class Ledger:
         self._windows += 1
         for state in (self.resident, self.hidden, self._cover, self._position, self._pool, self._copies, self._due):
             state.clear()
+        self.arguments.clear()
         self.resident_tokens = 0.0
         self.gone_before = ordinal
         self._previous_end = self._first_changed = self._frontier = 0
@@ -208,6 +225,11 @@ class Ledger:
         part: Part = "results" if block.kind == "result" else block.kind
         position = self.window.append(("b", block.ordinal), part, tokens)
         self._position[block.ordinal] = position
+        if block.kind == "arguments":
+            key = ("b", block.ordinal)
+            self.arguments[block.call_id] = Removable(
+                key, position, tokens, block.born, block.ordinal, block.call_id, is_arguments=True
+            )
         if block.kind == "result":
             self._stay(Removable(("b", block.ordinal), position, tokens, block.born, block.ordinal, block.call_id))
 
@@ -241,6 +263,8 @@ class Ledger:
                 del self._cover[removable.holder]
             else:
                 self._copies[removable.holder].remove(removable)
+        for masked in hide.masked:
+            changes[masked.block.position] = self._mask(masked, sized.call.index)
         self._first_changed = self.window.replace(changes)
         self.tally.stubs += len(changes)
         self.tally.epochs += 1
@@ -249,6 +273,16 @@ class Ledger:
             self.trace.epochs.append(
                 EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved)
             )
+
+    def _mask(self, masked: Masked, index: int) -> tuple[tuple[object, ...], Part, float]:
+        """Texts in arguments leave; what stays is shown as before."""
+        block = masked.block
+        ordinal = block.holder
+        if ordinal not in self.hidden:
+            self._draw(index, ordinal)
+        self.hidden[ordinal] = block
+        self._cover[ordinal] = masked.shown
+        return (("m", ordinal, masked.shown), "arguments", masked.tokens)
 
     def _preview(self, sized: Sized, one: Previewed) -> None:
         """A block that no request held yet enters as a preview: nothing before the tail changes."""
@@ -259,7 +293,7 @@ class Ledger:
         self.resident_tokens += small.tokens - whole.tokens
         self.window.replace({whole.position: (small.key, "stubs", small.tokens)})
         self.hidden[whole.holder] = whole
-        self._cover[whole.holder] = (one.head, chars - one.tail)
+        self._cover[whole.holder] = ((0, one.head), (chars - one.tail, 1 << 62))
         self.tally.stubs += 1
         self._draw_preview(sized.call.index, whole.holder)
 
@@ -299,6 +333,7 @@ class Ledger:
         for quote in needs.quotes:
             tally.quotes_total += 1
             shown = any(map(self._shown, quote.holders)) or bool(quote.spans and all(map(self._shown, quote.spans)))
+            shown = shown or any(self._covered(place, quote.length) for place in quote.places)
             tally.quotes_visible += shown
             tally.quotes_lost += quote.visible_raw and not shown
         tally.rereads += sum(not self._whole(ordinal) for ordinal in needs.rereads)
@@ -334,9 +369,9 @@ class Ledger:
         )
 
     def _covered(self, holder: Holder, length: int) -> bool:
-        """Whether a preview shows it."""
-        head, tail = self._cover.get(holder.ordinal, (0, 1 << 62))
-        return holder.offset + length <= head or holder.offset >= tail
+        """Whether a preview, or what stayed of arguments, shows it."""
+        runs = self._cover.get(holder.ordinal, ())
+        return any(first <= holder.offset and (holder.offset + length <= last) for first, last in runs)
 
     def _bring_back(self, sized: Sized, wanted: Iterable[Holder]) -> None:
         """One extra request before the real one; the recalled texts join the prompt."""

@@ -45,11 +45,13 @@ class Need:
 class Quote:
     """An exact edit quote. `holders`: blocks that hold it alone; `spans`: blocks that hold it only together.
 
-    Both empty: the raw window did not show it either.
+    Both empty: the raw window did not show it either. places: where it stands in arguments of calls, last; length: its characters.
     """
 
     holders: tuple[int, ...]
     spans: tuple[int, ...] = ()
+    places: tuple[Holder, ...] = ()
+    length: int = 0
 
     @property
     def visible_raw(self) -> bool:
@@ -90,6 +92,7 @@ class _Index:
         self.lines: dict[str, list[Holder]] = {}
         self.short: dict[str, list[Holder]] = {}  # patch context: lines too short to be needs by themselves
         self.texts: list[tuple[int, str]] = []
+        self.arguments: set[int] = set()
         self.accesses: dict[str, tuple[Access, ...]] = {}
         self.reads: dict[str, list[tuple[int, Access]]] = {}
 
@@ -98,6 +101,8 @@ class _Index:
         if not text:
             return
         self.texts.append((block.ordinal, text))
+        if block.kind == "arguments":
+            self.arguments.add(block.ordinal)
         offset = 0
         for line in text.split("\n"):
             size = len(line)
@@ -148,9 +153,12 @@ class _Index:
                         yield Need("L", len(part), tuple(holders[-_MOST_HOLDERS:]))
 
     def _quote(self, old: str) -> Quote:
-        holders = tuple(ordinal for ordinal, text in self.texts if old in text)
+        found = [(ordinal, text) for ordinal, text in self.texts if old in text]
+        holders = tuple(ordinal for ordinal, _ in found)
         if holders or "\n" not in old:
-            return Quote(holders)
+            # behind the text that an edit replaced stands the text that it wrote
+            places = tuple(Holder(ordinal, text.rfind(old)) for ordinal, text in found if ordinal in self.arguments)
+            return Quote(holders, places=places, length=len(old))
         return Quote((), self._spanning(old))
 
     def _spanning(self, old: str) -> tuple[int, ...]:
@@ -169,7 +177,8 @@ class _Index:
     def _at(self, old: str, holders: tuple[int, ...]) -> Iterator[Holder]:
         texts = dict(self.texts)
         for ordinal in holders[-_MOST_HOLDERS:]:
-            yield Holder(ordinal, texts[ordinal].find(old))
+            text = texts[ordinal]
+            yield Holder(ordinal, text.rfind(old) if ordinal in self.arguments else text.find(old))
 
     def _patched(self, lines: tuple[str, ...]) -> Iterator[Need]:
         for line in lines:
