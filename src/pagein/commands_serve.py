@@ -95,6 +95,14 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
             show_default="on",
         ),
     ] = None,
+    keep_alive: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-alive/--no-keep-alive",
+            help="Choose the cache's lifetime, and send one request of our own, on your account, where a pause would void the cache. Capped.",
+            show_default="off",
+        ),
+    ] = None,
     measure: Annotated[bool, typer.Option("--measure", help="Change nothing, only measure.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
@@ -119,6 +127,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         "budget": budget,
         "subscriptions": subscriptions,
         "recall": recall,
+        "keep_alive": keep_alive,
     }
     settings = _settings(given, workspace)
     sys.setswitchinterval(_SWITCH_INTERVAL)
@@ -217,7 +226,10 @@ def _parts(
 
     engine = wiring.open(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     return Parts(
-        EngineCurator(engine, recall=settings.recall), EngineLooker(engine, _search_in(store, workspace)), switch, logger
+        EngineCurator(engine, recall=settings.recall),
+        EngineLooker(engine, _search_in(store, workspace)),
+        switch,
+        logger,
     )
 
 

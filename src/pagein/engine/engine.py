@@ -157,7 +157,7 @@ class Engine:
         context: str = "",
         offers: Sequence[Offer] = (),
         envelope: Envelope | None = None,
-        lasting: bool = False,
+        lasting: float = 0.0,
     ) -> PreparedRequest:
         """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
 
@@ -165,7 +165,8 @@ class Engine:
         told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
         any form that does not change while that does not. offers: tools of ours, the same throughout a session; their calls are
         the caller's to answer (see `spliced`). envelope: the body's parts, where the caller had it `opened`.
-        lasting: whether the caller sends the keep-alive requests that `observe` asks for (`Observed.keep`) and tells of them (`kept`).
+        lasting: what a keep-alive request may cost, BIT, where the caller sends those that `observe` asks for (`Observed.keep`) and
+        tells of them (`kept`); 0: it sends none.
         Raises BadInput where no provider would read the body, and nothing else: what fails in here is told by `failure`.
         """
         envelope = self.opened(body, api, hint) if envelope is None else envelope

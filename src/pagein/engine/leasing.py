@@ -38,6 +38,23 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Means:
+    """What there is for a keep-alive request, BIT. spare: what was saved beside lifetimes. may_cost: the most that one may cost."""
+
+    spare: float
+    may_cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a request asks: which model, whether for the long lifetime; and what a keep-alive request behind it may cost, BIT."""
+
+    model: str
+    long: bool
+    may_cost: float
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
     """What was chosen for a request. before: what was held until then. asking: the lifetime that is asked for, seconds."""
 
@@ -116,8 +133,8 @@ def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
     return Lifetimes(asked, prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl)
 
 
-def terms(held: Held | None, lifetimes: Lifetimes, moment: Moment, spare: float, *, anew: bool) -> Terms | None:
-    """What to ask for with the request of this moment. spare: what was saved beside. anew: nothing of the last one is in it."""
+def terms(held: Held | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool) -> Terms | None:
+    """What to ask for with the request of this moment. anew: nothing of the last one is in it."""
     if moment.now is None:
         return None
     before = held if held is not None else Held(Lease(lifetimes.asked))
@@ -125,7 +142,9 @@ def terms(held: Held | None, lifetimes: Lifetimes, moment: Moment, spare: float,
         before = replace(before, lease=keepalive.begun_anew(before.lease))
     size = moment.floor + moment.scale * moment.size
     new = moment.scale * moment.new if before.lease.alive(moment.now) else size
-    asking = keepalive.chosen(before.lease, lifetimes, size, new, spare)
+    asking = lifetimes.asked
+    if lifetimes.kept_for(size) <= means.may_cost:  # what cannot be kept alive must not rest on it
+        asking = keepalive.chosen(before.lease, lifetimes, size, new, means.spare)
     return Terms(lifetimes, before, asking, moment.now, anew)
 
 
@@ -179,6 +198,14 @@ def kept(held: Held, lifetimes: Lifetimes, at: float, cost: float) -> Held:
     return Held(keepalive.kept(held.lease, lifetimes, at, cost), held.kept + 1, held.spent + cost)
 
 
+def _up_to_date(held: Held | None, lifetimes: Lifetimes, sent_at: float | None) -> Held | None:
+    """What is held where a later request went out of which nothing was told: it may be all of that, for as long as was asked."""
+    if held is None or sent_at is None or held.lease.sent is None or sent_at <= held.lease.sent:
+        return held
+    lease = keepalive.begun_anew(held.lease)
+    return replace(held, lease=replace(lease, lifetime=lifetimes.asked, sent=sent_at, held=0.0))
+
+
 class Leases:
     """What the cache holds of the branches of one session. Called by one thread at a time."""
 
@@ -187,15 +214,17 @@ class Leases:
         self._held: Fold[Held | None] = Fold(journal, None, step)
 
     def terms(
-        self, parent: EntryId | None, here: EntryId | None, model: str, at: float | None, *, long: bool, anew: bool
+        self, parent: EntryId | None, here: EntryId | None, asking: Asking, at: float | None, *, anew: bool
     ) -> Terms | None:
         """What to ask for with a request that stands here, behind the one at `parent`; None where nobody is asked for anything."""
-        price = prices_for(model, at)
-        lifetimes = None if price is None else lifetimes_of(price, long=long)
+        price = prices_for(asking.model, at)
+        lifetimes = None if price is None else lifetimes_of(price, long=asking.long)
         if lifetimes is None:
             return None
         state = self._journal.state_at(here)
-        return terms(self._held.at(parent), lifetimes, moment_of(state, at), state.account.saved, anew=anew)
+        held = _up_to_date(self._held.at(parent), lifetimes, self._journal.state_at(parent).sent_at)
+        means = Means(state.account.saved, asking.may_cost)
+        return terms(held, lifetimes, moment_of(state, at), means, anew=anew)
 
     def due(self, held: Held, of: Terms, usage: Usage, entry: EntryId) -> Due | None:
         """When the window of a request that was answered is to be kept alive, None: never."""

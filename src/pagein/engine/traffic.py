@@ -52,7 +52,7 @@ class _Call:
     body: bytes
     head: Head
     offers: Sequence[Offer] = ()
-    lasting: bool = False
+    lasting: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ class Traffic:
         context: str = "",
         offers: Sequence[Offer] = (),
         *,
-        lasting: bool = False,
+        lasting: float = 0.0,
     ) -> PreparedRequest:
-        """The request to send for this one. offers: tools of ours beside the client's. lasting: whether the caller keeps
-        windows alive as `observe` says, so that marks may ask for less than the client's.
+        """The request to send for this one. offers: tools of ours beside the client's. lasting: what the caller
+        may spend on keeping the window alive as `observe` says, BIT, so that marks may ask for less than the client's.
 
         Raises BadInput where no provider would read it, and nothing else.
         """
@@ -284,10 +284,12 @@ class Traffic:
     ) -> leasing.Terms | None:
         """What the cache is asked for with a request, None where that is left to the client."""
         script, model = call.script, call.head.model
-        if not call.lasting or script.api != "anthropic":
+        if call.lasting <= 0 or script.api != "anthropic":
             return None
         long = asks_long(call.envelope.fields, script)
-        return self._leases.terms(parent, here, model, at, long=long, anew=placed in ("new", "compacted"))
+        return self._leases.terms(
+            parent, here, leasing.Asking(model, long, call.lasting), at, anew=placed in ("new", "compacted")
+        )
 
     def _known(self, units: Sequence[Unit]) -> int:
         """How many messages were said before, behind each other."""

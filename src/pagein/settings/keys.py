@@ -81,6 +81,26 @@ GATEWAY: Final[tuple[Key, ...]] = (
         says="Also change requests that are made with a subscription's login. The vendor may not allow that: at your own risk.",
         own=True,
     ),
+    flag(
+        "keep_alive",
+        default=_GATEWAY["keep_alive"],
+        says="Choose the cache's lifetime, and send one request of our own, on your account, where a pause would void the cache.",
+        own=True,
+    ),
+    whole("keep_alive_session", _GATEWAY["keep_alive_session"], "At most so many of them for a session.", own=True),
+    number(
+        "keep_alive_session_bit",
+        _GATEWAY["keep_alive_session_bit"],
+        "At most for so much, in uncached input tokens.",
+        own=True,
+    ),
+    whole("keep_alive_hour", _GATEWAY["keep_alive_hour"], "At most so many of them in an hour.", own=True),
+    number(
+        "keep_alive_hour_bit",
+        _GATEWAY["keep_alive_hour_bit"],
+        "At most for so much in an hour, in uncached input tokens.",
+        own=True,
+    ),
 )
 
 KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY)}

@@ -65,7 +65,7 @@ def whole(name: str, default: object, says: str, *, own: bool = False) -> Key:
     return Key(name, "a whole number of 0 or more", default, says, typed, told, own)
 
 
-def number(name: str, default: object, says: str) -> Key:
+def number(name: str, default: object, says: str, *, own: bool = False) -> Key:
     """A number."""
 
     def typed(value: object) -> object:
@@ -73,7 +73,7 @@ def number(name: str, default: object, says: str) -> Key:
             raise TypeError
         return float(value)
 
-    return Key(name, "a number", default, says, typed, float)
+    return Key(name, "a number", default, says, typed, float, own)
 
 
 def text(name: str, default: object, says: str, *, own: bool = False) -> Key:

@@ -106,6 +106,11 @@ class Answerer:
         used = [one.usage for one in replies if one.usage is not None]
         return replace(replies[-1], usage=_sum(used) if used else None, first=replies[0].usage, recalls=self._recalls)
 
+    @property
+    def behind(self) -> tuple[bytes, ...]:
+        """What was said behind the client's request, our results among it."""
+        return self._rounds.behind
+
     async def back(self, request: web.Request, upstream: ClientResponse, headers: names.Headers) -> web.StreamResponse:
         """Answer the client. Raises Broken, and ConnectionError for the client's own."""
         out = Relayed(upstream.status, upstream.reason, names.without(headers, "content-length", "content-encoding"))

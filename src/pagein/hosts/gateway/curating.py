@@ -10,6 +10,7 @@ from pagein.errors import BadInput
 from pagein.hosts.gateway.hints import Hint
 from pagein.hosts.gateway.replies import Reply
 from pagein.hosts.gateway.turns import OwnCall, Result
+from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 
 Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"]
@@ -23,6 +24,7 @@ class Asked:
     """One model call as the client sent it.
 
     at: seconds since 1970. hint: what its headers say about its session. context: headers that the provider's cache depends on.
+    lasting: what a request may cost that keeps its window alive through a pause, BIT; 0: there will be none.
     """
 
     body: bytes
@@ -30,6 +32,7 @@ class Asked:
     hint: Hint | None
     at: float
     context: str = ""
+    lasting: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Curated:
     replaced: results that stand in it as stubs, previews or markers. saved: characters that it is shorter by.
     crowded: the window is nearly full although all left that may; the client should compact.
     tools: names of our own tools that the request offers, and whose calls are ours to answer.
+    conversation: what tells requests that go on from each other, "" for one that nothing is to follow.
     ticket: the curator's own value for what follows.
     """
 
@@ -54,7 +58,18 @@ class Curated:
     saved: int = 0
     tools: frozenset[str] = frozenset()
     crowded: bool = False
+    conversation: str = ""
     ticket: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """When a window is to be kept alive, and at what price in BIT. kept, spent: how often its branch was so far, and what that cost."""
+
+    at: float
+    price: float
+    kept: int = 0
+    spent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +78,7 @@ class Noted:
 
     saved: what the call would have cost without us, less what it did. shortfall: tokens that the cache should have held and did
     not; explanation: why, in a sentence; cause, who: the same as a word, and whose doing it was; "" where nothing fell short.
-    failure: why it could not be taken in whole, "" where it was.
+    failure: why it could not be taken in whole, "" where it was. keep: when its window is to be kept alive, None: not at all.
     """
 
     cost: float | None = None
@@ -73,6 +88,7 @@ class Noted:
     cause: str = ""
     who: str = ""
     failure: str = ""
+    keep: Keep | None = None
 
 
 NOTHING_NOTED: Final = Noted()
@@ -92,6 +108,9 @@ class Curator(Protocol):
 
     def spliced(self, curated: Curated, exchange: Exchange) -> str:
         """What the client will see as one answer stands for these turns. Returns why that could not be kept, "" where it was."""
+
+    def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+        """The window of a request was kept alive at this time. What that cost, BIT; None where it cannot be said."""
 
     def close(self) -> None:
         """Let go of everything."""
@@ -118,6 +137,11 @@ class PassThrough:
         """Nothing is kept."""
         del curated, exchange
         return "nothing is kept"
+
+    def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+        """Nothing was asked for."""
+        del curated, usage, at
+        return None
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -176,6 +200,11 @@ class Guard:
             return await asyncio.wait_for(kept, _RECALL)
         except Exception as problem:  # noqa: BLE001 -- law 7
             return type(problem).__name__
+
+    async def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+        """Tell the curator that a window was kept alive. Raises whatever it raises."""
+        kept = asyncio.get_running_loop().run_in_executor(self._pool, self._curator.kept, curated, usage, at)
+        return await asyncio.wait_for(kept, _RECALL)
 
     def close(self) -> None:
         """Let go of curator and threads. One that hangs is not waited for."""

@@ -8,16 +8,19 @@ from typing import Final
 
 from pagein.engine.engine import Engine
 from pagein.engine.exchanges import Exchange
+from pagein.engine.forecast import Sent
 from pagein.engine.requests import PreparedRequest
 from pagein.errors import BadSetting, HostError
-from pagein.hosts.gateway.curating import Asked, Curated, Noted
+from pagein.hosts.gateway.curating import Asked, Curated, Keep, Noted
 from pagein.hosts.gateway.hints import from_fields
 from pagein.hosts.gateway.replies import Reply
 from pagein.hosts.gateway.turns import OwnCall, Result
 from pagein.model.entries import RequestSent
+from pagein.model.messages import Usage
 from pagein.providers.prices import Prices, cost, prices
 from pagein.tools.brief import OFFERS, answered
 
+_NO_TOOLS: Final = (b"", b"[]", b"null")
 _NOT_SHORT: Final = ("none", "first")
 
 
@@ -42,6 +45,7 @@ class EngineCurator:
             context=asked.context,
             offers=OFFERS if self._recall else (),
             envelope=envelope,
+            lasting=asked.lasting,
         )
         return Curated(
             prepared.body,
@@ -54,6 +58,7 @@ class EngineCurator:
             len(asked.body) - len(prepared.body),
             tools=frozenset(prepared.offered),
             crowded=prepared.crowded,
+            conversation=_conversation(prepared) if asked.lasting else "",
             ticket=_Ticket(prepared, self._gained(prepared)),
         )
 
@@ -66,7 +71,7 @@ class EngineCurator:
         paid = _prices(curated.model)
         spent = cost(reply.usage or usage, paid, ticket.prepared.at) if paid is not None else None
         observed = self._engine.observe(ticket.prepared, usage)
-        diagnosis = observed.diagnosis
+        diagnosis, keep = observed.diagnosis, observed.keep
         short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
         return Noted(
             spent,
@@ -76,7 +81,13 @@ class EngineCurator:
             diagnosis.cause if short else "",
             diagnosis.who if short else "",
             observed.failure or "",
+            Keep(keep.at, keep.price, keep.kept, keep.spent) if keep is not None else None,
         )
+
+    def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+        """Have it charged to the session."""
+        ticket = curated.ticket
+        return self._engine.kept(ticket.prepared, usage, at) if isinstance(ticket, _Ticket) else None
 
     def recall(self, curated: Curated, call: OwnCall) -> Result:
         """Answer a call by what left the session's window, where it stands behind the request."""
@@ -121,6 +132,14 @@ class EngineCurator:
 class _Ticket:
     prepared: PreparedRequest
     gained: float | None
+
+
+def _conversation(prepared: PreparedRequest) -> str:
+    """Requests of a session with the same tools and instructions go on from each other; one without tools is no agent's."""
+    sent = prepared.ticket
+    if not isinstance(sent, Sent) or sent.fields.get("tools", b"").strip() in _NO_TOOLS:
+        return ""
+    return "/".join((prepared.session, *sent.head.conversation))
 
 
 @lru_cache(maxsize=256)

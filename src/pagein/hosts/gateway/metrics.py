@@ -48,6 +48,12 @@ class Metrics:
         self._recalls = Counter(
             "pagein_recalls", "Calls of recall tools that were answered", ["tool", "answer"], registry=self.registry
         )
+        self._keep_alives = Counter(
+            "pagein_keep_alives", "Keep-alive requests, by what became of them", ["result"], registry=self.registry
+        )
+        self._keep_alive_bit = Counter(
+            "pagein_keep_alive_bit", "What they cost, in base-input-token equivalents", registry=self.registry
+        )
         self._under_way = Gauge("pagein_under_way", "Requests being answered now", registry=self.registry)
 
     def began(self) -> None:
@@ -101,6 +107,11 @@ class Metrics:
     def recalled(self, tool: str, *, is_error: bool) -> None:
         """The model was answered a recall."""
         self._recalls.labels(tool, "error" if is_error else "text").inc()
+
+    def kept_alive(self, result: str, bit: float) -> None:
+        """A keep-alive request is over, or was not sent."""
+        self._keep_alives.labels(result).inc()
+        self._keep_alive_bit.inc(bit)
 
     def text(self) -> bytes:
         """The page that Prometheus reads."""

@@ -28,16 +28,20 @@ from pagein.hosts.gateway.credentials import WHY_UNTOUCHED, is_subscription
 from pagein.hosts.gateway.curating import Asked, Curated, Decision, Guard
 from pagein.hosts.gateway.headers import Headers
 from pagein.hosts.gateway.hints import Hint, from_headers
+from pagein.hosts.gateway.keepalive import Caps, Clock, KeepAlive, Window
 from pagein.hosts.gateway.proxies import Proxies
 from pagein.hosts.gateway.reporting import Answered, Reporter
 from pagein.hosts.gateway.routes import Route, route
 from pagein.hosts.gateway.settings import GatewaySettings, joined
 from pagein.hosts.gateway.switch import Switch
 from pagein.hosts.gateway.tee import Tee
+from pagein.hosts.gateway.turns import turn_of
 
 # The client would add these where an agent sent none.
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
 _SWITCHED_OFF: Final = ("off", "asked")
+# Answers behind which a client may go on where it stands.
+_SAID: Final = ("end_turn", "stop_sequence", "tool_use")
 _LONG: Final = 1 << 19
 _FEATURES: Final = ("anthropic-beta", "openai-beta")
 
@@ -71,7 +75,13 @@ class Relay:
     """Answers every request that is not for the gateway itself."""
 
     def __init__(
-        self, http: ClientSession, settings: GatewaySettings, guard: Guard, switch: Switch, reporter: Reporter
+        self,
+        http: ClientSession,
+        settings: GatewaySettings,
+        guard: Guard,
+        switch: Switch,
+        reporter: Reporter,
+        clock: Clock,
     ) -> None:
         self._http = http
         self._settings = settings
@@ -79,6 +89,14 @@ class Relay:
         self._switch = switch
         self._reporter = reporter
         self._proxies = Proxies()
+        self._clock = clock
+        caps = Caps(
+            settings.keep_alive_session,
+            settings.keep_alive_session_bit,
+            settings.keep_alive_hour,
+            settings.keep_alive_hour_bit,
+        )
+        self.keep_alive = KeepAlive(guard, caps, reporter, clock, switch.is_off)
         self._afterwards: set[asyncio.Task[None]] = set()
         self.under_way = 0
         self.idle = asyncio.Event()
@@ -143,13 +161,13 @@ class Relay:
             data,
             from_headers(given) if passed else None,
             passed=passed,
-            at=_now(),
+            at=self._clock.now(),
             began=time.perf_counter(),
         )
 
     async def _curated(self, request: web.Request, given: Headers, found: Route) -> Outgoing:
         original = await request.read()
-        began, at = time.perf_counter(), _now()
+        began, at = time.perf_counter(), self._clock.now()
         sent = names.readable_codings(names.passed_on(given, length=False))
         hint = from_headers(given)
         coding = names.value_of(given, "content-encoding")
@@ -158,7 +176,10 @@ class Relay:
             body = await asyncio.to_thread(decoded, original, coding, self._settings.body_limit)
         if body is None or found.api is None:
             return Outgoing(found, sent, original, hint, passed="coding", at=at, began=began)
-        decision = await self._guard.decide(Asked(body, found.api, hint, at, _context(given)))
+        decision = await self._guard.decide(
+            Asked(body, found.api, hint, at, _context(given), self._lasting(given, found, hint))
+        )
+        self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
             self._reporter.failed(decision.kind, decision.why)
         data = decision.curated.body
@@ -171,16 +192,24 @@ class Relay:
         added = time.perf_counter() - began
         return Outgoing(found, sent, data, hint, decision, "", at, began, added)
 
+    def _lasting(self, given: Headers, found: Route, hint: Hint | None) -> float:
+        """What a request of our own may cost that keeps alive what is sent with these headers, BIT; 0: none is sent."""
+        if not self._settings.keep_alive or found.api != "anthropic" or is_subscription(given):
+            return 0.0
+        return self.keep_alive.allows(hint.key if hint is not None else "")
+
     async def _forward(self, request: web.Request, outgoing: Outgoing) -> web.StreamResponse:
         address = URL(joined(self._settings.upstream(outgoing.route.vendor), outgoing.route.path), encoded=True)
         tee: Tee | Answerer | None = None
         status = 0
 
+        method, first, given = request.method, outgoing.data, outgoing.headers
+
         def send(data: bytes | StreamReader | None) -> AbstractAsyncContextManager[ClientResponse]:
             return self._http.request(
-                request.method,
+                method,
                 address,
-                headers=CIMultiDict(outgoing.headers if data is outgoing.data else _again(outgoing.headers)),
+                headers=CIMultiDict(given if data is first else _again(given)),
                 data=_sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=_NOT_ADDED,
@@ -197,7 +226,7 @@ class Relay:
             return self._unreachable(outgoing, status, problem)
         finally:
             if outgoing.route.api is not None:
-                self._report(outgoing, status, tee)
+                self._report(outgoing, status, tee, send)
 
     def _reading(
         self,
@@ -244,7 +273,13 @@ class Relay:
         told = f"no answer from {self._settings.upstream(vendor)} ({type(problem).__name__})"
         return refusal(vendor, status, told, kind)
 
-    def _report(self, outgoing: Outgoing, status: int, tee: Tee | Answerer | None) -> None:
+    def _report(
+        self,
+        outgoing: Outgoing,
+        status: int,
+        tee: Tee | Answerer | None,
+        send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
+    ) -> None:
         if outgoing.passed in _SWITCHED_OFF:
             self._reporter.metrics.passed(outgoing.passed)
             return
@@ -258,7 +293,23 @@ class Relay:
             time.perf_counter() - outgoing.began,
             status,
         )
-        self._afterward(self._reporter.answered(answered, tee))
+        self._afterward(self._told(outgoing, answered, tee, send))
+
+    async def _told(
+        self,
+        outgoing: Outgoing,
+        answered: Answered,
+        tee: Tee | Answerer | None,
+        send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
+    ) -> None:
+        """Tell of a call, and watch the pause behind it where its window may be kept alive."""
+        reply, noted = await self._reporter.answered(answered, tee)
+        if noted.keep is None or outgoing.decision is None or not isinstance(outgoing.data, bytes):
+            return
+        behind = tee.behind if isinstance(tee, Answerer) else turn_of("anthropic", reply, ()).said
+        is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
+        if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
+            self.keep_alive.wait(Window(outgoing.decision.curated, outgoing.data, behind, noted.keep, send))
 
     def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
         """Tell of a call in a task of its own: the handler's is cancelled where the client hung up."""
@@ -294,7 +345,3 @@ def _hang_up(request: web.Request) -> None:
 def _context(given: Headers) -> str:
     """The features that the client asks for: with others, the provider's cache is another one."""
     return ", ".join(value for name, value in given if name.lower() in _FEATURES)
-
-
-def _now() -> float:
-    return time.time()  # noqa: TID251 -- the rim reads the clock

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from pagein.hosts.gateway.curating import NOTHING_NOTED, Decision, Guard, Noted
 from pagein.hosts.gateway.hints import Hint
+from pagein.hosts.gateway.keepalive import Sent
 from pagein.hosts.gateway.logs import tell
 from pagein.hosts.gateway.metrics import Metrics
 from pagein.hosts.gateway.replies import NO_REPLY, Reply
@@ -66,13 +67,21 @@ class Reporter:
         """The model was answered a call of a tool of ours."""
         self.metrics.recalled(tool, is_error=is_error)
 
+    def kept(self, sent: Sent) -> None:
+        """A keep-alive request is over, or was not sent."""
+        self.metrics.kept_alive(sent.result, sent.cost or 0.0)
+        if sent.result == "kept":
+            self.board.kept(sent.session, sent.cost or 0.0)
+        told = asdict(sent) | {"at": round(sent.at, 3)}
+        tell(self._logger, "keep_alive", **told)
+
     def broke(self, side: str, call: Route) -> None:
         """An answer broke off."""
         self.metrics.broke(side)
         tell(self._logger, "break", side=side, route=call.name)
 
-    async def answered(self, one: Answered, tee: Reading | None) -> None:
-        """A model call is over; `tee` has what the answer was."""
+    async def answered(self, one: Answered, tee: Reading | None) -> tuple[Reply, Noted]:
+        """A model call is over; `tee` has what the answer was. Returns that, and what was made of it."""
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
         noted = await self._noted(one, reply)
         call = _call(one, reply, noted)
@@ -105,6 +114,7 @@ class Reporter:
             who=call.who,
             unread=tee.lost if tee is not None else "",
         )
+        return reply, noted
 
     async def _noted(self, one: Answered, reply: Reply) -> Noted:
         if one.decision is None or one.decision.kind is not None:

@@ -15,6 +15,7 @@ from pagein.hosts.gateway import dashboard
 from pagein.hosts.gateway.answers import leave_as_it_was
 from pagein.hosts.gateway.clients import CLIENTS
 from pagein.hosts.gateway.curating import Curator, Guard, PassThrough
+from pagein.hosts.gateway.keepalive import Clock, SystemClock
 from pagein.hosts.gateway.logs import LOGGER
 from pagein.hosts.gateway.looking import Looker
 from pagein.hosts.gateway.metrics import Metrics
@@ -32,12 +33,15 @@ _HEADER = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, and where it logs."""
+    """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, where it logs, and by
+    which clock (None: the machine's).
+    """
 
     curator: Curator | None = None
     looker: Looker | None = None
     switch: Switch | None = None
     logger: logging.Logger | None = None
+    clock: Clock | None = None
 
 
 class Gateway:
@@ -55,6 +59,7 @@ class Gateway:
         logger = given.logger if given.logger is not None else logging.getLogger(LOGGER)
         self._reporter = Reporter(self.metrics, self.board, logger, self._guard)
         self._logger = logger.getChild("http")
+        self._clock = given.clock if given.clock is not None else SystemClock()
         self._http: ClientSession | None = None
         self._relay: Relay | None = None
         self._runner: web.AppRunner | None = None
@@ -102,7 +107,7 @@ class Gateway:
             max_line_size=_HEADER,
             max_field_size=_HEADER,
         )
-        self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter)
+        self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter, self._clock)
         self._runner = web.AppRunner(
             self._application(self._relay),
             handler_cancellation=True,
@@ -128,6 +133,7 @@ class Gateway:
             await self._site.stop()
             self._site = None
         if self._relay is not None:
+            await self._relay.keep_alive.end()
             with contextlib.suppress(TimeoutError):
                 limit = self._settings.grace if seconds is None else seconds
                 await asyncio.wait_for(self._relay.idle.wait(), limit)

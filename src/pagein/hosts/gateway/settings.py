@@ -30,6 +30,9 @@ class GatewaySettings:
     recall: whether the model is offered tools that bring back what left its window; off where the client has them by other means.
     recalls: how often one answer may be gone on with because the model recalls.
     subscriptions: whether requests made with a subscription's login may be changed, which is the user's own risk.
+    keep_alive: whether windows are kept alive through pauses, by requests of our own on the user's account, and lifetimes chosen for it.
+    keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: at most so many, and for so much (in base-input-token
+    equivalents), for each session and for each hour of the gateway.
     """
 
     anthropic: str = ANTHROPIC
@@ -44,6 +47,11 @@ class GatewaySettings:
     recall: bool = True
     recalls: int = 8
     subscriptions: bool = False
+    keep_alive: bool = False
+    keep_alive_session: int = 24
+    keep_alive_session_bit: float = 300_000.0
+    keep_alive_hour: int = 60
+    keep_alive_hour_bit: float = 1_000_000.0
 
     def __post_init__(self) -> None:
         """Raise BadSetting for what no gateway can run with."""
@@ -56,6 +64,9 @@ class GatewaySettings:
             raise BadSetting(f"port must be from 0 to 65535, not {self.port}")
         if self.recalls < 0:
             raise BadSetting(f"recalls must be a number from 0 on, not {self.recalls}")
+        caps = (self.keep_alive_session, self.keep_alive_session_bit, self.keep_alive_hour, self.keep_alive_hour_bit)
+        if any(not 0 <= cap < float("inf") for cap in caps):
+            raise BadSetting(f"the caps of keep_alive must be numbers from 0 on, not {caps}")
         if self.body_limit <= 0:
             raise BadSetting(f"body_limit must be a number of bytes above 0, not {self.body_limit}")
 

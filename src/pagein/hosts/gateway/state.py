@@ -82,6 +82,7 @@ class SessionView(TypedDict):
     """A session as the pages read it; all but the first five are sums over its calls.
 
     passed: calls that went through as they were. failures: of ours. errors: statuses of 400 and more. shortfall: as in `Noted`.
+    keep_alives: keep-alive requests, and what they cost in BIT, which `cost` holds too.
     """
 
     name: str
@@ -102,6 +103,8 @@ class SessionView(TypedDict):
     output: int
     cost: float
     saved: float
+    keep_alives: int
+    keep_alive_cost: float
 
 
 class SetupView(TypedDict):
@@ -142,6 +145,14 @@ class Board:
         while len(self._sessions) > SESSIONS:
             self._sessions.popitem(last=False)
 
+    def kept(self, session: str, cost: float) -> None:
+        """A window of a session was kept alive; that is on its bill, too."""
+        found = self._sessions.get(session)
+        if found is not None:
+            found.keep_alives += 1
+            found.keep_alive_cost += cost
+            found.cost += cost
+
     def notice(self, text: str) -> bool:
         """Keep a sentence for the page, once. Whether it is new."""
         if text in self.notices:
@@ -176,6 +187,8 @@ class _Session:
     used: Usage = NOTHING
     cost: float = 0.0
     saved: float = 0.0
+    keep_alives: int = 0
+    keep_alive_cost: float = 0.0
     recent: deque[Call] = field(default_factory=lambda: deque(maxlen=CALLS))
 
     def add(self, call: Call) -> None:
@@ -213,6 +226,8 @@ class _Session:
             output=self.used.output,
             cost=self.cost,
             saved=self.saved,
+            keep_alives=self.keep_alives,
+            keep_alive_cost=self.keep_alive_cost,
         )
 
 

@@ -1,0 +1,364 @@
+"""Pauses are bridged by one request of ours, where the user asked for that; never at more than was saved, and never by a login."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.gateway.upstreams import run
+
+from pagein import wiring
+from pagein.hosts.gateway.engine import EngineCurator
+from pagein.hosts.gateway.logs import logger_to
+from pagein.hosts.gateway.server import Gateway, Parts
+from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.hosts.gateway.switch import Switch, turn_off
+from pagein.testing.provider import Settings, SimulatedProvider
+
+KEY = "sk-ant-api03-nobody-may-ever-see-this-0123456789"
+BASH = {"name": "Bash", "description": "run " * 400, "input_schema": {"type": "object", "properties": {}}}
+HOUR = {"type": "ephemeral", "ttl": "1h"}
+MINUTES = {"type": "ephemeral"}
+SYSTEM = "You are an agent. " * 900
+TALK: list[object] = [[{"text": f"answer number {number}"}] for number in range(40)]
+
+
+class HandClock:
+    """A clock that stands still until it is moved; who waits for its hour is woken by that."""
+
+    def __init__(self) -> None:
+        self.time = 1_790_000_000.0
+        self.waiting: list[tuple[float, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        done = asyncio.get_running_loop().create_future()
+        self.waiting.append((self.time + seconds, done))
+        await done
+
+    async def advance(self, seconds: float) -> None:
+        until = self.time + seconds
+        while due := sorted((at for at, done in self.waiting if at <= until and not done.done())):
+            self.time = due[0]
+            for at, done in self.waiting:
+                if at <= self.time and not done.done():
+                    done.set_result(None)
+            await asyncio.sleep(0.15)
+        self.time = until
+
+
+@dataclass
+class Agent:
+    """An agent that marks its requests and goes on after pauses."""
+
+    url: str
+    http: aiohttp.ClientSession
+    mark: dict[str, str] = field(default_factory=lambda: HOUR)
+    headers: dict[str, str] = field(default_factory=lambda: {"x-api-key": KEY})
+    extra: dict[str, Any] = field(default_factory=dict)
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    stream: bool = True
+
+    def body(self) -> dict[str, Any]:
+        *before, last = self.messages
+        content = [*last["content"][:-1], last["content"][-1] | {"cache_control": self.mark}]
+        return {
+            "model": "claude-sonnet-4-6",
+            "max_tokens": 4000,
+            "tools": [BASH],
+            "system": [{"type": "text", "text": SYSTEM, "cache_control": self.mark}],
+            "messages": [*before, last | {"content": content}],
+            "stream": self.stream,
+            **self.extra,
+        }
+
+    async def says(self, text: str) -> dict[str, Any]:
+        self.messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
+        return await self.sends()
+
+    async def sends(self) -> dict[str, Any]:
+        headers = {"anthropic-version": "2023-06-01", "x-session-id": "s1", **self.headers}
+        async with self.http.post(self.url + "/v1/messages", json=self.body(), headers=headers) as answer:
+            text = (await answer.read()).decode()
+            assert answer.status == 200, text
+        content: list[dict[str, Any]] = []
+        for frame in filter(None, text.split("\n\n")):
+            event = json.loads(frame.partition("data: ")[2])
+            if event["type"] == "content_block_start":
+                content.append(
+                    dict(event["content_block"]) | ({"input": {}} if "input" in event["content_block"] else {})
+                )
+            if event["type"] == "content_block_delta" and "text" in event["delta"]:
+                content[event["index"]]["text"] += event["delta"]["text"]
+        self.messages.append({"role": "assistant", "content": content})
+        await asyncio.sleep(0.1)  # what is told of a call is told after its end
+        return {"content": content}
+
+
+@dataclass
+class Stage:
+    provider: SimulatedProvider
+    gateway: Gateway
+    agent: Agent
+    clock: HandClock
+    log: io.StringIO
+    folder: Path
+
+    async def pause(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+
+    @property
+    def pings(self) -> list[Any]:
+        return [one for one in self.provider.requests if one.body and one.body.get("max_tokens") == 1]
+
+    def figure(self, line: str) -> float:
+        text = self.gateway.metrics.text().decode()
+        return next((float(one.rpartition(" ")[2]) for one in text.splitlines() if one.startswith(line)), 0.0)
+
+
+@asynccontextmanager
+async def stage(folder: Path, script: object = None, **settings: object) -> AsyncIterator[Stage]:
+    clock, log = HandClock(), io.StringIO()
+    async with SimulatedProvider(script or TALK, Settings(now=clock.now)) as provider:
+        given: dict[str, Any] = {"keep_alive": True, "recall": False} | settings
+        told = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, **given)
+        curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=told.recall)
+        parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(log), clock)
+        async with Gateway(told, parts) as gateway, aiohttp.ClientSession() as http:
+            yield Stage(provider, gateway, Agent(gateway.url, http), clock, log, folder)
+        assert [(one.refused, one.message) for one in provider.requests if one.refused] == []
+
+
+async def worked(on: Stage, pauses: int = 3, calls: int = 8) -> None:
+    """A session with pauses of half an hour."""
+    for _ in range(pauses):
+        for number in range(calls):
+            await on.agent.says(f"step {number} " + "of a long task " * 200)
+            await on.pause(20)
+        await on.pause(1800)
+    await on.agent.says("and the end")
+
+
+def test_a_pause_is_bridged_by_one_request_and_the_bill_is_lower(tmp_path: Path) -> None:
+    async def bill(name: str, *, keep_alive: bool) -> tuple[float, int, int]:
+        folder = tmp_path / name
+        folder.mkdir()
+        async with stage(folder, keep_alive=keep_alive) as on:
+            await worked(on)
+            last = on.provider.requests[-1].usage
+            assert last is not None
+            return on.provider.bill().bit, len(on.pings), last.read
+
+    async def scene() -> None:
+        without, none, read = await bill("without", keep_alive=False)
+        kept, pings, still_read = await bill("with", keep_alive=True)
+        assert none == 0
+        assert pings == 3
+        assert still_read >= read * 0.95
+        assert kept < 0.95 * without
+
+    run(scene())
+
+
+def test_behind_the_pause_the_window_and_the_answer_are_read(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path) as on:
+            await worked(on, pauses=1)
+            (ping,) = on.pings
+            before, after = on.provider.requests[-3], on.provider.requests[-1]
+            assert ping.usage is not None
+            assert before.usage is not None
+            assert ping.usage.read >= before.usage.prompt - 10
+            assert ping.usage.written == ping.usage.written_1h < 60
+            assert after.usage is not None
+            assert after.usage.read >= ping.usage.read + ping.usage.written
+            assert "stream" not in ping.body or ping.body["stream"] is False
+            assert {"tools", "system"} <= set(ping.body)
+            marks = [one.body["system"][0]["cache_control"] for one in (before, after)]
+            assert marks == [MINUTES, MINUTES]
+
+    run(scene())
+
+
+def test_a_client_that_asks_for_five_minutes_is_kept_alive_once_it_came_back_from_a_pause(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path) as on:
+            on.agent.mark = MINUTES
+            # something has to be saved before anything is risked: outputs that enter as previews, say
+            on.agent.messages.append({"role": "user", "content": [{"type": "text", "text": "go"}]})
+            call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
+            on.agent.messages.append({"role": "assistant", "content": [call]})
+            output = "".join(f"line {number} of a long output\n" for number in range(4000))
+            result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": output}
+            on.agent.messages.append({"role": "user", "content": [result]})
+            await on.agent.sends()
+            await worked(on, pauses=2, calls=3)
+            assert len(on.pings) == 1
+
+    run(scene())
+
+
+def test_pings_of_calls_that_wait_for_tools_are_whole_requests(tmp_path: Path) -> None:
+    script = [*TALK[:6], [{"text": "now"}, {"tool": "Bash", "args": {}}, {"tool": "Bash", "args": {"a": 1}}], *TALK]
+
+    async def scene() -> None:
+        async with stage(tmp_path, script) as on:
+            for number in range(7):
+                await on.agent.says(f"step {number} " + "of a long task " * 200)
+            await on.pause(1000)
+            (ping,) = on.pings
+            results = ping.body["messages"][-1]["content"]
+            assert [one["type"] for one in results] == ["tool_result", "tool_result"]
+            calls = [one for one in on.agent.messages[-1]["content"] if one["type"] == "tool_use"]
+            on.agent.messages.append(
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": one["id"], "content": "done"} for one in calls],
+                }
+            )
+            for block, sent in zip(calls, [{}, {"a": 1}], strict=True):
+                block["input"] = sent
+            await on.agent.sends()
+            last = on.provider.requests[-1].usage
+            assert last is not None
+            assert last.read >= ping.usage.prompt - 40
+
+    run(scene())
+
+
+def test_no_more_is_sent_than_the_caps_allow(tmp_path: Path) -> None:
+    async def scene(**caps: int) -> None:
+        folder = tmp_path / "-".join(caps)
+        folder.mkdir()
+        async with stage(folder, **caps) as on:
+            await worked(on)
+            assert len(on.pings) == 1
+            # where none can be sent, nothing rests on it: the client's own lifetime holds
+            assert on.provider.requests[-1].body["system"][0]["cache_control"] == HOUR
+
+    run(scene(keep_alive_session=1))
+    run(scene(keep_alive_hour=1, keep_alive_session=1))
+
+
+def test_none_is_sent_beyond_what_they_may_cost(tmp_path: Path) -> None:
+    async def scene() -> None:
+        bills = []
+        for name, asked in (("without", False), ("with", True)):
+            (tmp_path / name).mkdir()
+            async with stage(tmp_path / name, keep_alive=asked, keep_alive_hour_bit=100.0) as on:
+                await worked(on)
+                assert on.pings == []
+                bills.append(on.provider.bill().bit)
+        assert bills[1] == pytest.approx(bills[0])
+
+    run(scene())
+
+
+@pytest.mark.parametrize(
+    ("headers", "extra", "settings"),
+    [
+        ({"authorization": "Bearer sk-ant-oat01-somebodys-login-0123456789"}, {}, {"subscriptions": True}),
+        ({}, {"thinking": {"type": "enabled", "budget_tokens": 2000}}, {}),
+        ({"x-claude-code-agent-id": "a1", "x-claude-code-session-id": "c1"}, {}, {}),
+        ({}, {}, {"keep_alive": False}),
+        ({}, {"tools": []}, {}),
+    ],
+    ids=["a login", "a budget of thinking", "a sub-agent at its end", "not asked for", "no agent"],
+)
+def test_these_are_left_alone(
+    tmp_path: Path, headers: dict[str, str], extra: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path, **settings) as on:
+            on.agent.headers = ({} if "authorization" in headers else {"x-api-key": KEY}) | headers
+            on.agent.extra = extra
+            await worked(on, pauses=2)
+            assert on.pings == []
+
+    run(scene())
+
+
+def test_nothing_is_sent_while_the_switch_is_off(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path) as on:
+            for number in range(8):
+                await on.agent.says(f"step {number} " + "of a long task " * 200)
+            turn_off(tmp_path / "off")
+            await on.pause(1000)
+            assert on.pings == []
+
+    run(scene())
+
+
+def test_a_request_that_comes_ends_the_pause(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path) as on:
+            for number in range(12):
+                await on.agent.says(f"step {number} " + "of a long task " * 200)
+                await on.pause(270)
+            assert on.pings == []
+
+    run(scene())
+
+
+def test_a_keep_alive_request_that_fails_harms_nothing(tmp_path: Path) -> None:
+    script = [*TALK[:8], [{"error": 529}], *TALK]
+
+    async def scene() -> None:
+        async with stage(tmp_path, script) as on:
+            for number in range(8):
+                await on.agent.says(f"step {number} " + "of a long task " * 200)
+            await on.pause(1800)
+            assert on.figure('pagein_keep_alives_total{result="refused"}') == 1
+            with pytest.raises(AssertionError, match="overloaded"):  # the script fails whoever is next
+                await on.agent.says("and the end")
+            await on.agent.sends()
+            assert on.provider.requests[-1].status == 200
+
+    run(scene())
+
+
+def test_what_was_spent_stands_in_figures_log_and_board_and_no_key_anywhere(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path) as on:
+            await worked(on, pauses=1)
+            (ping,) = on.pings
+            assert on.figure('pagein_keep_alives_total{result="kept"}') == 1
+            assert on.figure("pagein_keep_alive_bit_total") == pytest.approx(ping.bit)
+            (session,) = on.gateway.board.sessions()
+            assert session["keep_alives"] == 1
+            assert session["keep_alive_cost"] == pytest.approx(ping.bit)
+            assert session["cost"] == pytest.approx(on.provider.bill().bit)
+            told = [json.loads(line) for line in on.log.getvalue().splitlines()]
+            (line,) = [one for one in told if one["event"] == "keep_alive"]
+            assert line["result"] == "kept"
+            assert KEY not in on.log.getvalue()
+
+    run(scene())
+    found = [one for one in tmp_path.rglob("*") if one.is_file()]
+    assert found
+    assert [one for one in found if KEY.encode() in one.read_bytes()] == []
+
+
+def test_a_gateway_that_ends_sends_nothing_and_keeps_no_login(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path) as on:
+            for number in range(8):
+                await on.agent.says(f"step {number} " + "of a long task " * 200)
+            relay = on.gateway._relay
+            assert relay is not None
+            assert relay.keep_alive.waiting == 1
+            await on.gateway.drain(1)
+            assert relay.keep_alive.waiting == 0
+            await on.pause(1000)
+            assert on.pings == []
+
+    run(scene())
