@@ -65,7 +65,8 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Head:
     instructions = [fields[name] for name in ("system", "instructions") if name in fields]
     system = [*instructions, *(item.raw for item in script.items[: script.head])]
     return Head(
-        model if isinstance(model, str) else "",
+        # journaled as text, which half of a surrogate pair is not
+        model.encode("utf-8", "replace").decode() if isinstance(model, str) else "",
         _digest([fields["tools"]] if "tools" in fields else []),
         _digest(system),
         _digest([b"{%s}" % settings]) if settings else "",

@@ -31,7 +31,7 @@ class Offer:
 def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[Offer]) -> Mapping[str, bytes]:
     """The fields of a request with these tools offered too; the same where there is nothing to add."""
     raw = fields.get("tools")
-    if raw is None or not offers:
+    if raw is None or not offers or raw.lstrip()[:1] != b"[":  # null among others, which is as good as none
         return fields
     theirs = spans.items(raw, "tools")
     taken = _names(raw)
