@@ -137,6 +137,12 @@ class Stage:
         async with self.client.post(self.url + path, data=body, headers=named) as answer:
             return answer.status, await answer.read()
 
+    async def direct(self, url: str, body: bytes) -> tuple[int, bytes]:
+        """What is answered without the gateway."""
+        headers = {"Content-Type": "application/json", "x-api-key": "k"}
+        async with self.client.post(url, data=body, headers=headers) as answer:
+            return answer.status, await answer.read()
+
     def logged(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
 
@@ -169,6 +175,16 @@ async def stage(
         yield Stage(gateway, upstream, client, log)
     server.close()
     await server.wait_closed()
+
+
+@asynccontextmanager
+async def gateway_to(url: str, tmp_path: Path, curator: Curator) -> AsyncIterator[Stage]:
+    """A gateway in front of a provider."""
+    log = io.StringIO()
+    parts = Parts(curator, None, Switch(tmp_path / "off", {}), logger_to(log, logging.INFO))
+    chosen = GatewaySettings(anthropic=url, openai=url, port=0, grace=2)
+    async with Gateway(chosen, parts) as gateway, aiohttp.ClientSession() as client:
+        yield Stage(gateway, Upstream(says(b"")), client, log)
 
 
 def run(doing: Coroutine[Any, Any, T]) -> T:
