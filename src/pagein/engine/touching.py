@@ -261,14 +261,16 @@ class Touch:
         if one is None:
             where = f"the window of session {self._session.name!r}"
             raise BadInput(f"{target} is not in {where} any more: it was compacted away")
-        if act == "drop" and not one.leaves and one.form != "preview":
+        is_masked = state.hand.is_away(call)
+        may_leave = one.leaves or any(resident.call_id == call for resident in state.standing.all())
+        if act == "drop" and not may_leave and one.form != "preview":
             why = (
                 "is out already"
                 if one.form == "stub"
                 else "never leaves: it is small, failed, an image, or must not be stored"
             )
             raise BadInput(f"{target} {why}")
-        if act == "restore" and one.form == "whole":
+        if act == "restore" and one.form == "whole" and not is_masked:
             raise BadInput(f"{target} is in the window as it is; there is nothing to restore")
         if act in ("pin", "restore") and one.form != "whole":
             recalled_for_window(self._pager, one.object_id)

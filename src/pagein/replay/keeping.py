@@ -69,7 +69,7 @@ class KeptPaging(Paging):
             self.course.asked[sized.call.index] = self.ttl
         hide = super().decide(sized, ledger)
         self._fresh = max(0.0, self._fresh - sum(one.block.tokens - one.tokens for one in hide.previews))
-        self._rewrites = bool(hide.stubs)
+        self._rewrites = bool(hide.stubs or hide.masked)
         return hide
 
     def _economics(self, now: float) -> Economics | None:

@@ -20,15 +20,17 @@ from pagein.model.entries import PagedOut
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.economics import Economics
 from pagein.policy.previews import Previews, preview
+from pagein.policy.pricing import economics_of
 from pagein.ports import TokenCounter
 from pagein.providers.prices import Prices
 from pagein.providers.tokens import RatioCounter
 from pagein.providers.validity.checking import Checker
 from pagein.replay.bridging import Course
+from pagein.replay.calls import strings_in
 from pagein.replay.frontier import Frontier
 from pagein.replay.growth import ONE_HOUR, Sized
 from pagein.replay.layers import FULL, planned
-from pagein.replay.ledger import NOTHING, Hide, Ledger, Previewed, Recall, Removable, Tally
+from pagein.replay.ledger import NOTHING, Hide, Ledger, Masked, Previewed, Recall, Removable, Tally
 from pagein.replay.recording import Recording
 from pagein.replay.why import Reckoning, Steps, idle
 
@@ -43,16 +45,7 @@ class OpenEngine(Protocol):
 
 def settings_for(prices: Prices, lifetime: int, usual: Settings = USUAL) -> Settings:
     """The engine's usual settings under these prices, with the lifetime that the host asks its cache for: the short one or the long."""
-    rules = prices.cache
-    hit = 0.0 if rules.model == "none" else rules.hit_probability
-    read = hit * prices.read + 1.0 - hit  # what is not promised to be read is paid in full now and then
-    if rules.model == "breakpoints":
-        long = lifetime == ONE_HOUR
-        write, lasts = (prices.write_1h, rules.long_ttl) if long else (prices.write_5m, rules.ttl)
-    else:
-        write, lasts = 1.0, rules.ttl
-    front, peak = rules.model != "units", prices.peak
-    economics = Economics(read, write, prices.output, lasts + rules.grace, keeps_front=front, peak=peak)
+    economics = economics_of(prices, long=lifetime == ONE_HOUR)
     return replace(usual, residency=replace(usual.residency, economics=economics))
 
 
@@ -72,7 +65,11 @@ class Paging:
         self.name = name
         self._messages = recording.calls.messages
         self._compactions = [one.said for one in recording.calls.compactions]
-        self._originals = {block.call_id: block for block in recording.calls.blocks if block.kind == "result"}
+        self._originals = {
+            (block.call_id, "arguments" if block.kind == "arguments" else "result"): block
+            for block in recording.calls.blocks
+            if block.kind in ("result", "arguments")
+        }
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
         planning = planned(name, settings_for(prices, recording.ttl, usual))
@@ -84,10 +81,11 @@ class Paging:
         self._session = self._engine.session(recording.head.id)
         self._checker = Checker()
         self.steps = Steps(settings.residency)
-        self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark)
+        first = None if settings.residency.arguments is None else self._first
+        self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark, first=first)
         self._previews = settings.residency.previews or Previews()
         self._fed = 0
-        self._paged: dict[str, str] = {}  # object id by call id
+        self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
         self._refused = self._lost = 0
 
     def __enter__(self) -> Self:
@@ -132,20 +130,38 @@ class Paging:
         residents = {one.call_id: one for one in ledger.resident}
         opened = prepared.opened.paged if prepared.opened is not None else ()
         for paged in (*prepared.previewed, *opened):
-            self._paged[paged.call_id] = paged.object_id
+            self._paged[paged.call_id, paged.part] = paged.object_id
         previews = [
             self._entering(paged, residents[paged.call_id])
             for paged in prepared.previewed
             if paged.call_id in residents
         ]
         stubs = [
-            (residents[paged.call_id], len(paged.stub) / self._ratio) for paged in opened if paged.call_id in residents
+            (residents[paged.call_id], len(paged.stub) / self._ratio)
+            for paged in opened
+            if paged.part == "result" and paged.call_id in residents
+        ]
+        masked = [
+            self._masked(paged, ledger.arguments[paged.call_id])
+            for paged in opened
+            if paged.part == "arguments" and paged.call_id in ledger.arguments
         ]
         reason = prepared.opened.reason if prepared.opened is not None else ""
-        return Hide(stubs, previews, reason=reason or "batch")
+        return Hide(stubs, previews, masked, reason=reason or "batch")
+
+    def _masked(self, paged: PagedOut, block: Removable) -> Masked:
+        """What of a call's arguments stays, by the texts in them."""
+        original = self._originals[paged.call_id, "arguments"].text
+        runs: list[tuple[int, int]] = []
+        at = 0
+        for text, stays in zip(strings_in(original), strings_in(paged.stub), strict=False):
+            if text == stays:
+                runs.append((at, at + len(text)))
+            at += len(text) + 1
+        return Masked(block, block.tokens * len(paged.stub) / max(1, len(original)), tuple(runs))
 
     def _entering(self, paged: PagedOut, resident: Removable) -> Previewed:
-        text = self._originals[paged.call_id].text
+        text = self._originals[paged.call_id, "result"].text
         shown = preview(paged.object_id, "", 0, text, self._previews)
         return Previewed(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
 
@@ -153,10 +169,17 @@ class Paging:
         """The oldest result that the engine may still page out."""
         return self._frontier.position(ledger)
 
+    def _first(self) -> tuple[str, bool] | None:
+        """The first call of which anything may leave one day, and whether that is its arguments."""
+        standing = self._session.journal.state_at(self._session.leaf).standing
+        first = next(iter(standing.all()), None)
+        return None if first is None else (first.call_id, first.form != "result")
+
     def recalled(self, copy: Removable, ledger: Ledger) -> None:
         """The model asks for a slice of what was paged out; the engine answers from the store."""
         original = ledger.recording.calls.blocks[copy.holder]
-        object_id = self._paged.get(original.call_id)
+        part = "arguments" if original.kind == "arguments" else "result"
+        object_id = self._paged.get((original.call_id, part))
         if object_id is None:
             return
         text = self._exact(object_id, original.text)[copy.first : copy.last]
@@ -179,8 +202,8 @@ class Paging:
 
     def prove(self, tally: Tally) -> None:
         """Recall everything that was ever paged out and compare it, byte for byte, with what the recording holds."""
-        for call_id, object_id in self._paged.items():
-            original = self._originals.get(call_id)
+        for name, object_id in self._paged.items():
+            original = self._originals.get(name)
             self._exact(object_id, None if original is None else original.text)
         tally.refused = self._refused
         tally.unrecoverable_bytes = self._lost

@@ -15,7 +15,8 @@ from pagein.engine.requests import Prepared
 from pagein.engine.session import Session
 from pagein.engine.state import State
 from pagein.model.bill import Decided, Why
-from pagein.model.entries import EpochOpened, Previewed
+from pagein.model.entries import EpochOpened
+from pagein.model.entries import Previewed as Entered
 from pagein.policy.economics import CAUTION, USER_TURN_RENT, Economics, in_hand, is_user_turn, rewrite_cost
 from pagein.policy.residency import Residency, plan
 from pagein.providers.cache import Served
@@ -24,7 +25,7 @@ from pagein.replay.bridging import Course, KeptLedger
 from pagein.replay.calls import Block
 from pagein.replay.frontier import Frontier
 from pagein.replay.growth import Sized
-from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable
+from pagein.replay.ledger import NOTHING, Hide, Ledger, Masked, Previewed, Recall, Removable
 from pagein.replay.recording import Recording
 
 _MOST_WORK: Final = 400_000
@@ -54,11 +55,12 @@ class Steps:
         """A decision was made at this call, by these prices. Asked right after it, while the journal holds what led to it."""
         at = sized.call.at
         if prepared.previewed and hide.previews:
-            state = _before(session, Previewed)
+            state = _before(session, Entered)
             after = credited(state.account, prepared.previewed, self.residency, state.scale)
             expected, bankroll = after.saved - state.account.saved, _bankroll(state, prices)
-            self.all.append(Step(sized.call.index, at, "big output", replace(hide, stubs=()), expected, bankroll))
-        if prepared.opened is not None and hide.stubs:
+            entering = replace(hide, stubs=(), masked=())
+            self.all.append(Step(sized.call.index, at, "big output", entering, expected, bankroll))
+        if prepared.opened is not None and (hide.stubs or hide.masked):
             state = _before(session, EpochOpened)
             expected = self._expected(state, at, prices)
             hidden = replace(hide, previews=())
@@ -83,7 +85,7 @@ def _bankroll(state: State, prices: Economics | None) -> float:
     return 0.0 if prices is None else in_hand(state.account, prices)
 
 
-def _before(session: Session, kind: type[EpochOpened] | type[Previewed]) -> State:
+def _before(session: Session, kind: type[EpochOpened] | type[Entered]) -> State:
     """The state at which the latest decision of this kind was made."""
     name = session.leaf
     while name is not None:
@@ -139,7 +141,7 @@ class _Rerun:
     def decide(self, sized: Sized, ledger: Ledger) -> Hide:
         self.ttl = self._course.asked.get(sized.call.index)
         steps = self._steps.get(sized.call.index, ())
-        if sized.opens_segment or any(step.hide.stubs for step in steps):
+        if sized.opens_segment or any(step.hide.stubs or step.hide.masked for step in steps):
             self._frontier.moved()
         if not steps:
             return NOTHING
@@ -156,7 +158,13 @@ class _Rerun:
             for one, stub in step.hide.stubs
             if one.call_id in residents
         ]
-        return Hide(stubs, previews, reason=steps[-1].reason)
+        masked = [
+            replace(one, block=ledger.arguments[one.block.call_id])
+            for step in steps
+            for one in step.hide.masked
+            if one.block.call_id in ledger.arguments
+        ]
+        return Hide(stubs, previews, masked, reason=steps[-1].reason)
 
     def frontier(self, ledger: Ledger) -> int:
         return self._frontier.position(ledger)
@@ -219,12 +227,13 @@ class Reckoning:
 
 
 def _decided(step: Step, at: float, realised: float | None) -> Decided:
-    leaving = [one for one, _ in step.hide.stubs] + [one.block for one in step.hide.previews]
-    stays = sum(stub for _, stub in step.hide.stubs) + sum(one.tokens for one in step.hide.previews)
+    partly: list[Previewed | Masked] = [*step.hide.previews, *step.hide.masked]
+    leaving = [one for one, _ in step.hide.stubs] + [one.block for one in partly]
+    stays = sum(stub for _, stub in step.hide.stubs) + sum(one.tokens for one in partly)
     return Decided(
         call=step.call,
         at=round(at, 1),
-        kind="epoch" if step.hide.stubs else "previews",
+        kind="epoch" if step.hide.stubs or step.hide.masked else "previews",
         reason=step.reason,
         paged=len(leaving),
         tokens=round(sum(one.tokens for one in leaving) - stays),
