@@ -233,3 +233,13 @@ def test_a_model_may_be_called_anything(path: str, tmp_path: Path) -> None:
             assert [line for line in on.logged() if line["event"] == "failure"] == []
 
     run(go())
+
+
+def test_an_input_that_is_a_bare_string_is_answered_where_tools_are_offered(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with gateway_to(provider.url, tmp_path, EngineCurator(wiring.open(wiring.MEMORY))) as on:
+            body = json.dumps(VALID["/v1/responses"] | {"input": PROMPT}).encode()
+            assert (await on.post("/v1/responses", body, x_api_key="k"))[0] == 200
+
+    with SimulatedProvider() as provider:
+        run(go())

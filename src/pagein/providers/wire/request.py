@@ -106,7 +106,10 @@ class Envelope:
     def body(self, items: Sequence[bytes], fields: Mapping[str, bytes] | None = None) -> bytes:
         """The body with these messages, and these fields (None: its own) around them."""
         around = self.fields if fields is None else fields
-        return spans.object_with(around, _FORMATS[self.api].items, items)
+        spelled = [
+            spans.object_of({"role": b'"user"', "content": one}) if _is_bare(one, self.api) else one for one in items
+        ]
+        return spans.object_with(around, _FORMATS[self.api].items, spelled)
 
 
 def opened(body: bytes, api: Api) -> Envelope:
