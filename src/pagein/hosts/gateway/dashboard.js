@@ -138,7 +138,8 @@ function picture(calls) {
   return [made("h3", null, "What each call sent"), drawn("svg", { viewBox: "0 0 " + Math.max(asked.length, 40) * WIDE + " " + (TALLEST + 10), preserveAspectRatio: "none", role: "img", "aria-label": about }, ...bars), keys([["read", "read from the cache"], ["written", "written into it"], ["fresh", "at the full price"], ["epoch", "an epoch opened"]]), made("p", { class: "soft" }, about + ".")];
 }
 function verdict(one) {
-  const paid = "These calls cost " + amount(one.cost) + " BIT. ";
+  const kept = one.keep_alives ? ", of which " + amount(one.keep_alive_cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
+  const paid = "These calls cost " + amount(one.cost) + " BIT" + kept + ". ";
   if (!(one.cost > 0)) return one.passed ? "Its calls passed untouched: nothing is reckoned for them." : "No answer told what it cost.";
   if (Math.abs(one.saved) < 0.0005 * one.cost) return paid + "Nothing that pagein did has changed the bill yet.";
   if (one.saved < 0) return paid + "By pagein's reckoning they would have cost " + amount(one.cost + one.saved) + " with nothing taken out: an investment that has not come back yet.";
