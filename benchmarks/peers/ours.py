@@ -10,12 +10,13 @@ from benchmarks.peers.pricing import Bill, beginning
 from pagein import __version__, wiring
 from pagein.providers.prices import Prices
 from pagein.replay.growth import Sized
+from pagein.replay.layers import QUIET
 from pagein.replay.ledger import Hide, Ledger, Policy, Recall, Removable
 from pagein.replay.paging import Paging
 from pagein.replay.policies import APPEND, Clear, Rolling
 from pagein.replay.recording import Recording
 
-OURS = ("append", "rolling", "clear", "pagein")
+OURS = ("append", "rolling", "clear", QUIET)
 _FLOOR = (1, 2)
 
 
@@ -101,11 +102,11 @@ def version() -> str:
 
 def replayed(name: str, recording: Recording, prices: Prices) -> Bill:
     """One of OURS on one recording. No stress recalls: texts alone say what was needed, for the peers as for us."""
-    if name != "pagein":
+    if name != QUIET:
         plain: dict[str, Policy] = {"append": APPEND, "rolling": Rolling(), "clear": Clear()}
         bill, moved = (_billed(Watched(plain[name], prices, moves=moves), recording, prices) for moves in (False, True))
         return replace(bill, moved=moved.tally.cost)
-    with Paging(recording, wiring.open_for_replay, prices) as paging:
+    with Paging(recording, wiring.open_for_replay, prices, QUIET) as paging:
         watched = Watched(paging, prices)
         bill = _billed(watched, recording, prices)
         paging.prove(bill.tally)

@@ -29,7 +29,7 @@ OURS_SAY = {
     "append": "nothing leaves; what all others are compared with",
     "rolling": "results older than ten calls become stubs, decided anew at every call",
     "clear": "above 100,000 tokens all results but the last three are cleared, decided anew at every call",
-    "pagein": "the engine as `pagein replay` runs it",
+    "pagein-quiet": "the engine as `pagein replay` runs it, at the lifetimes of the host, as all rows here",
 }
 
 
@@ -229,7 +229,7 @@ Percentages are changes against `append`, the agent as it was recorded with its 
   back is never shortened again. There are no random recalls here, for nobody.
 - **refused**: requests that a provider would have turned down. **failed**: calls that raised. In both cases the request as
   recorded goes out instead, and is billed.
-- **CPU ms**: processor time of one call, inside the peer's own process; for `pagein`, its whole step of the replay, checks
+- **CPU ms**: processor time of one call, inside the peer's own process; for `pagein-quiet`, its whole step of the replay, checks
   included. Times by the clock are in `out/peers.json`; they depend on what else the machine does.
 """
 

@@ -77,7 +77,7 @@ def test_a_peer_that_cannot_be_installed_is_reported_and_the_others_go_on(tmp_pa
     assert "example.invalid" not in why
     written = page(compared, [arm], "2026-11-21")
     assert f"| `broken` | {why}" in written
-    assert "| `pagein` |" in written
+    assert "| `pagein-quiet` |" in written
     assert figures(compared, "2026-11-21")["absent"] == {"broken": why}
 
 
