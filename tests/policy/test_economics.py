@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.economics import CAUTION, Account, Economics, Moment, carried, is_cold, pays, rewrite_cost, rewritten
+from pagein.policy.economics import (
+    CAUTION,
+    Account,
+    Economics,
+    Moment,
+    carried,
+    is_cold,
+    pays,
+    rewrite_cost,
+    rewritten,
+    spared_by_cliff,
+)
 from pagein.policy.residency import EMPTY, PRICED, Resident, Standing, plan
+from pagein.providers.billing import Cliff
 from pagein.providers.cache import CacheRequest, Mark, simulate
 from pagein.providers.caches.rules import ANTHROPIC
 
@@ -127,3 +139,45 @@ def test_sums_are_the_sums_of_the_residents(told: list[tuple[int, bool]], later:
     assert len(list(standing.all())) == len(told)
     for one in old:
         assert standing.call - one.born >= (PRICED.reads_wait if one.is_read else PRICED.keep_calls)
+
+
+# --- what the client voids, and price cliffs ---
+
+
+def test_where_the_client_changed_its_front_a_rewrite_is_free_but_not_beyond_what_was_saved() -> None:
+    void = replace(PRICES, void=True)
+    assert is_cold(_warm(), void)
+    assert rewrite_cost(_warm(), void, before=0, gain=10_000) == 0
+    settings = replace(PRICED, economics=void)
+    poor = plan(_standing(12), settings, _warm(), Account())
+    rich = plan(_standing(12), settings, _warm(), Account(saved=1e6))
+    assert poor.epoch is None  # the client may change it back while the cache still holds what was there
+    assert rich.epoch is not None
+    assert rich.epoch.reason == "changed front"
+
+
+def test_a_rewrite_that_brings_requests_below_a_price_cliff_pays_sooner() -> None:
+    standing = _standing(12)
+    gain = standing.old_gain
+    steep = replace(PRICES, cliff=Cliff(95_000, 2.0, 1.5))
+    settings = replace(PRICED, economics=steep)
+    assert spared_by_cliff(_warm(), steep, gain) == pytest.approx(0.1 * 99_000 + 1.25 * 1000)
+    below = replace(steep, cliff=Cliff(101_000, 2.0, 1.5))
+    assert spared_by_cliff(_warm(), below, gain) == 0
+    out_of_reach = replace(steep, cliff=Cliff(50_000, 2.0, 1.5))
+    assert spared_by_cliff(_warm(), out_of_reach, gain) == 0
+    rich = Account(saved=200_000.0)
+    assert plan(standing, settings, _warm(), rich).epoch is None  # twice the price of reading is less than writing anew
+    steeper = replace(steep, cliff=Cliff(95_000, 5.0, 5.0))
+    made = plan(standing, replace(settings, economics=steeper), _warm(), rich)
+    assert made.epoch is not None
+    assert made.epoch.reason == "price cliff"
+    assert made.account.saved > made.alone.saved - rewrite_cost(_warm(), steeper, standing.old_before, gain)
+    assert plan(standing, replace(settings, economics=steeper), _warm(), Account()).epoch is None
+
+
+def test_above_the_cliff_all_of_a_request_is_billed_at_its_price() -> None:
+    steep = replace(PRICES, cliff=Cliff(50_000, 2.0, 1.5))
+    moment = replace(_warm(), replied=100)
+    usual = carried(Account(), moment, PRICES).bill
+    assert carried(Account(), moment, steep).bill == pytest.approx(2 * (usual - 500) + 1.5 * 500)

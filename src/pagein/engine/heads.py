@@ -10,11 +10,13 @@ from typing import Final
 import msgspec
 
 from pagein.engine.chain import Transcript
+from pagein.engine.folds import Entries, Fold
 from pagein.engine.requests import Part
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, Noted
+from pagein.model.entries import Body, EntryId, Noted
 from pagein.policy.clients.catalogue import profile_of, tools_of
 from pagein.policy.clients.profile import Profile
+from pagein.providers.validity.rules import Api
 from pagein.providers.wire.naming import same_name
 from pagein.providers.wire.request import Envelope
 
@@ -55,6 +57,32 @@ class Head(msgspec.Struct, frozen=True):
 
 
 NO_HEAD: Final = Head()
+
+
+class Fronts:
+    """What stood in front of the conversation so far, on each branch: where it is new, no cache holds anything behind it.
+
+    What was there before may be held still, so a client that goes back to it finds that.
+    """
+
+    def __init__(self, entries: Entries) -> None:
+        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _seen)
+
+    def is_new(self, parent: EntryId | None, head: Head, api: Api) -> bool:
+        """Whether this front is another one than all that requests on this branch had."""
+        seen = self._seen.at(parent)
+        if api != "anthropic":  # there settings are no part of what the cache holds
+            return bool(seen) and head.conversation not in {one[1:3] for one in seen if one[0] == head.model}
+        return bool(seen) and _front(head) not in seen
+
+
+def _front(head: Head) -> tuple[str, ...]:
+    return head.model, head.tools, head.system, head.settings
+
+
+def _seen(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[str, ...]]:
+    head = step(NO_HEAD, body)
+    return seen if head == NO_HEAD else seen | {_front(head)}
 
 
 def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Head:

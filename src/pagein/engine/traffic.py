@@ -20,7 +20,7 @@ from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
 from pagein.engine.forecast import IN_FRONT, Forecast, Forecasts, Sent
 from pagein.engine.given import Request, body_of
-from pagein.engine.heads import NO_HEAD, Head, head_of, model_in, profile_in
+from pagein.engine.heads import NO_HEAD, Fronts, Head, head_of, model_in, profile_in
 from pagein.engine.listening import Listening
 from pagein.engine.opening import Opener
 from pagein.engine.outgoing import Bytes, Outgoing
@@ -93,6 +93,7 @@ class Traffic:
         self._outgoing = Outgoing(talk.journal, self._heads, self._places, marks=marks)
         self._forecasts = Forecasts()
         self._leases = leasing.Leases(talk.journal)
+        self._fronts = Fronts(talk.journal)
         self._last: PreparedRequest | None = None
 
     def asked(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
@@ -267,6 +268,8 @@ class Traffic:
             terms = self._terms(call, parent, talk.leaf, at, placed)
             if terms is not None and economics is not None:
                 economics = leasing.economics(economics, terms)
+            if economics is not None and self._fronts.is_new(parent, head, call.script.api):
+                economics = replace(economics, void=True)
             prepared = talk.advance(at, replace(gate, economics=economics))
             if talk.leaf is None:
                 raise HostError("a session stands nowhere after it advanced")

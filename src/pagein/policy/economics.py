@@ -12,10 +12,14 @@ Unit of money: one uncached input token (BIT). All sizes are in tokens.
 
 from dataclasses import dataclass, replace
 
-from pagein.providers.billing import Peak
+from pagein.providers.billing import Cliff, Peak
 
 USER_TURN_RENT = 0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results with it
 
+COMING = 5.0
+"""As many calls as this are taken for coming where a rewrite brings them below a price cliff."""
+BELOW = 0.97
+"""A request counts as below a price cliff by so much, as sizes are estimates."""
 HELD_BACK = 0.75
 CAUTION = 1.5  # sizes are estimates: what is hidden from us behind the frontier has to be written again too
 
@@ -26,7 +30,8 @@ class Economics:
 
     user_turns: whether a fresh user turn makes a rewrite cheap. keeps_front: whether what stands in front of a rewrite is read as
     before; not where a cache holds whole requests only, which it may have lost or parted since. peak: hours in which all is dearer.
-    aside: what was saved, or below nothing spent, beside the window (`policy.keepalive`).
+    aside: what was saved, or below nothing spent, beside the window (`policy.keepalive`). void: whether the client changed what stands in
+    front of the conversation, so that nothing of it is read at this call. cliff: a size above which all of a request is dearer.
     """
 
     read: float = 0.1
@@ -38,6 +43,8 @@ class Economics:
     keeps_front: bool = True
     peak: Peak | None = None
     aside: float = 0.0
+    void: bool = False
+    cliff: Cliff | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,9 @@ class Moment:
 
 
 def is_cold(moment: Moment, economics: Economics) -> bool:
-    """Whether nothing of the last request can be cached any more: decided by the clock, once per pause."""
+    """Whether nothing of the last request can be read any more: by the clock, once per pause, or because the client changed its front."""
+    if economics.void:
+        return True
     if moment.now is None or moment.last is None:
         return False
     return moment.now - moment.last > economics.lifetime  # to the second of its lifetime an entry is still read
@@ -87,12 +96,42 @@ def times(moment: Moment, economics: Economics) -> float:
     return peak.times if peak is not None and moment.now is not None and peak.covers(moment.now) else 1.0
 
 
+def is_above(moment: Moment, economics: Economics, share: float = 1.0, gain: int = 0) -> bool:
+    """Whether a request that is smaller by `gain` stands above this share of the price cliff."""
+    cliff = economics.cliff
+    return cliff is not None and moment.floor + moment.scale * (moment.size - gain) > share * cliff.above
+
+
+def spared_by_cliff(moment: Moment, economics: Economics, gain: int) -> float:
+    """What this call costs less because taking `gain` tokens out brings it below the price cliff; 0 where it does not."""
+    cliff = economics.cliff
+    if cliff is None or not is_above(moment, economics) or is_above(moment, economics, BELOW, gain):
+        return 0.0
+    return times(moment, economics) * (cliff.input - 1.0) * _prompt(moment, economics)
+
+
+def calls_below(moment: Moment, economics: Economics, gain: int) -> float:
+    """How many calls stay below the price cliff if the window goes on to grow as with this one: from 1 to `COMING`."""
+    if economics.cliff is None:
+        return 1.0
+    room = BELOW * economics.cliff.above - moment.floor - moment.scale * (moment.size - gain)
+    return max(1.0, min(COMING, room / max(1.0, moment.scale * moment.new)))
+
+
+def _prompt(moment: Moment, economics: Economics) -> float:
+    """The price of the prompt below the cliff, off-peak, if the window is left alone."""
+    price = economics.write if is_cold(moment, economics) else economics.read
+    held = moment.floor + moment.scale * (moment.size - moment.new)
+    return price * held + economics.write * moment.scale * moment.new
+
+
 def carried(account: Account, moment: Moment, economics: Economics) -> Account:
     """The account after this call, if the window is left alone."""
     price = economics.write if is_cold(moment, economics) else economics.read
-    held = moment.floor + moment.scale * (moment.size - moment.new)
-    prompt = price * held + economics.write * moment.scale * moment.new
-    whole = prompt + economics.output * moment.scale * moment.replied
+    cliff = economics.cliff if is_above(moment, economics) else None
+    prompt = _prompt(moment, economics) * (cliff.input if cliff is not None else 1.0)
+    said = economics.output * moment.scale * moment.replied * (cliff.output if cliff is not None else 1.0)
+    whole = prompt + said
     dearer = times(moment, economics)
     saved = account.saved + dearer * price * moment.scale * account.absent
     return replace(account, bill=account.bill + dearer * whole, saved=saved)
@@ -104,13 +143,17 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
         return 0.0
     behind = max(0, moment.size - (before if economics.keeps_front else 0) - gain - moment.new)
     ahead = 0.0 if economics.keeps_front else moment.floor
-    return times(moment, economics) * (economics.write - economics.read) * (moment.scale * behind + ahead)
+    steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
+    return steep * times(moment, economics) * (economics.write - economics.read) * (moment.scale * behind + ahead)
 
 
 def pays(rent: float, cost: float, moment: Moment, economics: Economics, account: Account) -> bool:
-    """Whether to rewrite now. rent: what carrying the removable tokens has cost since they might have gone."""
+    """Whether to rewrite now. rent: what carrying the removable tokens has cost since they might have gone.
+
+    Where the client changed its front, `cost` is what is lost if it changes that back while the cache still holds what was before.
+    """
     if is_cold(moment, economics):
-        return True
+        return not economics.void or CAUTION * cost <= in_hand(account, economics)
     due = USER_TURN_RENT if is_user_turn(moment, economics) else 1.0
     return rent > due * cost and CAUTION * cost <= in_hand(account, economics)
 

@@ -14,4 +14,6 @@ def economics_of(prices: Prices, *, long: bool = False) -> Economics:
     else:
         write, lasts = 1.0, rules.ttl
     keeps_front = rules.model != "units"
-    return Economics(read, write, prices.output, lasts + rules.grace, keeps_front=keeps_front, peak=prices.peak)
+    return Economics(
+        read, write, prices.output, lasts + rules.grace, keeps_front=keeps_front, peak=prices.peak, cliff=prices.cliff
+    )

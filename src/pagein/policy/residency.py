@@ -18,15 +18,18 @@ from pagein.errors import BadSetting
 from pagein.model.messages import ToolResult
 from pagein.policy.arguments import ArgumentRules
 from pagein.policy.economics import (
+    CAUTION,
     Account,
     Economics,
     Moment,
+    calls_below,
     carried,
     is_cold,
     is_user_turn,
     pays,
     rewrite_cost,
     rewritten,
+    spared_by_cliff,
 )
 from pagein.policy.files import NO_FILES, FileRules, Files, of_path
 from pagein.policy.previews import Previews
@@ -351,19 +354,25 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
     gain = standing.old_gain + (standing.ripe_gain if easy else 0)
     if gain <= 0:
         return Plan(None, alone, alone)
-    cost = rewrite_cost(moment, economics, standing.first_before(ripe_too=easy), gain)
-    if not pays(moment.scale * standing.rent(economics.read), cost, moment, economics, alone):
+    before = standing.first_before(ripe_too=easy)
+    cost, below = rewrite_cost(moment, economics, before, gain), spared_by_cliff(moment, economics, gain)
+    risked = rewrite_cost(moment, replace(economics, void=False), before, gain) if economics.void else cost
+    richer = replace(alone, saved=alone.saved + below / CAUTION)
+    rent = moment.scale * standing.rent(economics.read) + below * calls_below(moment, economics, gain)
+    if not pays(rent, risked, moment, economics, richer):
         return Plan(None, alone, alone)
     candidates = sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place)
-    epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(cold=cold, spoken=spoken))
+    epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(moment, economics, below))
     gain = sum(one.gain for one in epoch.page_out)
-    return Plan(epoch, rewritten(alone, moment, economics, cost, gain), alone)
+    return Plan(epoch, rewritten(alone, moment, economics, cost - below, gain), alone)
 
 
-def _reason(*, cold: bool, spoken: bool) -> str:
-    if cold:
-        return "cold cache"
-    return "user turn" if spoken else "rent paid"
+def _reason(moment: Moment, economics: Economics, below: float) -> str:
+    if is_cold(moment, economics):
+        return "changed front" if economics.void else "cold cache"
+    if is_user_turn(moment, economics):
+        return "user turn"
+    return "price cliff" if below > 0.0 else "rent paid"
 
 
 def _batch(candidates: Iterable[Resident], settings: Residency, left: int, reason: str) -> Epoch:
