@@ -229,6 +229,20 @@ def test_append_with_five_minutes_lands_on_the_published_figures() -> None:
     )
 
 
+@pytest.mark.corpus
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside the checkout")
+@pytest.mark.parametrize("charged", ["generic:r=.1,w=1.25", "gpt-5.1"])
+def test_no_session_of_the_sample_is_over_two_percent_dearer_by_our_own_doing(charged: str) -> None:
+    """Law 5, whatever pagein is set to."""
+    ours = ("pagein", "pagein-quiet", "pagein-thrifty")
+    bill = replay(Asked((CORPUS / "mini",), charged, ours, ("tool-loops",)), wiring.open_for_replay).bill
+    for row in bill["per_session"]:
+        for name in (*ours, "without-tool-loops"):
+            figures = row["policies"][name]
+            own = figures["cost"] - (figures["recall_cost"] or 0)
+            assert own <= 1.02 * row["policies"]["append"]["cost"], (row["file"], name)
+
+
 def test_a_compressed_session_is_read_as_the_plain_one(tmp_path: Path) -> None:
     plain = _write(tmp_path / "a.jsonl", _lines("one"))
     packed = tmp_path / "packed"
