@@ -272,6 +272,12 @@ def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
 
     def tell(gateway: "Gateway") -> None:
         told = _greeting(gateway.url, as_json=as_json, curates=parts.curator is not None)
+        if gateway.is_open:
+            typer.echo(
+                f"warning: other machines may reach this gateway at {settings.host}, and use whatever keys it is sent; "
+                "--host 127.0.0.1 keeps it to this one",
+                err=True,
+            )
         sys.stdout.write(told + "\n")
         sys.stdout.flush()  # whoever waits for the address reads it at once, pipe or not
 

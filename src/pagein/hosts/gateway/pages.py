@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
+from ipaddress import ip_address
 from typing import Final, TypeAlias
 
 from aiohttp import web
@@ -18,7 +19,7 @@ class Names:
     """The names by which the gateway's own pages may be asked: a page of another site that had its name point here has another."""
 
     def __init__(self, hosts: Iterable[str]) -> None:
-        self._names = _LOOPBACK | {host.lower() for host in hosts}
+        self._names = _LOOPBACK | {in_brackets(host.lower()) for host in hosts}
 
     def only(self, handler: Handler) -> Handler:
         """The handler, for requests that were made to one of these names and not by another site."""
@@ -36,6 +37,19 @@ class Names:
             return answer
 
         return checked
+
+
+def in_brackets(host: str) -> str:
+    """A host as addresses write it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether an address to listen at is reached from this machine alone. A name that is no address counts as reached by others."""
+    try:
+        return host == "localhost" or ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def health(switch: Switch, *, curating: bool, version: str) -> Handler:

@@ -19,13 +19,14 @@ from pagein.hosts.gateway.keepalive import Clock, SystemClock
 from pagein.hosts.gateway.logs import LOGGER
 from pagein.hosts.gateway.looking import Looker
 from pagein.hosts.gateway.metrics import Metrics
-from pagein.hosts.gateway.pages import Names, figures, health
+from pagein.hosts.gateway.pages import Names, figures, health, in_brackets, is_this_machine
 from pagein.hosts.gateway.relay import Relay
 from pagein.hosts.gateway.reporting import Reporter
 from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.state import Board, Overview, SetupView
 from pagein.hosts.gateway.switch import Switch, default_switch
 
+_NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- told apart here, not listened at: who listens everywhere is near at one of them
 _CONNECT = 60.0
 # Agents put state into headers; what an upstream answers may be long as well.
 _HEADER = 1 << 16
@@ -69,9 +70,14 @@ class Gateway:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
-        host = self._settings.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        """Where clients on this machine reach it."""
+        host = _NEAR.get(self._settings.host, self._settings.host)
+        return f"http://{in_brackets(host)}:{self.port}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether other machines may reach it."""
+        return not is_this_machine(self._settings.host)
 
     @property
     def under_way(self) -> int:
@@ -170,5 +176,5 @@ class Gateway:
         app.router.add_get("/api/search", own.only(dashboard.search(self._looker)))
         app.router.add_get("/healthz", own.only(health(self._switch, curating=self._curates, version=__version__)))
         app.router.add_get("/metrics", own.only(figures(self.metrics)))
-        app.router.add_route("*", "/{path:.*}", relay.handle)
+        app.router.add_route("*", "/{path:(?s:.*)}", relay.handle)  # a path may hold an escaped end of line
         return app
