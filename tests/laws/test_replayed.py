@@ -1,5 +1,6 @@
 """Every request of replayed sessions held to the laws: the demo, the fixtures, random sessions, and recorded ones."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from hypothesis import strategies as st
 from tests.laws.watch import Laws, WatchedEngine
 
 from pagein.engine.engine import Settings
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.policy.arguments import ArgumentRules
+from pagein.policy.clients.accesses import accesses
 from pagein.policy.previews import Previews
 from pagein.policy.residency import Residency
 from pagein.ports import TokenCounter
@@ -151,6 +155,53 @@ def test_under_no_prices_a_session_costs_over_two_percent_more(
     charged = prices(spec)
     recording = _told(steps).recording(charged)
     _worth_it(recording, _replayed(recording, Watch(), charged), charged)
+
+
+MASKING = replace(EAGER, keep_calls=3, arguments=ArgumentRules(replaced=1, alone=2, gain=20))
+FILE = "".join(f"line {n} of a file, with words\n" for n in range(60))
+CALLS = st.lists(
+    st.tuples(
+        st.sampled_from(["Write", "Edit", "Read", "Bash"]),
+        st.sampled_from(["/w/a.py", "/w/b.py", "/w/.env"]),
+        st.booleans(),
+        st.sampled_from([5.0, 400.0]),
+    ),
+    min_size=4,
+    max_size=30,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(CALLS)
+def test_sessions_whose_arguments_are_masked_are_held_to_every_law(
+    calls: list[tuple[str, str, bool, float]],
+) -> None:
+    watch = Watch(MASKING)
+    _replayed(_written(calls).recording(CHARGED), watch)
+    done = [
+        place
+        for place, (tool, path, failed, _) in enumerate(calls)
+        if tool == "Write" and not failed and ".env" not in path
+    ]
+    if done and done[0] + 6 < len(calls) and all(path != calls[done[0]][1] for _, path, _, _ in calls[done[0] + 1 :]):
+        assert watch.laws.masked > 0
+
+
+def _written(calls: list[tuple[str, str, bool, float]]) -> Story:
+    story = Story().asks()
+    for number, (tool, path, failed, wait) in enumerate(calls):
+        given = {"file_path": path}
+        if tool == "Write":
+            given["content"] = f"{number}\n{FILE}"
+        elif tool == "Edit":
+            given |= {"old_string": f"{number - 1}\n{FILE}", "new_string": f"{number}\n{FILE}"}
+        arguments = json.dumps({"command": "ls"} if tool == "Bash" else given)
+        call = ToolCall(f"call-{number}", tool, arguments, accesses(tool, arguments))
+        story.entries.append(Message("assistant", (call,), at=story.now, model="claude-opus-4-6"))
+        text = FILE if tool in ("Read", "Bash") else "ok"
+        story.entries.append(Message("tool", (ToolResult(call.id, text, tool, is_error=failed),), at=story.now))
+        story.waits(wait)
+    return story.says()
 
 
 def test_a_watch_that_sees_a_law_broken_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """Each layer of pagein's policy can be taken away, and taking it away takes away what it does."""
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from pagein import wiring
 from pagein.errors import BadSetting
 from pagein.model.bill import Figures
-from pagein.model.messages import Usage
+from pagein.model.messages import Access, Message, ToolCall, ToolResult, Usage
 from pagein.policy.economics import Account, Moment
 from pagein.policy.residency import EMPTY, plan
 from pagein.providers.prices import Prices, prices
@@ -148,3 +150,39 @@ def test_an_ablated_policy_stands_behind_pagein_in_the_bill() -> None:
     asked = Asked((MINI,), policies=("append",), without=("cold", "birth,marks", "marks,birth"), jobs=1)
     bill = replay(asked, wiring.open_for_replay).bill
     assert list(bill["policies"]) == ["append", "pagein", "without-cold", "without-birth+marks"]
+
+
+def test_arguments_are_masked_by_the_thrifty_settings_alone_and_not_without_that_layer(charged: Prices) -> None:
+    settings = settings_for(charged, 300)
+    assert planned("pagein", settings).settings.residency.arguments is None
+    thrifty = planned("pagein-thrifty", settings).settings.residency
+    bare = planned("without-arguments", settings).settings.residency
+    assert thrifty.arguments is not None
+    assert bare == replace(thrifty, arguments=None)
+    assert bare.economics == settings.residency.economics
+
+
+def test_text_of_files_left_alone_leaves_the_bill_of_the_thrifty_settings(story: Story, charged: Prices) -> None:
+    text = "".join(f"line {n} that is written\n" for n in range(300))
+    story.asks()
+    for number in range(40):
+        path = f"/w/{number}.py"
+        write = ToolCall(
+            f"w{number}",
+            "Write",
+            json.dumps({"file_path": path, "content": f"{number}\n{text}"}),
+            (Access("write", path),),
+        )
+        story.entries.append(Message("assistant", (write,), at=story.now, model="claude-opus-4-6"))
+        story.entries.append(Message("tool", (ToolResult(write.id, "ok"),), at=story.now))
+        story.waits(4000 if number == 25 else 5)
+    story.says()
+    names = ("append", "pagein-thrifty", "without-arguments")
+    rows = bill_session(story.recording(charged), Terms(charged, wiring.open_for_replay, names, stress=False)).bill[
+        "policies"
+    ]
+    masked, bare = rows["pagein-thrifty"], rows["without-arguments"]
+    assert masked["cost"] < 0.95 * bare["cost"]
+    assert bare["stubs"] == 0
+    assert masked["stubs"]
+    assert (masked["refused"], masked["unrecoverable_bytes"], masked["quotes_lost"]) == (0, 0, 0)

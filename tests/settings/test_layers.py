@@ -12,6 +12,7 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
 from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.policy.arguments import CAREFUL, SOON
 from pagein.policy.residency import THRIFTY
 from pagein.settings.keys import GATEWAY, KEYS
 from pagein.settings.layers import Config, Layer, laid, of_environment, of_file
@@ -116,6 +117,9 @@ def test_thrifty_is_the_preset_unless_a_part_of_it_is_set() -> None:
 
 
 def test_previews_can_be_turned_off() -> None:
+    assert laid([Layer("file", {"arguments": True})]).engine.residency.arguments == CAREFUL
+    assert laid([Layer("file", {"arguments": True, "residency": "thrifty"})]).engine.residency.arguments == SOON
+    assert laid([]).engine.residency.arguments is None
     assert laid([Layer("file", {"previews_from": 0})]).engine.residency.previews is None
     assert laid([Layer("file", {"valve": 0.0})]).engine.valve.share == 0
 

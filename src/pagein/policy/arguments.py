@@ -54,6 +54,11 @@ class ArgumentRules:
             raise BadSetting(f"text must be more than {_STUB_CHARS} characters, which a stub may have, not {self.text}")
 
 
+CAREFUL: Final = ArgumentRules()
+SOON: Final = ArgumentRules(replaced=2, alone=10)
+"""Beside settings that put the bill before the quotes (`policy.residency.THRIFTY`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """What a call's arguments hold: characters in all, and those that would stay if replaced text, or all text of files, were masked."""

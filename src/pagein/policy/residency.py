@@ -112,7 +112,7 @@ PRICED: Final = Residency(
 )
 """What pagein does unless told otherwise. The figures are from replays of recorded sessions (docs/residency.md)."""
 
-THRIFTY: Final = replace(PRICED, keep_reads=10, files=FileRules(after_edit=2, after_task=3, untouched=10))
+THRIFTY: Final = replace(PRICED, keep_reads=10, files=FileRules(after_edit=3, after_task=4, untouched=12))
 """Puts the bill first: reads leave sooner, so more edits have to recall what they quote (docs/residency.md)."""
 
 

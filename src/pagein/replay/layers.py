@@ -10,6 +10,7 @@ from typing import Final
 
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
+from pagein.policy.arguments import SOON
 from pagein.policy.economics import Economics
 from pagein.policy.residency import THRIFTY, Residency
 
@@ -18,7 +19,9 @@ FULL: Final = "pagein"
 QUIET: Final = "pagein-quiet"
 """The same without lifetimes and keep-alive requests of its own: what the gateway does unless told otherwise."""
 THRIFTY_NAME: Final = "pagein-thrifty"
-"""The whole planner with settings that put the bill before the quotes (`policy.residency.THRIFTY`)."""
+"""The whole planner with settings that put the bill before the quotes (`policy.residency.THRIFTY`), masking arguments."""
+MASKING: Final = "arguments"
+"""The layer that only the thrifty settings have: without it they stand as a host has them that cannot hold a call back."""
 VARIANTS: Final = (QUIET, THRIFTY_NAME)
 """pagein in other settings than its own."""
 _PREFIX: Final = "without-"
@@ -99,6 +102,10 @@ LAYERS: Final[Mapping[str, Layer]] = {
         "the cache's lifetimes are chosen, and pauses bridged by keep-alive requests",
         lambda planning: replace(planning, keeps_alive=False),
     ),
+    MASKING: Layer(
+        "of `pagein-thrifty`: text of files leaves the arguments of old calls",
+        _residency(lambda residency: replace(residency, arguments=None)),
+    ),
 }
 """By the name that `--without` takes."""
 
@@ -124,11 +131,12 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
 def planned(policy: str, settings: Settings) -> Planning:
     """How the policy of this name plans, by settings that hold for all of it."""
     planning = Planning(settings)
-    if policy == THRIFTY_NAME:
-        return _residency(THRIFTY.with_prices_of)(planning)
     if policy == QUIET:
         return LAYERS["keep-alive"].without(planning)
-    for name in layers_missing(policy) or ():
+    missing = layers_missing(policy) or ()
+    if policy == THRIFTY_NAME or MASKING in missing:
+        planning = _residency(lambda usual: replace(THRIFTY.with_prices_of(usual), arguments=SOON))(planning)
+    for name in missing:
         planning = LAYERS[name].without(planning)
     return planning
 

@@ -43,6 +43,12 @@ ENGINE: Final[tuple[Key, ...]] = (
     whole(
         "window", _VALVE.window, "Tokens that the model's window holds, for models that are not in the price tables."
     ),
+    flag(
+        "arguments",
+        default=False,
+        says="Mask text of files in the arguments of old calls too. Only where a hook can hold back a call that would write what stands for it.",
+        own=True,
+    ),
     texts("excluded", "Patterns of file names whose content is never stored, beside those that always hold."),
     flag("manifest", default=False, says="List what left for the model, a page at each epoch's edge."),
     flag("rereads", default=True, says="Answer what a client's own tools read again by a marker or a diff."),

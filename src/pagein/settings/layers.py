@@ -12,6 +12,7 @@ from typing import Any, Final
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
 from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.policy.arguments import CAREFUL, SOON
 from pagein.policy.forcing import Valve
 from pagein.policy.previews import Previews
 from pagein.policy.residency import PRICED, THRIFTY
@@ -109,9 +110,11 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     previews = Previews(values["previews_from"], values["previews_show"]) if values["previews_from"] else None
     names = {one.name for one in fields(Settings)}
     own = {name: value for name, value in values.items() if name in names - {"residency", "valve", "excluded"}}
+    rules = SOON if values["residency"] == "thrifty" else CAREFUL
+    arguments = rules if values["arguments"] else None
     return replace(
         Settings(**own),
-        residency=replace(usual, previews=previews, **{name: values[name] for name in _AGES}),
+        residency=replace(usual, previews=previews, arguments=arguments, **{name: values[name] for name in _AGES}),
         valve=Valve(values["valve"], values["valve_low"], values["window"]) if values["valve"] else Valve(0.0, 0.0),
         excluded=(*Settings().excluded, *values["excluded"]),
     )
