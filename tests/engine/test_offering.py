@@ -9,13 +9,18 @@ import pytest
 
 from pagein import wiring
 from pagein.engine.engine import Engine
+from pagein.engine.requests import PreparedRequest
+from pagein.model.messages import Usage
+from pagein.policy.stubs import LONGEST
 from pagein.providers.validity import Api
 from pagein.providers.wire.tools import Offer
 
 OFFERS = (Offer("peek", "Show it."), Offer("search", "Find it."))
-BASH: dict[str, Any] = {"name": "Bash", "input_schema": {"type": "object"}}
-FUNCTION = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
-FLAT = {"type": "function", "name": "bash", "parameters": {"type": "object"}}
+BASH: dict[str, Any] = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}
+READS = {"type": "object", "properties": {"filePath": {}}}
+FUNCTION = {"type": "function", "function": {"name": "read", "parameters": READS}}
+RUNS = {"type": "object", "properties": {"cmd": {}}}
+FLAT = {"type": "function", "name": "exec_command", "parameters": RUNS}
 
 
 @pytest.fixture
@@ -101,3 +106,100 @@ def test_a_session_that_began_with_them_keeps_them_when_the_client_compacts_it(e
     assert offered(engine, body("anthropic"), "anthropic") == ("peek", "search")
     forced = body("anthropic", ("what was said so far",), tool_choice={"type": "any"})
     assert offered(engine, forced, "anthropic") == ("peek", "search")
+
+
+# --- strangers with small prompts, and other ways back ---
+
+QUERY: dict[str, Any] = {"name": "query", "input_schema": {"type": "object"}}
+PROGRAMS = {"type": "additional_tools", "tools": [{"type": "namespace", "tools": [{"type": "custom", "name": "exec"}]}]}
+
+
+def answered(*outputs: str, **fields: object) -> bytes:
+    """A conversation whose model was given these outputs."""
+    said: list[dict[str, Any]] = [{"role": "user", "content": "How many are there?"}]
+    for place, text in enumerate(outputs):
+        call = {"type": "tool_use", "id": f"toolu_{place}", "name": "query", "input": {"place": place}}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{place}", "content": text}
+        said += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    front = {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": "Know this. " * 2000, "tools": [QUERY]}
+    whole = {**front, "messages": said, **fields}
+    return json.dumps(whole).encode()
+
+
+def called(engine: Engine, given: bytes, at: float, offers: tuple[Offer, ...] = OFFERS) -> PreparedRequest:
+    """A request that was sent, and whose provider told how large it was."""
+    prepared = engine.prepare(given, "anthropic", at=at, hint="one", offers=offers)
+    assert prepared.failure is None
+    engine.observe(prepared, Usage(read=0, written=len(prepared.body) // 4, fresh=0, output=20))
+    return prepared
+
+
+def lines(count: int) -> str:
+    return "".join(f"row {place} of what was asked for\n" for place in range(count))
+
+
+def test_a_stranger_with_a_small_prompt_pays_for_no_tools_while_nothing_leaves(engine: Engine) -> None:
+    for count in range(8):
+        given = answered(*["a short answer"] * count)
+        assert called(engine, given, float(count)).body == given
+
+
+def test_a_stranger_gets_the_tools_with_the_first_thing_that_leaves_and_from_then_on(tmp_path: Path) -> None:
+    with wiring.open(tmp_path) as engine:
+        assert called(engine, answered(), 0.0).offered == ()
+        small = called(engine, answered(lines(300)), 1.0)
+        big = answered(lines(300), lines(3000))
+        first = called(engine, big, 2.0)
+        assert (small.previewed, small.offered) == ((), ()), "it would not pay for the cache that the tools void"
+        assert first.previewed
+        assert first.offered == ("peek", "search")
+    with wiring.open(tmp_path) as engine:  # and another process says the same
+        assert engine.prepare(big, "anthropic", at=3.0, hint="one", offers=OFFERS).body == first.body
+        later = called(engine, answered(lines(300), lines(3000), "ok"), 4.0)
+    assert later.request["tools"] == first.request["tools"]
+    assert later.request["messages"][:5] == first.request["messages"]
+
+
+def test_what_the_cache_loses_by_the_tools_is_in_the_account(engine: Engine) -> None:
+    called(engine, answered(), 0.0)
+    called(engine, answered(lines(300)), 1.0)
+    prepared = called(engine, answered(lines(300), lines(3000)), 2.0)
+    free = engine.session("two")
+    for count in range(3):
+        whole = free.prepare(answered(*[lines(300), lines(3000)][:count]), at=float(count))
+        free.observe(Usage(read=0, written=len(whole.body) // 4, fresh=0, output=20), whole)
+    session = engine.session(prepared.session)
+    accounts = [one.journal.state_at(one.leaf).account for one in (free, session)]
+    assert accounts[0].saved - accounts[1].saved > 1.15 * 5000, "the prompt of 5,000 tokens is written again"
+
+
+def test_a_stranger_with_a_large_prompt_has_the_tools_from_the_first_request_on(engine: Engine) -> None:
+    assert called(engine, answered(system="Know this. " * 20_000), 0.0).offered == ("peek", "search")
+
+
+def test_nothing_leaves_where_no_way_leads_back(engine: Engine) -> None:
+    for count in range(3):
+        given = answered(*[lines(3000)] * count)
+        assert called(engine, given, float(count), ()).body == given
+
+
+def test_without_tools_of_ours_stubs_name_the_shell_of_an_agent_that_has_one(engine: Engine) -> None:
+    for tools in ([QUERY, BASH], [QUERY, {**BASH, "name": "mcp__pagein__peek"}]):
+        hint = str(len(str(tools)))
+        engine.prepare(answered(tools=tools), "anthropic", at=0.0, hint=hint, offers=())
+        prepared = engine.prepare(answered(lines(3000), tools=tools), "anthropic", at=1.0, hint=hint, offers=())
+        (one,) = prepared.previewed
+        way = f"Run `pagein peek {one.object_id}`" if BASH in tools else f'Use mcp__pagein__peek("{one.object_id}")'
+        assert f"{way} to view them, or " in one.stub
+        assert f"{way} to view, or " in one.short
+        assert len(one.short) <= LONGEST
+
+
+def test_tools_that_are_handed_over_in_the_input_may_be_a_shell(engine: Engine) -> None:
+    call = {"type": "custom_tool_call", "call_id": "call_1", "name": "exec", "input": "text(1)"}
+    said = [PROGRAMS, {"role": "user", "content": "hi"}, call]
+    output = {"type": "custom_tool_call_output", "call_id": "call_1", "output": lines(3000)}
+    given = json.dumps({"model": "gpt-5.6-sol", "store": False, "input": [*said, output]}).encode()
+    prepared = engine.prepare(given, "openai_responses", at=0.0, hint="one", offers=OFFERS)
+    assert prepared.offered == ()
+    assert [f"Run `pagein peek {one.object_id}`" in one.stub for one in prepared.previewed] == [True]

@@ -441,7 +441,8 @@ PEEK = Offer("peek", "Bring back what was paged out.")
 
 def test_tools_are_offered_behind_the_clients_own_and_only_where_it_offers_any(engine: Engine) -> None:
     fields = json.loads(clients.body(TALK, "anthropic"))
-    tools = [{"name": "Bash", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}]
+    schema = {"type": "object", "properties": {"command": {}}}
+    tools = [{"name": "Bash", "input_schema": schema, "cache_control": {"type": "ephemeral"}}]
     body = json.dumps({**fields, "tools": tools}).encode()
     prepared = engine.prepare(body, "anthropic", at=0.0, hint="one", offers=(PEEK,))
     assert [one["name"] for one in prepared.request["tools"]] == ["Bash", "peek"]

@@ -22,7 +22,7 @@ from pagein.hosts.gateway.switch import Switch, turn_off
 from pagein.testing.provider import Settings, SimulatedProvider
 
 KEY = "sk-ant-api03-nobody-may-ever-see-this-0123456789"
-BASH = {"name": "Bash", "description": "run " * 400, "input_schema": {"type": "object", "properties": {}}}
+BASH = {"name": "Bash", "description": "run " * 400, "input_schema": {"type": "object", "properties": {"command": {}}}}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 MINUTES = {"type": "ephemeral"}
 SYSTEM = "You are an agent. " * 900

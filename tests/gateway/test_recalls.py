@@ -20,7 +20,7 @@ from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.switch import Switch
 from pagein.testing.provider import SimulatedProvider
 
-BASH = {"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {}}}
+BASH = {"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {"command": {}}}}
 PEEK = {"tool": "peek", "args": {"id": "{{id}}", "line": 199, "lines": 2}}
 CAPTURE = {"capture": {"id": 'peek\\("(pg-[0-9a-f-]+)"\\)'}}
 CALL = {"tool": "Bash", "args": {"command": "make all"}}

@@ -21,7 +21,7 @@ from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.switch import Switch
 from pagein.testing.provider import SimulatedProvider
 
-PARAMETERS = {"type": "object", "properties": {}}
+PARAMETERS = {"type": "object", "properties": {"command": {}}}
 
 
 @dataclass

@@ -36,7 +36,7 @@ class Scene:
     """What the pass looks at. ground: what the window bears out. at: the time of the call. previewed: outputs that enter as previews with it.
 
     reads: what reads by the client's own tools have shown. stored: where the witness finds versions, None where it is not asked. window: tokens that the model's window holds, None where unknown.
-    opens: whether an epoch may begin at a message.
+    opens: whether an epoch may begin at a message. paid: BIT that previews of this call cost beside what they spare.
     """
 
     session: str
@@ -50,6 +50,7 @@ class Scene:
     window: int | None = None
     reads: ClientReads = START
     opens: Callable[[int], bool] = lambda _: True
+    paid: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ def curated(scene: Scene, pager: Pager) -> Curated:
         scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
     state = scene.state
     account, moment = credited(state.account, scene.previewed, scene.residency, state.scale), moment_of(state, scene.at)
+    account = replace(account, saved=account.saved - scene.paid)
     planned = _planned(scene, moment, account)
     leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored, scene.reads)
     if leaving and not scene.opens(min(one.resident.message for one in leaving)):

@@ -155,7 +155,7 @@ class Engine:
         at: float | None,
         hint: str | None = None,
         context: str = "",
-        offers: Sequence[Offer] = (),
+        offers: Sequence[Offer] | None = None,
         envelope: Envelope | None = None,
         lasting: float = 0.0,
     ) -> PreparedRequest:
@@ -163,7 +163,7 @@ class Engine:
 
         at: seconds since 1970. hint: the client's own name for its session, one that several conversations do not share; None:
         told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
-        any form that does not change while that does not. offers: tools of ours, the same throughout a session; their calls are
+        any form that does not change while that does not. offers: tools of ours, None: the caller sees to recall; their calls are
         the caller's to answer (see `spliced`). envelope: the body's parts, where the caller had it `opened`.
         lasting: what a keep-alive request may cost, BIT, where the caller sends those that `observe` asks for (`Observed.keep`) and
         tells of them (`kept`); 0: it sends none.
@@ -190,7 +190,7 @@ class Engine:
         at: float | None,
         hint: str | None = None,
         context: str = "",
-        offers: Sequence[Offer] = (),
+        offers: Sequence[Offer] | None = None,
     ) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.prepare(body, api, at=at, hint=hint, context=context, offers=offers))

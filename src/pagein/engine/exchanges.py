@@ -73,7 +73,8 @@ class Exchanges:
             if key not in self._known:
                 self._known[key] = _stood(_matching(unit, records), script.api)
             stood = self._known[key]
-            if stood is not None:
+            # results of ours stand in front of what the client answers: behind the last message there is no place for them
+            if stood is not None and not (stood.answers and before + 2 >= len(script.units)):
                 found[before + 1] = stood
         return found
 

@@ -161,6 +161,10 @@ class Forecasts:
         if before is None:
             return Facts(prompt, read, None, predicted, served.reason, rules)
         place = self._changed(before.sent, now.sent)
+        offered = (
+            before.sent.fields.get("tools") != now.sent.fields.get("tools")
+            and before.sent.head.tools == now.sent.head.tools
+        )
         return Facts(
             prompt=prompt,
             read=read,
@@ -169,8 +173,8 @@ class Forecasts:
             reason=served.reason,
             rules=rules,
             changed=before.sent.head.differs_in(now.sent.head),
-            place=place,
-            by_us=place is not None and _shared(before.sent.theirs, now.sent.theirs) > place,
+            place=0 if offered else place,
+            by_us=offered or (place is not None and _shared(before.sent.theirs, now.sent.theirs) > place),
             idle=now.sent.at - before.sent.at,
             blocks=len(now.chain) - before.end,
         )

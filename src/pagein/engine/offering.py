@@ -1,33 +1,67 @@
-"""Which tools of ours a conversation has: those of its first request that could have any, for good.
+"""Which tools of ours a conversation has, from which request on, and how else its model gets back what left the window.
 
 Rules of this file
 ------------------
 1. Tools stand in front of everything that a provider caches. So a conversation has ours in all of its requests, the very same
-   bytes also after an upgrade, or in none; what it began with is journaled on its branch.
+   bytes also after an upgrade, or in none; what it began with is journaled on its branch. The one exception is rule 5.
 2. They are offered to agents: to requests that offer functions of their client's, and let the model choose. Titles, searches of
    the provider's and probes have none of that, and settle nothing.
 3. A client that brings tools of ours by itself (over MCP, say) is not offered them twice.
 4. A response that the provider keeps is gone on with by its id, past us. So none are offered where it is kept.
+5. Tools cost something in each request, also where nothing is ever saved (law 5). A coding agent that is known grows a window
+   beside which they are next to nothing; any other that begins with a small prompt gets them with the first decision that takes
+   something out. That voids the cache once, and is a price of that decision (`Begins`).
+6. Nothing leaves the window where no way leads back: our tools, the client's own from us, or a known agent's shell.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from pagein.model.codec import decode_json
+from pagein.engine.chain import Transcript
+from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, Noted, RequestSent
+from pagein.policy.clients.catalogue import CODEX, OTHER, profile_of, tools_of
+from pagein.policy.ways import SHELL, TOOLS, Begins, Way
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.tools import Offer, definition, names_of
 
 KIND: Final = "request.tools"
-Settled: TypeAlias = tuple[Offer, ...] | None
-"""The tools of ours that a conversation has, None where that is open."""
+LATER_KIND: Final = "request.tools.later"
+LATER: Final = "later"
+Settled: TypeAlias = tuple[Offer, ...] | Literal["later"] | None
+"""The tools of ours that a conversation has, None where that is open, `LATER` where it gets them when something leaves."""
+
+_SHARE: Final = 0.005
+"""Of the bytes of a first request, so many may be our tools."""
+_PER_TOKEN: Final = 4.0
 
 _OURS: Final = re.compile(r"(^|_)pagein(_|$)|(^|_)rlm_peek$")
 _FREE: Final = (None, "auto")
+_PROGRAMS: Final = "exec"  # codex's tool that runs programs, which call its shell
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How a request stands to recall. tools: of ours that it goes out with. settled: what was settled on its branch.
+
+    notes: what is to be journaled with it, kind and data. way: how what leaves with it is brought back, None: nothing may leave.
+    begins: what has to be paid and journaled before anything does, None: nothing.
+    """
+
+    tools: tuple[Offer, ...] = ()
+    settled: Settled = None
+    notes: tuple[tuple[str, str], ...] = ()
+    way: Way | None = TOOLS
+    begins: Begins | None = None
+
+
+NO_WORD: Final = Recall()
 
 
 class _Tool(msgspec.Struct, frozen=True):
@@ -44,6 +78,8 @@ def step(settled: Settled, body: Body) -> Settled:
         except msgspec.MsgspecError:  # a record of another version
             return settled
         return tuple(Offer(one.name, one.description, one.schema) for one in tools)
+    if isinstance(body, Noted) and body.kind == LATER_KIND and settled is None:
+        return LATER
     return () if settled is None and isinstance(body, RequestSent) else settled
 
 
@@ -52,13 +88,84 @@ def encoded(offers: Sequence[Offer]) -> str:
     return msgspec.json.encode([_Tool(one.name, one.description, dict(one.schema)) for one in offers]).decode()
 
 
-def offered(envelope: Envelope, offers: Sequence[Offer], settled: Settled) -> tuple[Offer, ...]:
-    """The tools that a request is to have. offers: those that there are; none of them: the user wants none any more."""
+def recall_of(envelope: Envelope, script: Transcript, offers: Sequence[Offer] | None, settled: Settled) -> Recall:
+    """How a request of a client stands to recall. offers: the tools that there are; none of them: the user wants none any more;
+    None: recall is the caller's own business.
+    """
+    if offers is None:
+        return Recall(settled=settled)
     if not offers:
-        return ()
-    if settled is not None:
-        return settled
-    return tuple(offers) if _is_agents(envelope) else ()
+        return Recall(settled=settled, way=_other_way(envelope, script))
+    if isinstance(settled, tuple):
+        return _with(settled, settled, envelope, script)
+    if not _is_agents(envelope):
+        return Recall(settled=settled, way=_other_way(envelope, script) if settled is None else None)
+    if settled is None and not _is_small(envelope, offers):
+        return _with(tuple(offers), settled, envelope, script, notes=((KIND, encoded(offers)),))
+    begins = Begins(KIND, encoded(offers), _weight(offers, envelope.api) / _PER_TOKEN)
+    notes = () if settled == LATER else ((LATER_KIND, "{}"),)
+    return Recall(settled=settled, notes=notes, begins=begins)
+
+
+def _with(
+    tools: tuple[Offer, ...],
+    settled: Settled,
+    envelope: Envelope,
+    script: Transcript,
+    notes: tuple[tuple[str, str], ...] = (),
+) -> Recall:
+    ours = {one.name for one in tools} - names_of(envelope.fields)
+    is_there = TOOLS.peek in ours and "tools" in envelope.fields
+    return Recall(tools, settled, notes, TOOLS if is_there else _other_way(envelope, script))
+
+
+def _is_small(envelope: Envelope, offers: Sequence[Offer]) -> bool:
+    """Whether our tools would be no small part of what this conversation costs, as far as its first request tells."""
+    if _is_known(bytes(envelope.fields["tools"])):
+        return False
+    whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
+    return _weight(offers, envelope.api) > _SHARE * whole
+
+
+def _weight(offers: Sequence[Offer], api: Api) -> int:
+    return sum(len(encode_json(definition(one, api))) for one in offers)
+
+
+@lru_cache(maxsize=64)
+def _is_known(tools: bytes) -> bool:
+    """Whether these are the tools of a coding agent that we know."""
+    return profile_of(tools_of(decode_json(tools))) is not OTHER
+
+
+def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
+    """How a client brings things back without tools of ours that we offer, None where nothing says that it can."""
+    brought = _brought(bytes(envelope.fields.get("tools", b"[]")))
+    if brought is not None:
+        return brought
+    return SHELL if any(_hands_over_a_shell(item.raw) for item in script.items[: script.head + 1]) else None
+
+
+@lru_cache(maxsize=64)
+def _brought(tools: bytes) -> Way | None:
+    """By tools of ours that the client brings (over MCP, say), else by the shell of an agent that we know."""
+    specs = tools_of(decode_json(tools))
+    ours = [one.name for one in specs if _OURS.search(one.name)]
+    peek = next((name for name in ours if name.endswith("peek")), None)
+    if peek is not None:
+        return Way(peek, next((name for name in ours if name.endswith("search")), TOOLS.search))
+    profile = profile_of(specs)
+    has_shell = profile is not OTHER and any(profile.ops.get(one.name) == "exec" for one in specs)
+    return SHELL if has_shell else None
+
+
+@lru_cache(maxsize=16)
+def _hands_over_a_shell(raw: bytes) -> bool:
+    """Whether an item of the input hands over tools, as codex does for GPT-5.6 and later, and a shell among them."""
+    if b'"additional_tools"' not in raw:
+        return False
+    value = decode_json(raw)
+    tools = value.get("tools") if isinstance(value, dict) and value.get("type") == "additional_tools" else None
+    return any(one.name == _PROGRAMS or CODEX.ops.get(one.name) == "exec" for one in tools_of(tools))
 
 
 def _is_agents(envelope: Envelope) -> bool:

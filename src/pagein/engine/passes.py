@@ -1,5 +1,6 @@
 """The passes before a model call, as far as they only look: what is about to be sent, what enters big, what leaves."""
 
+from dataclasses import replace
 from itertools import takewhile
 
 from pagein.engine.paging import Entering, Leaving
@@ -7,11 +8,12 @@ from pagein.engine.rendering import Piece, cut, length, pieces_since, shared, si
 from pagein.engine.state import Rules, State, is_spoken
 from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.economics import Account, Moment
+from pagein.policy.economics import CAUTION, Account, Moment, in_hand, rewrite_cost
 from pagein.policy.economics import previewed as with_previews
 from pagein.policy.exclusions import may_show_excluded
 from pagein.policy.previews import Previews, is_previewed
 from pagein.policy.residency import Epoch, Residency, removable
+from pagein.policy.ways import Begins
 
 
 def moment_of(state: State, at: float | None) -> Moment:
@@ -61,6 +63,24 @@ def credited(account: Account, previews: tuple[PagedOut, ...], residency: Reside
         return account
     spared = sum(one.tokens - round(len(one.stub) * one.tokens / one.chars) for one in previews if one.chars)
     return with_previews(account, residency.economics, round(scale * spared))
+
+
+def toll(
+    state: State, at: float | None, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
+) -> float | None:
+    """What it costs besides that these enter as previews, BIT; None where that is more than may be risked.
+
+    begins: what has to be paid for before anything leaves: the whole request is written again, with the tools.
+    """
+    economics = residency.economics
+    if begins is None or economics is None:
+        return 0.0
+    if state.floor is None:  # what stands in front of the messages is known once the provider has told
+        return None
+    moment = moment_of(state, at)
+    account = credited(state.account, big, residency, state.scale)
+    cost = rewrite_cost(moment, replace(economics, keeps_front=False), 0, 0) + economics.write * begins.tokens
+    return cost if CAUTION * cost <= in_hand(account, economics) else None
 
 
 def leaving_by(state: State, epoch: Epoch) -> list[Leaving]:

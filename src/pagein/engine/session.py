@@ -19,7 +19,7 @@ from pagein.engine.journal import Journal
 from pagein.engine.keeping import Keeping
 from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
-from pagein.engine.passes import entering_big
+from pagein.engine.passes import entering_big, toll
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
 from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
@@ -53,6 +53,7 @@ from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import NO_VALVE, Valve
 from pagein.policy.previews import Previews
 from pagein.policy.residency import EMPTY, Residency, Standing
+from pagein.policy.ways import TOOLS
 from pagein.ports import JournalStore, Signal, TokenCounter
 from pagein.providers.validity import Api
 
@@ -185,11 +186,14 @@ class Session:
         with contextlib.suppress(StoreError):  # a store that cannot be asked is told of when it is written
             self.catch_up()
         at = self._state().now if at is None else at
-        previewed, missed = self._previewed() if gate.previews else ((), None)
-        done = self._curated(at, previewed, gate)
+        previewed, paid, missed = self._previewed(at, gate) if gate.previews else ((), None, None)
+        done = self._curated(at, previewed, gate, paid)
         opened, account, failure = done.opened, done.account, done.failure or missed
         if opened is not None:
+            opened = replace(opened, paged=tuple((gate.way or TOOLS).of(one) for one in opened.paged))
             self._add(opened)
+        if gate.begins is not None and (paid is not None or (opened is not None and opened.paged)):
+            self.note(gate.begins.kind, gate.begins.data)
         if gate.previews:
             self._inserted()
         state = self._state()
@@ -365,41 +369,56 @@ class Session:
         self._folder = folder
         self._keeping.inherit(branch)
 
-    def _previewed(self) -> tuple[tuple[PagedOut, ...], str | None]:
-        """The pass at birth: big outputs are stored, and enter as previews only when that is done."""
+    def _previewed(self, at: float | None, gate: Gate) -> tuple[tuple[PagedOut, ...], float | None, str | None]:
+        """The pass at birth: big outputs are stored, and enter as previews only when that is done. Also what that cost besides, None
+        where none did.
+        """
         parts, state = self._parts, self._state()
         if state.hand.off:
-            return (), None
-        settings = parts.residency.previews
+            return (), None, None
+        settings = parts.residency.previews if gate.way is not None else None
         again = self._rereads.entering(self.leaf) if parts.rereads else []
         # a read through this session stays whole, whatever the tool that made it is called
         taken = self.evidence.path_of.keys() | {one.entering.result.call_id for one in again}
         entering = [] if settings is None else entering_big(state, self._rules, settings)
         entering = [one for one in entering if one.result.call_id not in taken]
         if not entering and not again:
-            return (), None
+            return (), None, None
+        way = gate.way or TOOLS
         try:
-            big = parts.pager.preview(self.name, entering, settings or Previews())
-            previewed = (*big, *parts.pager.stand_in(self.name, again))
+            big = tuple(way.of(one) for one in parts.pager.preview(self.name, entering, settings or Previews()))
+            paid = toll(state, at, _at_prices(parts.residency, gate.economics), big, gate.begins) if big else None
+            big = big if paid is not None else ()
+            previewed = (*big, *(way.of(one) for one in parts.pager.stand_in(self.name, again)))
         except StoreError as problem:
-            return (), f"big outputs enter whole: {type(problem).__name__}: {problem}"
-        self._add(Previewed(previewed))
-        return previewed, None
+            return (), None, f"big outputs enter whole: {type(problem).__name__}: {problem}"
+        if previewed:
+            self._add(Previewed(previewed))
+        return previewed, paid, None
 
-    def _curated(self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate) -> Curated:
-        """The pass before a call: what leaves the window, and what comes back (see `curating`)."""
+    def _curated(self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate, paid: float | None) -> Curated:
+        """The pass before a call: what leaves the window, and what comes back (see `curating`). paid: for what entered as previews."""
         parts = self._parts
+        residency = _at_prices(_allowed(parts.residency, gate), gate.economics)
+        begins = gate.begins is not None and paid is None
+        if (
+            begins and residency.economics is not None
+        ):  # our tools stand in front of all: nothing of the cache would be read
+            residency = replace(residency, economics=replace(residency.economics, keeps_front=False))
+        # what stands in front of the messages, and would be written again, is known once the provider has told
+        is_shut = gate.way is None or (begins and self._state().floor is None)
         scene = Scene(
             session=self.name,
             state=self._state(),
             ground=self.evidence,
-            residency=_at_prices(_allowed(parts.residency, gate), gate.economics),
+            residency=residency,
             valve=parts.valve,
             at=at,
             previewed=previewed,
             stored=self._stored if self._watched else None,
             window=window_of(parts.valve, self.model),
-            opens=gate.opens,
+            opens=_never if is_shut else gate.opens,
+            paid=paid or 0.0,
             reads=self.client_reads,
         )
         return curated(scene, parts.pager)
@@ -445,6 +464,10 @@ class Session:
 def _allowed(usual: Residency, gate: Gate) -> Residency:
     """The settings, without arguments where none may be masked."""
     return usual if gate.arguments or usual.arguments is None else replace(usual, arguments=None)
+
+
+def _never(_: int) -> bool:
+    return False
 
 
 def _at_prices(usual: Residency, economics: Economics | None) -> Residency:

@@ -15,6 +15,7 @@ from threading import RLock
 from typing import TypeVar
 
 from pagein.engine import answered, heads, leasing, offering, rereading
+from pagein.engine.calling import Call
 from pagein.engine.chain import Transcript, Unit
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
@@ -38,27 +39,16 @@ from pagein.policy.clients.profile import Profile
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope
 from pagein.providers.wire.telling import api_of
-from pagein.providers.wire.tools import Offer, names_of, with_tools
+from pagein.providers.wire.tools import Offer
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """A request on its way. envelope, body: the client's, with the tools that are offered beside its own. offers: those."""
-
-    script: Transcript
-    envelope: Envelope
-    body: bytes
-    head: Head
-    offers: Sequence[Offer] = ()
-    lasting: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class _Stood:
-    """Where a request stands after it was placed, and what was decided for it. made: its bytes, where they were looked at."""
+    """Where a request stands after it was placed, and what was decided for it. call: as it goes out. made: its bytes, where they were looked at."""
 
+    call: Call
     placed: Placed
     shared: int
     entry: EntryId
@@ -108,11 +98,11 @@ class Traffic:
         envelope: Envelope,
         at: float | None,
         context: str = "",
-        offers: Sequence[Offer] = (),
+        offers: Sequence[Offer] | None = None,
         *,
         lasting: float = 0.0,
     ) -> PreparedRequest:
-        """The request to send for this one. offers: tools of ours beside the client's. lasting: what the caller
+        """The request to send for this one. offers: tools of ours beside the client's, None: the caller sees to recall. lasting: what it
         may spend on keeping the window alive as `observe` says, BIT, so that marks may ask for less than the client's.
 
         Raises BadInput where no provider would read it, and nothing else.
@@ -123,26 +113,24 @@ class Traffic:
             asked = PreparedRequest(body, script.api, at, self._talk.name, messages=len(script.units), original=body)
             if not script.units:
                 return asked
-            sent, offered = envelope, body
+            call: Call | None = None
             try:
                 self._talk.model = model_in(envelope) or self._talk.model
                 head = head_of(envelope, script, context)
-                ours = self._offered(envelope, script.units, head, offers)
-                fields = with_tools(envelope.fields, script.api, ours)
-                if fields is not envelope.fields:
-                    sent = replace(envelope, fields=fields)
-                    offered = sent.body(sent.items)
-                    asked = replace(
-                        asked, offered=tuple(one.name for one in ours if one.name not in names_of(envelope.fields))
-                    )
-                call = _Call(script, sent, offered, head, ours, lasting)
+                call = Call(script, envelope, body, head, offers, envelope, body, lasting)
+                self._learn()
+                call = self._offering(call, self._known(script.units))
                 stood = self._placed(call, at)
+                asked = replace(asked, offered=call.offered)
                 if stood is None:
-                    return replace(asked, body=offered, changed_by_client=("messages",))
-                made = stood.made or self._outgoing.rendered(offered, sent, script, stood.entry)
-                return self._told(asked, stood, made, call)
+                    return replace(asked, body=call.body, changed_by_client=("messages",))
+                made = stood.made or self._outgoing.rendered(stood.call.body, stood.call.envelope, script, stood.entry)
+                return self._told(replace(asked, offered=stood.call.offered), stood, made)
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
-                return self._fallen_back(asked, offered, script, f"{type(problem).__name__}: {problem}")
+                failure = f"{type(problem).__name__}: {problem}"
+                if call is None:
+                    return self._fallen_back(asked, body, script, failure)
+                return self._fallen_back(replace(asked, offered=call.offered), call.body, script, failure)
 
     def answered(self, reply: Reply, prepared: PreparedRequest | None) -> Observed:
         """What the reply to a request of `asked` tells, None: to the last one. Raises HostError where there was none."""
@@ -240,15 +228,16 @@ class Traffic:
 
     # --- where it stands ---
 
-    def _placed(self, call: _Call, at: float | None) -> _Stood | None:
+    def _placed(self, call: Call, at: float | None) -> _Stood | None:
         """Where a request stands from now on, None for one that is passed as it is."""
         talk, units, head = self._talk, call.script.units, call.head
         with talk.turn():
             self._learn()
             known = self._known(units)
+            call = self._offering(call, known)
             sent = self._places.sent(units[-1].name) if known == len(units) else None
             if sent is not None:
-                return _Stood("retried", known, sent, terms=self._terms(call, sent, sent, at, "retried"))
+                return _Stood(call, "retried", known, sent, terms=self._terms(call, sent, sent, at, "retried"))
             if self._listening.is_retold(units, known):
                 return None
             placed, parent = self._parent(units, known, head)
@@ -260,8 +249,8 @@ class Traffic:
             for unit in units[known:]:
                 talk.append(unit.message, name=unit.name)
             changes = self._noted(head, parent)
-            if call.offers and self._settled.at(parent) is None:
-                talk.note(offering.KIND, offering.encoded(call.offers))
+            for kind, data in call.recall.notes:
+                talk.note(kind, data)
             repaired = self._state(talk.leaf).draft.ready().repairs != before.draft.repairs
             gate = self._gate(call.script, head, repaired=repaired)
             economics = economics_for(head.model, call.envelope.fields, call.script, at)
@@ -270,20 +259,22 @@ class Traffic:
                 economics = leasing.economics(economics, terms)
             if economics is not None and self._fronts.is_new(parent, head, call.script.api):
                 economics = replace(economics, void=True)
-            prepared = talk.advance(at, replace(gate, economics=economics))
+            recall = call.recall
+            prepared = talk.advance(at, replace(gate, economics=economics, way=recall.way, begins=recall.begins))
             if talk.leaf is None:
                 raise HostError("a session stands nowhere after it advanced")
+            call = call.begun(self._settled.at(talk.leaf))
             made = None
             if prepared.opened is not None or prepared.previewed:
                 made = self._outgoing.rendered(call.body, call.envelope, call.script, talk.leaf)
                 self._outgoing.hold(call.envelope, made)
             parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
-            stood = _Stood(placed, known, talk.leaf, prepared, parts, repaired, made, terms)
+            stood = _Stood(call, placed, known, talk.leaf, prepared, parts, repaired, made, terms)
         self._learn()
         return stood
 
     def _terms(
-        self, call: _Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
+        self, call: Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
     ) -> leasing.Terms | None:
         """What the cache is asked for with a request, None where that is left to the client."""
         script, model = call.script, call.head.model
@@ -315,15 +306,15 @@ class Traffic:
         self._talk.note(heads.KIND, heads.encoded(head))
         return () if before == NO_HEAD else before.differs_in(head)
 
-    def _offered(
-        self, envelope: Envelope, units: Sequence[Unit], head: Head, offers: Sequence[Offer]
-    ) -> Sequence[Offer]:
-        """The tools of ours that this request is to have."""
-        if not offers:
-            return ()
-        self._learn()
-        _, parent = self._parent(units, self._known(units), head)
-        return offering.offered(envelope, offers, self._settled.at(parent))
+    def _offering(self, call: Call, known: int) -> Call:
+        """The call as it stands to recall where its first so many messages are known."""
+        if call.offers is None:
+            return call
+        _, parent = self._parent(call.script.units, known, call.head)
+        settled = self._settled.at(parent)
+        if call.recall.settled == settled is not None:
+            return call
+        return call.offering(offering.recall_of(call.theirs, call.script, call.offers, settled))
 
     def _introduced(self, profile: Profile | None) -> None:
         """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
@@ -366,8 +357,8 @@ class Traffic:
 
     # --- what it is sent as ---
 
-    def _told(self, asked: PreparedRequest, stood: _Stood, made: Bytes, call: _Call) -> PreparedRequest:
-        prepared, terms, fields = stood.prepared, stood.terms, call.envelope.fields
+    def _told(self, asked: PreparedRequest, stood: _Stood, made: Bytes) -> PreparedRequest:
+        call, prepared, terms, fields = stood.call, stood.prepared, stood.terms, stood.call.envelope.fields
         if terms is not None:
             marked = leasing.applied(terms, call.envelope, made.items)
             if marked.changed:

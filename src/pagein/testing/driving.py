@@ -6,7 +6,7 @@ replay are of the same requests, counted by the same counter.
 Rules of this file
 ------------------
 1. The client is one that marks the end of its prompt, as agents do, and resends what was recorded, whatever it is answered.
-2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls.
+2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
 3. After a compaction of the host the prompt holds what came after it.
 4. The calls of an answer get the ids under which the client goes on to speak of them.
 """
@@ -175,16 +175,20 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _tools(calls: Calls, api: Api) -> list[dict[str, Any]]:
-    names = {block.name for call in calls.calls for block in call.reply.blocks if isinstance(block, ToolCall)}
-    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    arguments: dict[str, dict[str, Any]] = {}
+    for call in calls.calls:
+        for block in call.reply.blocks:
+            if isinstance(block, ToolCall):
+                arguments.setdefault(block.name, {}).update({name: {} for name in _arguments(block.arguments)})
+    tools = [(name, {"type": "object", "properties": arguments[name]}) for name in sorted(arguments)]
     match api:
         case "anthropic":
-            return [{"name": name, "description": name, "input_schema": schema} for name in sorted(names)]
+            return [{"name": name, "description": name, "input_schema": schema} for name, schema in tools]
         case "openai_chat":
-            shown = [{"name": name, "description": name, "parameters": schema} for name in sorted(names)]
+            shown = [{"name": name, "description": name, "parameters": schema} for name, schema in tools]
             return [{"type": "function", "function": one} for one in shown]
         case "openai_responses":
-            return [{"type": "function", "name": name, "parameters": schema} for name in sorted(names)]
+            return [{"type": "function", "name": name, "parameters": schema} for name, schema in tools]
 
 
 def _name_calls(response: dict[str, Any], ids: Sequence[str]) -> None:
