@@ -101,7 +101,12 @@ COST: tuple[Column, ...] = (
     Column("written", "Prompt tokens written to the cache.", lambda row: amount(row.figures["written"]), 3),
     Column("fresh", "Prompt tokens neither read nor written.", lambda row: amount(row.figures["fresh"]), 5),
     Column("output", "Tokens the model wrote.", lambda row: amount(row.figures["output"]), 6),
-    Column("prompt", "All prompt tokens, recalls included.", lambda row: amount(row.figures["prompt_tokens"]), 4),
+    Column(
+        "prompt",
+        "All prompt tokens, recalls and keep-alive requests included.",
+        lambda row: amount(row.figures["prompt_tokens"]),
+        4,
+    ),
     Column("vs optimum", "Cost above the offline optimum.", lambda row: change(row.over_optimum), 2),
 )
 

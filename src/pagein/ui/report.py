@@ -158,7 +158,7 @@ def _session(shown: Sequence[Detail], of: int) -> str:
         + _pair(
             "cache",
             "What the cache did",
-            "What was read is cheap, what was written is not. Peaks of pagein are recalls.",
+            "What was read is cheap, what was written is not. Peaks of pagein are recalls and keep-alive requests.",
         )
         + "<section class='card'><header><h3>Largest residents</h3><p class='note'>Tokens carried through the calls under "
         "append-only: size times the calls it stayed.</p></header><ol class='residents' id='residents'></ol></section>"
