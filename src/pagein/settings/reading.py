@@ -42,6 +42,8 @@ def _users(environment: Mapping[str, str]) -> Path:
 
 def _file(path: Path, *, own: bool, must: bool = False) -> list[Layer]:
     """What a file says; nothing where there is none. must: there has to be one."""
+    if not must and _is_out_of_reach(path):
+        return []
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError) as problem:
@@ -51,3 +53,14 @@ def _file(path: Path, *, own: bool, must: bool = False) -> list[Layer]:
     except (OSError, ValueError) as problem:
         raise BadSetting(f"{path}: cannot be read: {problem}") from problem
     return [of_file(str(path), text, own=own)]
+
+
+def _is_out_of_reach(path: Path) -> bool:
+    """Whether a folder above keeps this user from knowing if there is a file: another's home says nothing to this user."""
+    try:
+        path.stat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
