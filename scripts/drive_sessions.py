@@ -4,6 +4,7 @@
 
 Prints per session the bill through pagein as a part of the bill without, over HTTP and as replayed. Both count tokens alike, for
 the replay reads a log of what was sent. Requests are sent one right after the other: pauses are not waited for.
+Re-reads are not answered, as they are not in a replay.
 Exit status 1 where a request was refused.
 """
 

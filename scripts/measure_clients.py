@@ -60,7 +60,8 @@ the gateway included.
 
 In every run nothing was refused and the gateway reported no failure of its own. `codex` with GPT-5.6 and later lets its model write
 programs that call the tools, and hands the tools over as an item of the input: its results are previewed and paged out like others,
-but what a program reads is not recognised, so its re-reads are sent again, and no tool of ours is offered to it.
+but what a program reads is not recognised, so its re-reads are sent again, and no tool of ours is offered to it: its stubs name
+`pagein peek`.
 
 The job is a job for this purpose: many outputs that nobody looks at again. What pagein saves on work that people really did is in
 `docs/residency.md`.

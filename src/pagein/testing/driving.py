@@ -8,7 +8,8 @@ Rules of this file
 1. The client is one that marks the end of its prompt, as agents do, and resends what was recorded, whatever it is answered.
 2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
 3. After a compaction of the host the prompt holds what came after it.
-4. The calls of an answer get the ids under which the client goes on to speak of them.
+4. What clients read again is not answered, as it is not in a replay: what is compared is what leaves the window, and when.
+5. The calls of an answer get the ids under which the client goes on to speak of them.
 """
 
 import json
@@ -44,6 +45,7 @@ _MODELS: Final[dict[Api, str]] = {
 }
 _PATIENCE: Final = 120.0
 _CALLS: Final = ("tool_use", "function", "function_call")
+_AS_REPLAYED: Final = {"PAGEIN_REREADS": "false"}
 _MARK: Final = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -115,7 +117,7 @@ def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
         write_log(drive.through(provider.url), folder / "log.jsonl")
         direct = provider.bill()
     with drive.provider() as provider:
-        with GatewayProcess(folder / "gateway").door(provider.url) as address:
+        with GatewayProcess(folder / "gateway", _AS_REPLAYED).door(provider.url) as address:
             for _ in drive.through(address):
                 pass
         through = provider.bill()

@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -21,16 +21,17 @@ _FAILURES: Final = re.compile(r'^pagein_failures_total\{kind="([^"]+)"\} ([\d.e+
 
 
 class GatewayProcess:
-    """`pagein serve` with all it writes in one folder.
+    """`pagein serve` with all it writes in one folder. settings: of pagein, as environment variables.
 
     failures: what it kept the agent from, by kind and how often; told when the door is closed again.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.store = folder / "store.db"
         self.log = folder / "gateway.jsonl"
         self.failures: dict[str, int] = {}
         self._folder = folder
+        self._settings = settings or {}
 
     def engine(self) -> Engine:
         """An engine on its store, for looking into it when it has ended."""
@@ -51,7 +52,7 @@ class GatewayProcess:
         command += ["--anthropic", address, "--openai", address, "--store", str(self.store), "--log", str(self.log)]
         # nothing that the user has set about pagein counts here, and none of the user's folders is written
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PAGEIN_")}
-        environment |= {"HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder / "data")}
+        environment |= {"HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder / "data"), **self._settings}
         with subprocess.Popen(  # noqa: S603 -- ourselves
             command, cwd=self._folder, env=environment, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
         ) as process:
