@@ -32,8 +32,10 @@ def bodies(draw: st.DrawFn) -> list[bytes]:
     made = []
     for _ in range(draw(st.integers(1, 7))):
         items = [*items[: draw(st.integers(0, len(items)))], *draw(st.lists(ITEMS, max_size=4))]
-        front = draw(st.sampled_from([{}, {"model": "one"}, {"x": {"messages": items[:2]}}, {"messages": [7]}]))
-        behind = draw(st.sampled_from([{}, {"tools": items[:1]}, {"system": "messages"}]))
+        front: dict[str, Any] = draw(
+            st.sampled_from([{}, {"model": "one"}, {"x": {"messages": items[:2]}}, {"messages": [7]}])
+        )
+        behind: dict[str, Any] = draw(st.sampled_from([{}, {"tools": items[:1]}, {"system": "messages"}]))
         raw = write({**front, "messages": items, **behind})
         if draw(st.booleans()) and front == {"messages": [7]}:
             raw = raw[:-1] + b',"messages":' + write(draw(st.lists(ITEMS, max_size=3))) + b"}"

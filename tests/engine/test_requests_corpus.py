@@ -23,7 +23,8 @@ def test_recorded_sessions_are_prepared_without_a_failure_a_refusal_or_a_loss(
 ) -> None:
     said = said_in(path)
     calls = [place for place, one in enumerate(said) if one.role == "assistant" and place]
-    received, objects = NOTHING_RECEIVED, {}
+    received = NOTHING_RECEIVED
+    objects: dict[str, str] = {}
     with pagein.open(tmp_path / "store.db", workspace=tmp_path) as engine:
         for call in calls[:: max(len(calls) // _CALLS, 1)]:
             body = json.dumps(render(repaired(said[:call])[0], api, model=model)).encode()

@@ -106,18 +106,18 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
         if at < len(places):
             calls[places[at]] = _with_call(calls[places[at]], text)
         else:
-            fields["function_call"] = with_field(
-                fields["function_call"], "arguments", lambda _, text=text: encode_json(text)
-            )  # type: ignore[misc]
+            fields["function_call"] = _with_arguments(fields["function_call"], text)
     return spans.object_of({**fields, "tool_calls": spans.array_of(calls)} if places else fields)
+
+
+def _with_arguments(function: bytes, text: str) -> bytes:
+    return with_field(function, "arguments", lambda _: encode_json(text))
 
 
 def _with_call(call: bytes, text: str) -> bytes:
     inner = spans.fields(call, "a call")
     if "function" in inner:
-        return with_field(
-            call, "function", lambda raw: with_field(raw or b"{}", "arguments", lambda _: encode_json(text))
-        )
+        return with_field(call, "function", lambda raw: _with_arguments(raw or b"{}", text))
     return with_field(call, "custom", lambda raw: with_field(raw or b"{}", "input", lambda _: json_bytes(text)))
 
 
