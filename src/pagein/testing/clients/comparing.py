@@ -125,11 +125,11 @@ def _is_recall(call: ToolCall) -> bool:
 
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolResult]]:
-    calls = {call.id: call for call in _calls(messages)}
-    for message in messages:
-        for block in message.blocks:
-            if isinstance(block, ToolResult) and block.call_id in calls:
-                yield calls[block.call_id], block
+    """By the order of the calls: what is run at once is told in the order in which it ended, which is another one from run to run."""
+    told = {block.call_id: block for one in messages for block in one.blocks if isinstance(block, ToolResult)}
+    for call in _calls(messages):
+        if call.id in told:
+            yield call, told[call.id]
 
 
 def _lost(plain: Sequence[Message], curated: Sequence[Message], recall: Callable[[str], str]) -> int:
