@@ -12,6 +12,8 @@ Rules of this file
    beside which they are next to nothing; any other that begins with a small prompt gets them with the first decision that takes
    something out. That voids the cache once, and is a price of that decision (`Begins`).
 6. Nothing leaves the window where no way leads back: our tools, the client's own from us, or a known agent's shell.
+7. A history of calls without any list of tools (a recording, a loop of one's own) does not say what its model can do. It is
+   answered as the library's callers are: stubs name `peek` and `search`, and whoever made the history has the engine to ask.
 """
 
 import re
@@ -92,7 +94,7 @@ def recall_of(envelope: Envelope, script: Transcript, offers: Sequence[Offer] | 
     """How a request of a client stands to recall. offers: the tools that there are; none of them: the user wants none any more;
     None: recall is the caller's own business.
     """
-    if offers is None:
+    if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
         return Recall(settled=settled)
     if not offers:
         return Recall(settled=settled, way=_other_way(envelope, script))
@@ -143,6 +145,13 @@ def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
     if brought is not None:
         return brought
     return SHELL if any(_hands_over_a_shell(item.raw) for item in script.items[: script.head + 1]) else None
+
+
+def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
+    """Whether neither the request nor its input says which tools there are."""
+    return "tools" not in envelope.fields and not any(
+        b'"additional_tools"' in item.raw for item in script.items[: script.head + 1]
+    )
 
 
 @lru_cache(maxsize=64)
