@@ -31,7 +31,9 @@ def conversation(turns: int, name: str = "fix the build", lines: int = 250) -> d
         text = "".join(f"step {number} says line {line} of its output\n" for line in range(lines))
         result = {"type": "tool_result", "tool_use_id": call, "content": text}
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-    return {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": messages}
+    # a stranger without tools would have no way back, so nothing of it would leave
+    tools = [{"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}]
+    return {"model": "claude-sonnet-4-5", "max_tokens": 100, "tools": tools, "messages": messages}
 
 
 def cli(*arguments: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
