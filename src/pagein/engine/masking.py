@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from pagein.engine.hand import Hand
 from pagein.engine.rendering import Cell, Piece, size
+from pagein.engine.weighing import words_of
 from pagein.model.entries import PagedOut
-from pagein.model.messages import Text, Thinking, ToolCall, ToolResult
+from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.arguments import ArgumentRules, Weight, weight
 from pagein.policy.exclusions import may_show_excluded
 from pagein.policy.residents import Resident
@@ -34,7 +35,7 @@ class Asking:
 
     def share(self, call: ToolCall) -> int:
         """Tokens that a call's arguments weigh in it, estimated."""
-        chars = sum(len(words) for block in self.piece.message.blocks if (words := _words(block)))
+        chars = sum(len(words) for block in self.piece.message.blocks if (words := words_of(block)))
         return round(self.piece.weight * len(call.arguments) / chars) if chars else 0
 
 
@@ -80,13 +81,3 @@ def half_masked(texts: Resident, paged: PagedOut, rules: ArgumentRules) -> Resid
     each = paged.tokens / paged.chars
     left = replace(texts, kept=paged, tokens=round(each * len(paged.stub)), stays=round(each * len(paged.short)))
     return left if left.gain >= rules.gain else None
-
-
-def _words(block: object) -> str:
-    match block:
-        case Text() | Thinking():
-            return block.text
-        case ToolCall():
-            return block.arguments
-        case _:
-            return ""

@@ -189,6 +189,11 @@ def _left(resident: Resident, kept: PagedOut) -> PagedOut:
     return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block)
 
 
+def _previewed(one: Entering, stored: StoredObject, settings: Previews) -> PagedOut:
+    shown = preview(str(stored.id), one.tool, one.tokens, one.result.text, settings)
+    return _standing_in(StandIn(one, shown.text), stored)
+
+
 def _standing_in(one: StandIn, stored: StoredObject) -> PagedOut:
     entering = one.entering
     text = entering.result.text
@@ -203,22 +208,4 @@ def _standing_in(one: StandIn, stored: StoredObject) -> PagedOut:
         message=message,
         block=block,
         short=one.short or stub(stored.id, entering.tool, entering.tokens, description(text)),
-    )
-
-
-def _previewed(one: Entering, stored: StoredObject, settings: Previews) -> PagedOut:
-    text = one.result.text
-    about = description(text)
-    shown = preview(str(stored.id), one.tool, one.tokens, text, settings)
-    message, block = one.place
-    return PagedOut(
-        call_id=one.result.call_id,
-        object_id=str(stored.id),
-        content=stored.content,
-        tokens=one.tokens,
-        chars=len(text),
-        stub=shown.text,
-        message=message,
-        block=block,
-        short=stub(stored.id, one.tool, one.tokens, about),
     )

@@ -20,10 +20,11 @@ def weighed(message: Message, counter: TokenCounter, holds: Callable[[str], bool
 def _rest(message: Message, counter: TokenCounter) -> int:
     """Tokens of what is no tool result in it."""
     kind: Literal["said", "user"] = "said" if message.role == "assistant" else "user"
-    return math.ceil(sum(counter.count(text, kind) for block in message.blocks if (text := _words(block))))
+    return math.ceil(sum(counter.count(text, kind) for block in message.blocks if (text := words_of(block))))
 
 
-def _words(block: Block) -> str:
+def words_of(block: Block) -> str:
+    """What counts of a block that is no tool result."""
     match block:
         case Text() | Thinking():
             return block.text

@@ -104,7 +104,7 @@ def idle(state: State, residency: Residency) -> str:
         return f"no result of {residency.min_tokens} tokens and more that may leave was in the window"
     if prices is None or not standing.old_gain:
         return (
-            f"of {sum(one.tokens for one in residents):,} tokens that may leave nothing was old enough: "
+            f"of {sum(one.tokens for one in residents):,} tokens that may leave one day, nothing was old enough: "
             f"{residency.keep_calls} calls, {residency.reads_wait} for reads of files"
         )
     moment = moment_of(state, state.sent_at)

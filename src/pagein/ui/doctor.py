@@ -9,6 +9,7 @@ from rich.text import Text
 from pagein.model.bill import Doctor
 from pagein.ui.choice import age
 from pagein.ui.figures import amount, count, plural, short
+from pagein.ui.frame import framed
 
 # The dearest misses that are shown before the rest is only counted.
 SHOWN = 12
@@ -37,7 +38,7 @@ def _parts(found: Doctor) -> Iterator[RenderableType]:
 
 def _causes(found: Doctor, calls: int) -> Table:
     missed = len(found["misses"])
-    table = _frame(f"Cache doctor: {plural(missed, 'call')} of {count(calls)} read less than was there to be read")
+    table = framed(f"Cache doctor: {plural(missed, 'call')} of {count(calls)} read less than was there to be read")
     for title in ("source", "why"):
         table.add_column(title, overflow="fold")
     for title in ("calls", "tokens", "BIT", "of the bill"):
@@ -52,7 +53,7 @@ def _causes(found: Doctor, calls: int) -> Table:
 
 def _misses(found: Doctor) -> Table:
     dearest = sorted(found["misses"], key=lambda one: -one["cost"])[:SHOWN]
-    table = _frame("The dearest of them")
+    table = framed("The dearest of them")
     table.add_column("session", overflow="fold")
     for title in ("call", "after a pause of", "prompt", "read", "expected", "BIT"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -72,16 +73,3 @@ def _misses(found: Doctor) -> Table:
     if left:
         table.caption = Text(f"and {count(left)} more; --json lists all")
     return table
-
-
-def _frame(title: str) -> Table:
-    return Table(
-        title=Text(title),
-        box=None,
-        padding=(0, 2, 0, 0),
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        caption_style="dim",
-        header_style="dim",
-    )

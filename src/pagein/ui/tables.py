@@ -13,13 +13,13 @@ from rich.text import Text
 from pagein.model.bill import Bill, SessionBill
 from pagein.ui.columns import COST, DEEDS, ENGINE, Column, Row, did_something, rows, sum_columns, told
 from pagein.ui.figures import amount, change, count, error, plain, plural, rate, short
+from pagein.ui.frame import GAP, framed
 from pagein.ui.verdict import Tone, Verdict, verdict
 
 # Up to this many sessions each gets its row unasked.
 FEW = 12
 # How many skipped files are named before the rest is only counted.
 SKIPPED_SHOWN = 20
-_GAP = 2
 # Letters of a source beside the errors of the simulator.
 _SOURCE = 30
 _INDENT = 1
@@ -107,7 +107,7 @@ def _table(title: str, columns: Sequence[Column], all_rows: Sequence[Row], width
     columns = told(columns, all_rows)
     cells = {column.title: [column.cell(row) for row in all_rows] for column in columns}
     kept = fit(columns, {title: _width(title, column) for title, column in cells.items()}, width)
-    table = _frame(title)
+    table = framed(title)
     for column in kept:
         table.add_column(column.title, justify="left" if column is columns[0] else "right", no_wrap=True)
     for index, row in enumerate(all_rows):
@@ -116,20 +116,6 @@ def _table(title: str, columns: Sequence[Column], all_rows: Sequence[Row], width
     if dropped:
         table.caption = Text(f"not shown, for want of width: {', '.join(dropped)}")
     return table
-
-
-def _frame(title: str) -> Table:
-    return Table(
-        title=Text(title),
-        box=None,
-        padding=(0, _GAP, 0, 0),
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        caption_style="dim",
-        header_style="dim",
-        collapse_padding=True,
-    )
 
 
 def _width(title: str, cells: Sequence[str]) -> int:
@@ -145,7 +131,7 @@ def _row_style(row: Row) -> str:
 def fit(columns: Sequence[Column], widths: dict[str, int], width: int) -> list[Column]:
     """The columns that fit into `width`: the last of the highest rank leaves first, those of rank 0 always stay."""
     kept = list(columns)
-    while sum(widths[column.title] + _GAP for column in kept) + _INDENT > width:
+    while sum(widths[column.title] + GAP for column in kept) + _INDENT > width:
         leaving = max(kept, key=lambda column: (column.rank, kept.index(column)))
         if leaving.rank == 0:
             break
@@ -155,7 +141,7 @@ def fit(columns: Sequence[Column], widths: dict[str, int], width: int) -> list[C
 
 def sessions(bill: Bill, width: int) -> Table:
     """One row per session: what it cost, and how pagein did."""
-    table = _frame("Sessions")
+    table = framed("Sessions")
     table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
     for title in _SESSION_CELLS:
         table.add_column(title, justify="right", no_wrap=True)
@@ -195,7 +181,7 @@ _SESSION_CELLS: dict[str, Callable[[SessionBill, str], str]] = {
 
 def prediction(bill: Bill) -> Table:
     """The simulator against the provider's own usage: read this before you believe the rest."""
-    table = _frame("The simulator against the provider's own usage")
+    table = framed("The simulator against the provider's own usage")
     for title in ("source", "calls", "read", "written", "read*", "written*"):
         table.add_column(title, justify="left" if title == "source" else "right", no_wrap=True)
     for source, found in bill["prediction"].items():
@@ -207,7 +193,7 @@ def prediction(bill: Bill) -> Table:
 
 def skipped(bill: Bill) -> Table:
     """Files that were not replayed, and why."""
-    table = _frame(f"Skipped: {plural(len(bill['skipped']), 'file')}")
+    table = framed(f"Skipped: {plural(len(bill['skipped']), 'file')}")
     table.add_column("file", overflow="fold")
     table.add_column("reason", overflow="fold")
     for skip in bill["skipped"][:SKIPPED_SHOWN]:

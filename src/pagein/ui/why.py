@@ -10,6 +10,7 @@ from rich.text import Text
 from pagein.model.bill import Decided, Why
 from pagein.ui.choice import age
 from pagein.ui.figures import ABSENT, amount, count, plural, short
+from pagein.ui.frame import framed
 
 # Sessions and decisions of one session that are shown before the rest is only counted.
 SESSIONS_SHOWN = 12
@@ -78,7 +79,7 @@ def _known(values: Iterable[float | None]) -> float | None:
 
 
 def _summary(sums: Sequence[_Sum], whys: Sequence[Why]) -> Table:
-    table = _frame(f"Why: {plural(sum(one.decisions for one in sums), 'decision')} in {plural(len(whys), 'session')}")
+    table = framed(f"Why: {plural(sum(one.decisions for one in sums), 'decision')} in {plural(len(whys), 'session')}")
     _columns(table, ("reason", "decisions", "results", "tokens", "expected", "realised"))
     for one in sums:
         cells = (count(one.decisions), count(one.paged), amount(one.tokens), amount(one.expected), amount(one.realised))
@@ -90,7 +91,7 @@ def _summary(sums: Sequence[_Sum], whys: Sequence[Why]) -> Table:
 def _session(why: Why) -> Table:
     by_lifetimes = f", {amount(why['lifetimes'])} of them by lifetimes" if why["lifetimes"] else ""
     saved = f"{amount(why['saved'])} BIT saved{by_lifetimes}"
-    table = _frame(f"Why: {_named(why)}, {plural(why['calls'], 'call')}, {saved}")
+    table = framed(f"Why: {_named(why)}, {plural(why['calls'], 'call')}, {saved}")
     _columns(table, ("call", "after", "what left", "tokens", "why", "expected", "realised", "in hand"))
     for one in why["decisions"][:DECISIONS_SHOWN]:
         what = plural(one["paged"], "result" if one["kind"] == "epoch" else "preview")
@@ -111,7 +112,7 @@ def _session(why: Why) -> Table:
 
 
 def _idle(whys: Sequence[Why]) -> Table:
-    table = _frame(f"Why nothing left: {plural(len(whys), 'session')}")
+    table = framed(f"Why nothing left: {plural(len(whys), 'session')}")
     _columns(table, ("session", "calls", "why"))
     for why in sorted(whys, key=lambda why: -why["calls"])[:SESSIONS_SHOWN]:
         table.add_row(Text(_named(why)), count(why["calls"]), Text(why["idle"] or ABSENT))
@@ -137,16 +138,3 @@ def _columns(table: Table, titles: Iterable[str]) -> None:
             table.add_column(title, overflow="fold")
         else:
             table.add_column(title, justify="right", no_wrap=True)
-
-
-def _frame(title: str) -> Table:
-    return Table(
-        title=Text(title),
-        box=None,
-        padding=(0, 2, 0, 0),
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        caption_style="dim",
-        header_style="dim",
-    )
