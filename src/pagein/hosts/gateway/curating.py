@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
 from pagein.engine.exchanges import Exchange
-from pagein.errors import BadInput
+from pagein.errors import BadInput, PageinError
 from pagein.hosts.gateway.hints import Hint
 from pagein.hosts.gateway.replies import Reply
 from pagein.hosts.gateway.turns import OwnCall, Result
@@ -232,7 +232,9 @@ def _judged(asked: Asked, done: "asyncio.Future[Curated]") -> Decision:
     if isinstance(failure, BadInput):
         return Decision(Curated(asked.body), "unreadable", str(failure))
     if failure is not None:
-        return Decision(Curated(asked.body), "engine", f"{type(failure).__name__}: {failure}")
+        # words that are not ours may quote the body, which no log and no page may hold
+        words = f": {failure}" if isinstance(failure, PageinError) else ""
+        return Decision(Curated(asked.body), "engine", type(failure).__name__ + words)
     curated = done.result()
     if not curated.body:
         return Decision(Curated(asked.body), "invalid", "the decision holds no request")

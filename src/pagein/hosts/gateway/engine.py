@@ -10,7 +10,7 @@ from pagein.engine.engine import Engine
 from pagein.engine.exchanges import Exchange
 from pagein.engine.forecast import Sent
 from pagein.engine.requests import PreparedRequest
-from pagein.errors import BadSetting, HostError
+from pagein.errors import BadSetting
 from pagein.hosts.gateway.curating import Asked, Curated, Keep, Noted
 from pagein.hosts.gateway.hints import from_fields
 from pagein.hosts.gateway.replies import Reply
@@ -123,8 +123,8 @@ class EngineCurator:
                 if isinstance(entry.body, RequestSent):
                     return entry.body.saved - journal.state_at(entry.parent).account.saved
                 here = entry.parent
-        except HostError:
-            pass
+        except Exception:  # noqa: BLE001 -- law 7: a figure for the page costs no decision that was made
+            return None
         return None
 
 

@@ -166,14 +166,16 @@ class KeepAlive:
             now = self._clock.now()
             if now > window.keep.at + _LATE or self._is_off():
                 return  # a machine that slept: the entry may be gone, and all of it would be written
+            body = await asyncio.to_thread(kept_alive, window.body, window.behind)
+            if body is None:
+                return
+            # Nothing is awaited between the look and the taking: pauses that end together must not pass one cap together.
             why = self._over_cap(session, window.keep, now)
             if why:
                 self._told.kept(Sent(now, session, "capped", why=why))
                 return
-            body = await asyncio.to_thread(kept_alive, window.body, window.behind)
-            if body is not None:
-                self._reserve(session, window.keep, now)
-                self._told.kept(await self._sent(window, body, now))
+            self._reserve(session, window.keep, now)
+            self._told.kept(await self._sent(window, body, now))
         except Exception as problem:  # noqa: BLE001 -- law 7: nobody waits for this, and nobody is harmed
             self._told.kept(Sent(self._clock.now(), session, "failed", why=type(problem).__name__))
 
