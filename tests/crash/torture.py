@@ -27,6 +27,7 @@ from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.references import Reference
 from pagein.model.versions import Draft
 from pagein.model.writes import Write, Written
+from pagein.settings.reading import configured
 from pagein.store.collecting import Retention
 from pagein.store.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in import FILES, LivedIn, lived_in
@@ -380,6 +381,7 @@ def readonly(folder: Path, seed: int, rounds: int) -> dict[str, int]:  # noqa: A
 def refused(lived: LivedIn, told: Told) -> None:
     if os.geteuid() == 0:
         os.setgid(65_534)
+        configured()  # what is imported when it is needed: the checkout may be closed to whom this process becomes
         os.setuid(65_534)
     with opened(lived.store) as store:
         for attempt in (lambda: store.put(b"new"), lambda: garbage(store, Retention(), time.time(), apply=True)):
