@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES ?=
 
-.PHONY: help demo test clients check lint types imports docs bench bench-peers lock lock-peers clean
+.PHONY: help demo test fuzz clients check lint types imports docs bench bench-peers lock lock-peers clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,8 +20,13 @@ demo: $(STAMP)  ## Replay the session that ships with the project and show the b
 	$(BIN)/pagein replay examples/demo-session.jsonl.gz --html out/demo.html
 
 test: $(STAMP) clients  ## Run the tests: the fast ones first, then real coding agents against the simulated provider
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not clients"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not clients" --hypothesis-profile same
 	$(BIN)/python -m pytest -q -m clients || test $$? -eq 5  # 5: there are none
+
+fuzz: $(STAMP)  ## The property tests with new examples, over and over (ROUNDS=10)
+	for round in $$(seq $(or $(ROUNDS),10)); do \
+	  $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not clients and hypothesis" || exit 1; \
+	done
 
 clients:  ## Install the coding agents that are tested against, at pinned versions, into the user's cache
 	scripts/install_clients.sh

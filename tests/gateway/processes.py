@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,3 +36,12 @@ def gateway_process(
 def data_folder(folder: Path) -> dict[str, str]:
     """The environment in which the user's data folder is this one."""
     return {"XDG_DATA_HOME": str(folder / "data"), "PAGEIN_OFF": ""}
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what another process is about to do."""
+    for _ in range(1000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came true")

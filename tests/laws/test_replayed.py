@@ -176,15 +176,14 @@ CALLS = st.lists(
 def test_sessions_whose_arguments_are_masked_are_held_to_every_law(
     calls: list[tuple[str, str, bool, float]],
 ) -> None:
+    _replayed(_written(calls).recording(CHARGED), Watch(MASKING))
+
+
+def test_what_was_written_long_ago_is_masked_in_such_sessions() -> None:
     watch = Watch(MASKING)
+    calls = [("Write", "/w/b.py", False, 5.0), *[("Write", "/w/a.py", False, 5.0)] * 8]
     _replayed(_written(calls).recording(CHARGED), watch)
-    done = [
-        place
-        for place, (tool, path, failed, _) in enumerate(calls)
-        if tool == "Write" and not failed and ".env" not in path
-    ]
-    if done and done[0] + 6 < len(calls) and all(path != calls[done[0]][1] for _, path, _, _ in calls[done[0] + 1 :]):
-        assert watch.laws.masked > 0
+    assert watch.laws.masked > 0
 
 
 def _written(calls: list[tuple[str, str, bool, float]]) -> Story:
