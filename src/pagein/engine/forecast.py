@@ -4,27 +4,25 @@ Called when a request was answered, off the way of the request. One simulator fo
 makes a call read more than expected, which needs no explanation.
 """
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from threading import Lock
 from typing import Final
 
-from pagein.engine.heads import Head
+from pagein.engine.chain import alike
+from pagein.engine.laying import Laid, Layouts, Sent
 from pagein.errors import BadSetting, CallerError
-from pagein.model.codec import decode_json
 from pagein.model.messages import Usage
 from pagein.providers.billing import Prices
-from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, Served
+from pagein.providers.cache import CacheRequest, CacheSimulator, Served
 from pagein.providers.doctor import Diagnosis, Facts, diagnosed
-from pagein.providers.footprint import Footprint, footprints, head_footprints
 from pagein.providers.prices import prices
-from pagein.providers.tokens import ratio_counter
 from pagein.providers.validity import Api
-from pagein.providers.wire.request import message_of
 
-_REMEMBERED: Final = 1 << 15
+MOST_KEPT: Final = 64 << 20
+"""Bytes of the requests that a session's later ones are compared with, each counted whole; one is kept in any case."""
 _BRANCHES: Final = 16
 _MOVED: Final = 3
 _UNPRICED: Final = {
@@ -32,24 +30,6 @@ _UNPRICED: Final = {
     "openai_chat": "generic:cache=openai",
     "openai_responses": "generic:cache=openai",
 }
-
-
-IN_FRONT: Final = ("tools", "system", "instructions", "cache_control")
-"""Fields of a body that its prompt cache reads before the messages, or that mark it as a whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A request as it was sent. fields: those that stand in front of the messages, as their bytes; items: the messages as theirs;
-    theirs: names of the client's. at: seconds since 1970.
-    """
-
-    api: Api
-    fields: Mapping[str, bytes]
-    items: Sequence[bytes]
-    theirs: Sequence[str]
-    head: Head
-    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,79 +43,50 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request that was answered, as later ones on its branch are compared with it. items: place of each block's message."""
+    """A request that was answered, as later ones on its branch are compared with it. end: how many blocks the cache holds of it,
+    held: tokens by estimate.
+    """
 
-    sent: Sent
-    chain: Sequence[int]
-    items: Sequence[int]
-    cumulative: Sequence[float]
-    held: float
+    laid: Laid
     end: int
+    held: float
+
+    @property
+    def sent(self) -> Sent:
+        return self.laid.sent
 
 
 class Forecasts:
-    """Expectations of one session's calls. Called by one thread at a time, in about the order in which requests were sent."""
+    """Expectations of one session's calls. Any number of threads may ask, in about the order in which requests were sent."""
 
-    def __init__(self) -> None:
-        self._chains = Chains()
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._layouts = Layouts()
         self._simulators: dict[str, CacheSimulator] = {}
-        self._blocks: OrderedDict[bytes, tuple[Footprint, ...]] = OrderedDict()
         self._asked: list[_Asked] = []
 
+    @property
+    def size(self) -> int:
+        """Bytes of the requests that are kept to compare with."""
+        return sum(one.laid.size for one in self._asked)
+
     def answered(self, sent: Sent, usage: Usage) -> Forecast:
-        """Take in what a call took, and say what that means."""
+        """Take in what a call took, and say what that means. Costs what of the request is not as in the one before on its branch."""
+        with self._lock:
+            return self._answered(sent, usage)
+
+    def _answered(self, sent: Sent, usage: Usage) -> Forecast:
         price = _prices(sent.head.model, sent.api)
-        now, marks, sides = self._laid_out(sent)
-        request = CacheRequest(
-            sent.at,
-            now.chain,
-            now.cumulative,
-            marks,
-            newest_user=sides.get("user", 0),
-            newest_tool=sides.get("tool", 0),
-        )
+        before = self._before(sent)
+        laid = self._layouts.laid(sent, before.laid if before is not None else None)
+        request = laid.asked()
         served = self._served(request, price)
-        before = self._before(now)
-        prompt = now.cumulative[-1] if now.cumulative else 0.0
-        scale = usage.prompt / prompt if prompt and usage.prompt else 1.0
-        asked = _Asked(sent, now.chain, now.items, now.cumulative, _held(now, marks, price), _last(now, marks, price))
-        is_over = before is not None and _shared(before.sent.theirs, sent.theirs) >= len(before.sent.theirs) - _MOVED
-        self._asked = [asked, *(one for one in self._asked if one is not before or not is_over)][:_BRANCHES]
-        facts = self._facts(before, asked, served, usage, scale)
+        scale = usage.prompt / laid.prompt if laid.prompt and usage.prompt else 1.0
+        asked = _Asked(laid, end := _last(request, price), _held(request, end, price))
+        self._keep(asked, before)
+        facts = _facts(before, asked, served, usage, scale)
         return Forecast(facts.expected, facts.predicted, diagnosed(facts))
-
-    def _laid_out(self, sent: Sent) -> tuple[_Asked, tuple[Mark, ...], dict[str, int]]:
-        fields = {name: decode_json(raw) for name, raw in sent.fields.items()}
-        counter = ratio_counter(sent.head.model)
-        blocks = list(head_footprints(fields, counter))
-        places = [-1] * len(blocks)
-        for place, raw in enumerate(sent.items):
-            found = self._blocks_of(raw, sent, place)
-            blocks += found
-            places += [place] * len(found)
-        head = sent.head
-        root = self._chains.extend(Chains.ROOT, (head.model, head.headers))
-        chain: list[int] = []
-        for place, block in zip(places, blocks, strict=True):
-            if place == 0 and (not chain or places[len(chain) - 1] < 0):
-                root = self._chains.extend(root, ("settings", head.settings))
-            root = self._chains.extend(root, block.name)
-            chain.append(root)
-        marks = tuple(Mark(at, block.ttl) for at, block in enumerate(blocks, 1) if block.ttl)
-        if "cache_control" in sent.fields and blocks:
-            marks = tuple({mark.position: mark for mark in (*marks, Mark(len(blocks)))}.values())
-        sides = {block.side: at for at, block in enumerate(blocks, 1)}
-        sizes = list(accumulate(block.tokens for block in blocks))
-        return _Asked(sent, chain, places, sizes, 0.0, 0), marks, sides
-
-    def _blocks_of(self, raw: bytes, sent: Sent, place: int) -> tuple[Footprint, ...]:
-        found = self._blocks.get(raw)
-        if found is None:
-            value, _ = message_of(raw, sent.api, place)
-            found = self._blocks[raw] = footprints(value, sent.api, ratio_counter(sent.head.model))
-            while len(self._blocks) > _REMEMBERED:
-                self._blocks.popitem(last=False)
-        return found
 
     def _served(self, request: CacheRequest, price: Prices) -> Served:
         simulator = self._simulators.get(price.name)
@@ -146,67 +97,72 @@ class Forecasts:
         except CallerError:  # marks that the provider refuses: then it reads nothing, and says so itself
             return Served(0.0, 0.0, 0.0, request.prompt, 0.0, 0, "no_marks")
 
-    def _before(self, now: _Asked) -> _Asked | None:
-        """The request before on the branch: the one that has most in common with this one."""
-        found: tuple[int, _Asked] | None = None
-        for one in self._asked:
-            shared = _shared(one.sent.theirs, now.sent.theirs)
-            if shared and (found is None or shared > found[0]):
-                found = shared, one
-        return None if found is None else found[1]
+    def _before(self, now: Sent) -> _Asked | None:
+        """The request before on the branch: the one that has most in common with this one, of several the latest."""
+        found = max(self._asked, key=lambda one: _shared(one.sent.theirs, now.theirs), default=None)
+        return found if found is not None and _shared(found.sent.theirs, now.theirs) else None
 
-    def _facts(self, before: _Asked | None, now: _Asked, served: Served, usage: Usage, scale: float) -> Facts:
-        rules = _prices(now.sent.head.model, now.sent.api).cache
-        prompt, read, predicted = float(usage.prompt), float(usage.read), scale * served.read
-        if before is None:
-            return Facts(prompt, read, None, predicted, served.reason, rules)
-        place = self._changed(before.sent, now.sent)
-        offered = (
-            before.sent.fields.get("tools") != now.sent.fields.get("tools")
-            and before.sent.head.tools == now.sent.head.tools
-        )
-        return Facts(
-            prompt=prompt,
-            read=read,
-            expected=scale * before.held,
-            predicted=predicted,
-            reason=served.reason,
-            rules=rules,
-            changed=before.sent.head.differs_in(now.sent.head),
-            place=0 if offered else place,
-            by_us=offered or (place is not None and _shared(before.sent.theirs, now.sent.theirs) > place),
-            idle=now.sent.at - before.sent.at,
-            blocks=len(now.chain) - before.end,
-        )
+    def _keep(self, asked: _Asked, before: _Asked | None) -> None:
+        """Have it compared with from now on, in place of the one that it goes on from."""
+        theirs = () if before is None else before.sent.theirs
+        is_over = before is not None and _shared(theirs, asked.sent.theirs) >= len(theirs) - _MOVED
+        kept = [asked, *(one for one in self._asked if one is not before or not is_over)][:_BRANCHES]
+        size = sum(one.laid.size for one in kept)
+        while size > self._most and len(kept) > 1:
+            size -= kept.pop().laid.size
+        self._asked = kept
 
-    def _changed(self, before: Sent, now: Sent) -> int | None:
-        """The first message that does not say what it said."""
-        for place, (one, other) in enumerate(zip(before.items, now.items, strict=False)):
-            if one != other and self._names(one, before, place) != self._names(other, now, place):
-                return place
-        return None
 
-    def _names(self, raw: bytes, sent: Sent, place: int) -> list[bytes]:
-        return [block.name for block in self._blocks_of(raw, sent, place)]
+def _facts(before: _Asked | None, now: _Asked, served: Served, usage: Usage, scale: float) -> Facts:
+    rules = _prices(now.sent.head.model, now.sent.api).cache
+    prompt, read, predicted = float(usage.prompt), float(usage.read), scale * served.read
+    if before is None:
+        return Facts(prompt, read, None, predicted, served.reason, rules)
+    place = _changed(before.laid, now.laid)
+    offered = (
+        before.sent.fields.get("tools") != now.sent.fields.get("tools")
+        and before.sent.head.tools == now.sent.head.tools
+    )
+    return Facts(
+        prompt=prompt,
+        read=read,
+        expected=scale * before.held,
+        predicted=predicted,
+        reason=served.reason,
+        rules=rules,
+        changed=before.sent.head.differs_in(now.sent.head),
+        place=0 if offered else place,
+        by_us=offered or (place is not None and _shared(before.sent.theirs, now.sent.theirs) > place),
+        idle=now.sent.at - before.sent.at,
+        blocks=len(now.laid.chain) - before.end,
+    )
+
+
+def _changed(before: Laid, now: Laid) -> int | None:
+    """The first message that does not say what it said."""
+    ours, theirs = now.sent.items, before.sent.items
+    for place in range(alike(ours, theirs), min(len(ours), len(theirs))):
+        if ours[place] != theirs[place] and before.names(place) != now.names(place):
+            return place
+    return None
 
 
 def _shared(some: Sequence[str], others: Sequence[str]) -> int:
-    for place, (one, other) in enumerate(zip(some, others, strict=False)):
-        if one != other:
-            return place
-    return min(len(some), len(others))
+    """How many names two lists have in common, from the first on. A name stands for all in front of it, so one that differs is
+    followed by none that does not.
+    """
+    return bisect_left(range(min(len(some), len(others))), x=True, key=lambda place: some[place] != others[place])
 
 
-def _last(now: _Asked, marks: tuple[Mark, ...], price: Prices) -> int:
+def _last(request: CacheRequest, price: Prices) -> int:
     """How many blocks the cache holds once this was answered."""
     if price.cache.model != "breakpoints" or not price.cache.strict_marks:
-        return len(now.chain)
-    return max((mark.position for mark in marks), default=0)
+        return len(request.chain)
+    return max((mark.position for mark in request.marks), default=0)
 
 
-def _held(now: _Asked, marks: tuple[Mark, ...], price: Prices) -> float:
-    end = _last(now, marks, price)
-    size = now.cumulative[end - 1] if end else 0.0
+def _held(request: CacheRequest, end: int, price: Prices) -> float:
+    size = request.cumulative[end - 1] if end else 0.0
     return size if size >= price.cache.min_prefix and price.cache.model != "none" else 0.0
 
 

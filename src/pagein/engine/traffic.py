@@ -19,9 +19,10 @@ from pagein.engine.calling import Call
 from pagein.engine.chain import Transcript, Unit
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.folds import Fold
-from pagein.engine.forecast import IN_FRONT, Forecast, Forecasts, Sent
+from pagein.engine.forecast import Forecast, Forecasts
 from pagein.engine.given import Request, body_of
 from pagein.engine.heads import NO_HEAD, Fronts, Head, head_of, model_in, profile_in
+from pagein.engine.laying import IN_FRONT, Sent
 from pagein.engine.listening import Listening
 from pagein.engine.opening import Opener
 from pagein.engine.outgoing import Bytes, Outgoing
@@ -155,11 +156,11 @@ class Traffic:
                     keep = self._held(prepared.entry, prepared, usage)
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
                 failure = f"{type(problem).__name__}: {problem}"
-            try:
-                if usage is not None and isinstance(prepared.ticket, Sent):
-                    forecast = self._forecasts.answered(prepared.ticket, usage)
-            except Exception as problem:  # noqa: BLE001 -- as above
-                failure = failure or f"{type(problem).__name__}: {problem}"
+        try:  # requests of this session need not wait for it
+            if usage is not None and isinstance(prepared.ticket, Sent):
+                forecast = self._forecasts.answered(prepared.ticket, usage)
+        except Exception as problem:  # noqa: BLE001 -- as above
+            failure = failure or f"{type(problem).__name__}: {problem}"
         if forecast is None:
             return Observed(usage, failure=failure, keep=keep)
         return Observed(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pagein.engine.engine import Engine
 from pagein.engine.exchanges import Exchange
-from pagein.engine.forecast import Sent
+from pagein.engine.laying import Sent
 from pagein.engine.requests import PreparedRequest
 from pagein.errors import BadSetting
 from pagein.hosts.gateway.curating import Asked, Curated, Keep, Noted

@@ -106,10 +106,9 @@ class Envelope:
     def body(self, items: Sequence[bytes], fields: Mapping[str, bytes] | None = None) -> bytes:
         """The body with these messages, and these fields (None: its own) around them."""
         around = self.fields if fields is None else fields
-        spelled = [
-            spans.object_of({"role": b'"user"', "content": one}) if _is_bare(one, self.api) else one for one in items
-        ]
-        return spans.object_with(around, _FORMATS[self.api].items, spelled)
+        if items and _is_bare(items[0], self.api):  # it stands for all messages, so none is in front of it
+            items = [spans.object_of({"role": b'"user"', "content": items[0]}), *items[1:]]
+        return spans.object_with(around, _FORMATS[self.api].items, items)
 
 
 def opened(body: bytes, api: Api) -> Envelope:

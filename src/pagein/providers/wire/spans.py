@@ -6,7 +6,7 @@ those a scanner on top of `json` finds the same spans. A key that stands twice i
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]  # not in the stubs; what JSONDecoder reads keys with
 from typing import Final
 
@@ -42,13 +42,17 @@ def object_of(parts: Mapping[str, bytes]) -> bytes:
     return b"{" + b",".join(encode_json(name) + b":" + value for name, value in parts.items()) + b"}"
 
 
-def object_with(parts: Mapping[str, bytes], name: str, inner: Iterable[bytes]) -> bytes:
-    """A JSON object with these fields, the one of this name being an array of these items. Copies them once."""
-    out: list[bytes] = []
-    for field in parts if name in parts else [*parts, name]:
-        out += (b"," if out else b"{", encode_json(field), b":")
-        out.append(array_of(inner) if field == name else parts[field])
-    return b"".join([*out, b"}"])
+def object_with(parts: Mapping[str, bytes], name: str, inner: Sequence[bytes]) -> bytes:
+    """A JSON object with these fields, the one of this name being an array of these items. Copies all between the first and the last once."""
+    around = parts if name in parts else {**parts, name: b""}
+    told = [encode_json(field) + b":" + (b"[" if field == name else value) for field, value in around.items()]
+    place = next(place for place, field in enumerate(around) if field == name)
+    front, behind = b"{" + b",".join(told[: place + 1]), b",".join((b"]", *told[place + 1 :])) + b"}"
+    if not inner:
+        return front + behind
+    if len(inner) == 1:
+        return b"".join((front, inner[0], behind))
+    return b",".join((front + inner[0], *inner[1:-1], inner[-1] + behind))
 
 
 def array_of(parts: Iterable[bytes]) -> bytes:
