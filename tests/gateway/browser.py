@@ -18,7 +18,7 @@ BROWSER = next(
 needs_browser = pytest.mark.skipif(
     BROWSER is None, reason="there is no Chromium on this machine (for Debian: apt-get install chromium)"
 )
-_PATIENCE = 15.0
+_PATIENCE = 60.0
 
 
 class Page:
@@ -93,7 +93,7 @@ async def browsing(address: str, folder: Path) -> AsyncIterator[Page]:
         BROWSER, *flags, "about:blank", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
     try:
-        where = await asyncio.wait_for(_listening(process), 30)
+        where = await asyncio.wait_for(_listening(process), _PATIENCE)
         async with aiohttp.ClientSession() as client:
             async with client.get(f"http://{where}/json") as answer:
                 tabs = json.loads(await answer.text())

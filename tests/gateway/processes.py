@@ -2,12 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+_PATIENCE = 120
+"""Seconds after which what has not come will not come, however slow the machine."""
 
 
 @contextmanager
@@ -40,8 +45,26 @@ def data_folder(folder: Path) -> dict[str, str]:
 
 def until(true: Callable[[], bool]) -> None:
     """Wait for what another process is about to do."""
-    for _ in range(1000):
+    for _ in range(_PATIENCE * 100):
         if true():
             return
         time.sleep(0.01)
     raise AssertionError("it never came true")
+
+
+def logged(folder: Path, event: str) -> list[dict[str, Any]]:
+    """What a gateway has written to its log so far about such events."""
+    log = folder / "gateway.jsonl"
+    whole = log.read_text().rpartition("\n")[0].splitlines() if log.exists() else []
+    return [line for line in map(json.loads, whole) if line["event"] == event]
+
+
+def noted(folder: Path, calls: int) -> None:
+    """Wait until so many calls are over for the gateway too: it notes what an answer says when the client has it already."""
+    until(lambda: len(logged(folder, "call")) >= calls)
+
+
+def ended(process: "subprocess.Popen[str]", number: int = signal.SIGTERM) -> int:
+    """End a gateway by a signal, and wait until it has. Its status."""
+    process.send_signal(number)
+    return process.wait(_PATIENCE)

@@ -28,7 +28,7 @@ async def asked(url: str) -> tuple[Any, dict[str, str]]:
 
 async def called(url: str, session: str, times: int) -> dict[str, Any]:
     """The session as the page is told of it, when so many calls of it are over: a call is told of after its answer."""
-    for _ in range(100):
+    for _ in range(1200):
         state, _ = await asked(url + "/api/state")
         for one in state["sessions"]:
             if one["name"] == session and one["calls"] == times:

@@ -8,11 +8,10 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
-from tests.gateway.processes import gateway_process, until
+from tests.gateway.processes import gateway_process, logged, noted
 from tests.gateway.test_serve import conversation, sent
 from tests.gateway.upstreams import run
 
@@ -59,8 +58,8 @@ def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) 
             run(sent(url, conversation(turns)))
         before = provider.requests[-1].body["messages"]
         assert before != conversation(13)["messages"]
-        # an answer is noted when the client has it already: what is noted late would find the store locked
-        until(lambda: len(_logged(tmp_path, "call")) == 14)
+        # what is noted late would find the store locked
+        noted(tmp_path, 14)
         lock = sqlite3.connect(tmp_path / "s.pagein", isolation_level=None)
         lock.execute("BEGIN IMMEDIATE")
         try:
@@ -74,12 +73,7 @@ def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) 
             lock.close()
         assert run(sent(url, conversation(16)))[0] == 200
         assert len(json.dumps(provider.requests[-1].body)) < len(json.dumps(conversation(16))) / 2
-    assert [line["kind"] for line in _logged(tmp_path, "failure")] == ["engine", "engine"]
-
-
-def _logged(folder: Path, event: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in (folder / "gateway.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["event"] == event]
+    assert [line["kind"] for line in logged(tmp_path, "failure")] == ["engine", "engine"]
 
 
 def test_threads_that_wait_for_a_busy_store_are_told_so(tmp_path: Path) -> None:
@@ -97,7 +91,7 @@ def test_threads_that_wait_for_a_busy_store_are_told_so(tmp_path: Path) -> None:
 
             thread = threading.Thread(target=write)
             thread.start()
-            thread.join(5)
+            thread.join(60)
             assert not thread.is_alive()
         assert "at work" in str(waiting[0])
     finally:

@@ -31,29 +31,36 @@ SYSTEM = "You are an agent. " * 900
 TALK: list[object] = [[{"text": f"answer number {number}"}] for number in range(40)]
 
 
+@dataclass(frozen=True)
+class Sleeper:
+    at: float
+    done: asyncio.Future[None]
+    task: asyncio.Task[Any] | None
+
+
 class HandClock:
     """A clock that stands still until it is moved; who waits for its hour is woken by that."""
 
     def __init__(self) -> None:
         self.time = 1_790_000_000.0
-        self.waiting: list[tuple[float, asyncio.Future[None]]] = []
+        self.waiting: list[Sleeper] = []
 
     def now(self) -> float:
         return self.time
 
     async def sleep(self, seconds: float) -> None:
-        done = asyncio.get_running_loop().create_future()
-        self.waiting.append((self.time + seconds, done))
-        await done
+        sleeper = Sleeper(self.time + seconds, asyncio.get_running_loop().create_future(), asyncio.current_task())
+        self.waiting.append(sleeper)
+        await sleeper.done
 
     async def advance(self, seconds: float) -> None:
         until = self.time + seconds
-        while due := sorted((at for at, done in self.waiting if at <= until and not done.done())):
-            self.time = due[0]
-            for at, done in self.waiting:
-                if at <= self.time and not done.done():
-                    done.set_result(None)
-            await asyncio.sleep(0.15)
+        while due := [one for one in self.waiting if one.at <= until and not one.done.done()]:
+            self.time = min(one.at for one in due)
+            woken = [one for one in due if one.at == self.time]
+            for one in woken:
+                one.done.set_result(None)
+            await asyncio.wait([one.task for one in woken if one.task is not None])  # what they do then is done
         self.time = until
 
 
@@ -61,7 +68,7 @@ class HandClock:
 class Agent:
     """An agent that marks its requests and goes on after pauses."""
 
-    url: str
+    gateway: Gateway
     http: aiohttp.ClientSession
     mark: dict[str, str] = field(default_factory=lambda: HOUR)
     headers: dict[str, str] = field(default_factory=lambda: {"x-api-key": KEY})
@@ -88,7 +95,7 @@ class Agent:
 
     async def sends(self) -> dict[str, Any]:
         headers = {"anthropic-version": "2023-06-01", "x-session-id": "s1", **self.headers}
-        async with self.http.post(self.url + "/v1/messages", json=self.body(), headers=headers) as answer:
+        async with self.http.post(self.gateway.url + "/v1/messages", json=self.body(), headers=headers) as answer:
             text = (await answer.read()).decode()
             assert answer.status == 200, text
         content: list[dict[str, Any]] = []
@@ -101,7 +108,10 @@ class Agent:
             if event["type"] == "content_block_delta" and "text" in event["delta"]:
                 content[event["index"]]["text"] += event["delta"]["text"]
         self.messages.append({"role": "assistant", "content": content})
-        await asyncio.sleep(0.1)  # what is told of a call is told after its end
+        relay = self.gateway._relay
+        assert relay is not None
+        await relay.idle.wait()
+        await relay.settled()  # what is told of a call is told after its end
         return {"content": content}
 
 
@@ -135,7 +145,7 @@ async def stage(folder: Path, script: object = None, **settings: object) -> Asyn
         curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=told.recall)
         parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(log), clock)
         async with Gateway(told, parts) as gateway, aiohttp.ClientSession() as http:
-            yield Stage(provider, gateway, Agent(gateway.url, http), clock, log, folder)
+            yield Stage(provider, gateway, Agent(gateway, http), clock, log, folder)
         assert [(one.refused, one.message) for one in provider.requests if one.refused] == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.gateway.recalling_clients import KINDS, Kind, Messages, Stage, gateway_on, stage, unmarked
 from tests.gateway.test_recalls import CALL, CAPTURE, PEEK, assembled
 from tests.gateway.test_recalls_openai import Chat
-from tests.gateway.upstreams import run
+from tests.gateway.upstreams import run, until
 
 from pagein import wiring
 from pagein.model.entries import RequestSent
@@ -356,13 +356,10 @@ def test_a_client_that_hangs_up_during_a_recall_ends_the_call_upstream(kind: Kin
         async with stage(kind, script, tmp_path, stream=True) as here:
             await here.client.turn()
             asking = asyncio.ensure_future(here.raw())
-            while len(here.provider.requests) < 3:  # noqa: ASYNC110 -- another server tells
-                await asyncio.sleep(0.01)
+            await until(lambda: len(here.provider.requests) == 3)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
-            async with asyncio.timeout(5):
-                while here.gateway.under_way:  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
+            await until(lambda: not here.gateway.under_way)
             assert 'pagein_breaks_total{side="client"} 1.0' in here.gateway.metrics.text().decode()
 
     run(go())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.gateway.upstreams import Got, run, says, stage
+from tests.gateway.upstreams import Got, run, says, stage, until
 
 from pagein.hosts.gateway.settings import GatewaySettings, joined
 
@@ -252,8 +252,7 @@ def test_an_upload_streams_through_before_it_is_complete(tmp_path: Path) -> None
             writer.write(
                 b"POST /v1/files HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n"
             )
-            await writer.drain()
-            await asyncio.sleep(0.1)
+            await until(lambda: on.upstream.chunks == [b"abc"])
             writer.write(b"3\r\ndef\r\n0\r\n\r\n")
             await reader.read(-1)
             writer.close()
@@ -292,7 +291,7 @@ def test_an_upstream_that_resets_before_it_answers_is_no_clean_turn(tmp_path: Pa
 
 def test_a_silent_upstream_is_given_up_where_that_is_set(tmp_path: Path) -> None:
     async def answer(_: Got, __: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(20)
+        await asyncio.Event().wait()
 
     async def go() -> None:
         async with stage(answer, tmp_path, settings=GatewaySettings(silence=0.2, grace=1)) as on:

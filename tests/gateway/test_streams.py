@@ -2,7 +2,6 @@ import asyncio
 import gzip
 import itertools
 import json
-import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gateway.upstreams import Answer, Got, run, says, stage, streams
+from tests.gateway.upstreams import Answer, Got, run, says, stage, streams, until
 
 from pagein.hosts.gateway.events import Event, EventStream
 from pagein.hosts.gateway.replies import reader
@@ -252,14 +251,24 @@ def test_usage_in_strange_forms_is_none_or_counts() -> None:
 )
 def test_each_event_passes_when_it_comes(path: str, parts: list[bytes], tmp_path: Path) -> None:
     async def go() -> None:
-        async with stage(streams(parts, pause=0.03), tmp_path) as on:
-            times, text = [], b""
+        arrived = asyncio.Semaphore()
+
+        async def one_by_one(_: Got, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for part in parts:  # each is said when the one before has arrived: one that was held back would be the last
+                await arrived.acquire()
+                writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+                await writer.drain()
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+
+        async with stage(one_by_one, tmp_path) as on:
+            came = []
             async with on.client.post(on.url + path, data=BODY, headers={"Content-Type": "application/json"}) as answer:
                 while part := await answer.content.readany():
-                    times.append(time.perf_counter())
-                    text += part
-            assert text == b"".join(parts)
-            assert len(times) == len(parts)
+                    came.append(part)
+                    arrived.release()
+            assert came == parts
             (call,) = await on.calls()
             assert call["finished"]
             assert call["output"] > 0
@@ -272,7 +281,7 @@ def test_a_client_that_hangs_up_ends_the_call_upstream_even_when_it_is_quiet(tmp
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n:\n\n\r\n"
         )
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def go() -> None:
         async with stage(answer, tmp_path) as on:
@@ -280,7 +289,7 @@ def test_a_client_that_hangs_up_ends_the_call_upstream_even_when_it_is_quiet(tmp
             writer.write(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
             await reader.readuntil(b":\n\n")
             writer.close()
-            await asyncio.wait_for(on.upstream.gone.wait(), 2)
+            await on.upstream.gone.wait()
             (call,) = await on.calls()
             assert call["finished"] is False
             assert [line["side"] for line in on.logged() if line["event"] == "break"] == ["client"]
@@ -290,15 +299,15 @@ def test_a_client_that_hangs_up_ends_the_call_upstream_even_when_it_is_quiet(tmp
 
 def test_a_client_that_hangs_up_before_there_is_an_answer_ends_the_call_upstream(tmp_path: Path) -> None:
     async def answer(_: Got, __: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def go() -> None:
         async with stage(answer, tmp_path) as on:
             _, writer = await asyncio.open_connection("127.0.0.1", on.gateway.port)
             writer.write(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-            await asyncio.sleep(0.1)
+            await until(lambda: on.upstream.got)
             writer.close()
-            await asyncio.wait_for(on.upstream.gone.wait(), 2)
+            await on.upstream.gone.wait()
 
     run(go())
 
@@ -352,7 +361,10 @@ def test_a_slow_client_slows_the_upstream_down_and_gets_everything(tmp_path: Pat
     async def go() -> None:
         async with stage(answer, tmp_path) as on, aiohttp.ClientSession(read_bufsize=1 << 12) as client:
             async with client.post(on.url + "/v1/messages", data=BODY) as got:
-                await asyncio.sleep(0.7)
+                before = -1
+                while written != before:  # until nothing more is taken
+                    before = written
+                    await asyncio.sleep(0.2)
                 assert written < count * 0.7  # 40 MB would be in memory otherwise
                 size = 0
                 while piece := await got.content.readany():

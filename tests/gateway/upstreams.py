@@ -20,6 +20,8 @@ from pagein.hosts.gateway.switch import Switch
 
 T = TypeVar("T")
 Answer = Callable[["Got", asyncio.StreamWriter], Awaitable[None]]
+_PATIENCE = 300.0
+"""Seconds after which nobody waits any more: no test is to be told from another by how fast the machine is."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,12 @@ class Got:
 
 @dataclass
 class Upstream:
-    """A server on raw sockets, so that nothing is put right before a test can see it."""
+    """A server on raw sockets, so that nothing is put right before a test can see it. chunks: of bodies, as they come."""
 
     answer: Answer
     got: list[Got] = field(default_factory=list)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    chunks: list[bytes] = field(default_factory=list)
     port: int = 0
 
     @property
@@ -49,7 +52,7 @@ class Upstream:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while (got := await read_request(reader)) is not None:
+            while (got := await read_request(reader, self.chunks)) is not None:
                 self.got.append(got)
                 answering = asyncio.ensure_future(self.answer(got, writer))
                 watching = asyncio.ensure_future(reader.read(1))
@@ -68,7 +71,7 @@ class Upstream:
             writer.close()
 
 
-async def read_request(reader: asyncio.StreamReader) -> Got | None:
+async def read_request(reader: asyncio.StreamReader, chunks: list[bytes]) -> Got | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
@@ -77,11 +80,12 @@ async def read_request(reader: asyncio.StreamReader) -> Got | None:
     headers = [(name, value.strip()) for name, _, value in (one.partition(":") for one in rest)]
     low = {name.lower(): value for name, value in headers}
     if low.get("transfer-encoding") == "chunked":
-        body = b""
+        first = len(chunks)
         while size := int(await reader.readline(), 16):
-            body += await reader.readexactly(size)
+            chunks.append(await reader.readexactly(size))
             await reader.readexactly(2)
         await reader.readexactly(2)
+        body = b"".join(chunks[first:])
     else:
         body = await reader.readexactly(int(low.get("content-length", "0")))
     return Got(line, headers, body)
@@ -98,13 +102,17 @@ def says(body: bytes, *headers: str, status: str = "200 OK") -> Answer:
     return answer
 
 
-def streams(parts: list[bytes], *headers: str, pause: float = 0.0, end: bool = True) -> Answer:
-    """An answer in chunks, each written by itself; without its end where a break is wanted."""
+def streams(
+    parts: list[bytes], *headers: str, pause: float = 0.0, end: bool = True, hold: asyncio.Event | None = None
+) -> Answer:
+    """An answer in chunks, each written by itself; without its end where a break is wanted. hold: what the last chunk waits for."""
 
     async def answer(_: Got, writer: asyncio.StreamWriter) -> None:
         head = ["HTTP/1.1 200 OK", "Content-Type: text/event-stream", "Transfer-Encoding: chunked", *headers]
         writer.write("\r\n".join(head).encode() + b"\r\n\r\n")
-        for part in parts:
+        for number, part in enumerate(parts, 1):
+            if hold is not None and number == len(parts):
+                await hold.wait()
             writer.write(b"%x\r\n%b\r\n" % (len(part), part))
             await writer.drain()
             await asyncio.sleep(pause)
@@ -189,6 +197,12 @@ async def gateway_to(url: str, tmp_path: Path, curator: Curator) -> AsyncIterato
 
 def run(doing: Coroutine[Any, Any, T]) -> T:
     async def timed() -> T:
-        return await asyncio.wait_for(doing, 30)
+        return await asyncio.wait_for(doing, _PATIENCE)
 
     return asyncio.run(timed())
+
+
+async def until(true: Callable[[], object]) -> None:
+    """Wait for what is about to be."""
+    while not true():  # noqa: ASYNC110 -- others tell by what they have become
+        await asyncio.sleep(0.01)
