@@ -281,8 +281,14 @@ def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
         sys.stdout.write(told + "\n")
         sys.stdout.flush()  # whoever waits for the address reads it at once, pipe or not
 
+    def waits(count: int) -> None:
+        calls = "a call" if count == 1 else f"{count} calls"
+        typer.echo(
+            f"waiting up to {settings.grace:g} s for {calls} to come to the end; Ctrl-C again ends at once", err=True
+        )
+
     try:
-        return served(Gateway(settings, parts), tell)
+        return served(Gateway(settings, parts), tell, waits)
     except OSError as problem:
         raise BadSetting(
             f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}"

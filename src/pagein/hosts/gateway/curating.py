@@ -1,22 +1,28 @@
 """The engine as the gateway sees it, and the care that no failure of it reaches the client (law 7)."""
 
 import asyncio
-from concurrent.futures import Future, ThreadPoolExecutor
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from pagein.engine.exchanges import Exchange
 from pagein.errors import BadInput, PageinError
 from pagein.hosts.gateway.hints import Hint
 from pagein.hosts.gateway.replies import Reply
+from pagein.hosts.gateway.threads import Threads
 from pagein.hosts.gateway.turns import OwnCall, Result
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 
 Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"]
 
-# Seconds for what a model waits for: a search looks for 5 itself.
-_RECALL: Final = 15.0
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Seconds for all but decisions, above all for what a model waits for: a search looks for 5 itself.
+_PATIENCE: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,66 +165,106 @@ class Decision:
 class Guard:
     """Asks a curator from worker threads, for so long and no longer.
 
-    A thread that overstays cannot be ended. As long as all of them do, requests pass at once.
+    A thread that overstays cannot be ended. As long as all of them do, nobody waits for them: requests pass at once. Decisions have
+    threads of their own, so that nothing that comes after an answer holds one up.
     """
 
     def __init__(self, curator: Curator, budget: float, threads: int = 8) -> None:
         self._curator = curator
         self._budget = budget
-        self._threads = threads
-        self._overstayed = 0
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="pagein-curate")
+        self._deciding = _Crew(threads, "pagein-curate")
+        self._following = _Crew(threads, "pagein-follow")
+        self._closing: Future[None] | None = None
 
     async def decide(self, asked: Asked) -> Decision:
         """What to send for this request: the curator's answer, or the client's own bytes. Never raises."""
-        if self._overstayed >= self._threads:
-            return Decision(Curated(asked.body), "busy", "all threads are at work on requests that were given up")
-        future = self._pool.submit(self._curator.prepare, asked)
-        await asyncio.wait([waiting := asyncio.wrap_future(future)], timeout=self._budget)
-        if not waiting.done():
-            waiting.cancel()
-            self._give_up(future)
+        try:
+            done = await self._deciding.asked(self._budget, self._curator.prepare, asked)
+        except TimeoutError:
             return Decision(Curated(asked.body), "budget", f"no decision within {self._budget:g} s")
-        return _judged(asked, waiting)
+        except _AllBusy:
+            return Decision(Curated(asked.body), "busy", "all threads are at work on requests that were given up")
+        return _judged(asked, done)
 
     async def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
-        """Tell the curator of an answer. Raises whatever it raises."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._curator.observe, curated, reply, at)
+        """Tell the curator of an answer. Raises whatever it raises, and TimeoutError."""
+        return (await self._following.asked(_PATIENCE, self._curator.observe, curated, reply, at)).result()
 
     async def recall(self, curated: Curated, call: OwnCall) -> Result:
         """The answer to a call of ours; one that says so where it cannot be had. Never raises."""
         try:
-            asked = asyncio.get_running_loop().run_in_executor(self._pool, self._curator.recall, curated, call)
-            return await asyncio.wait_for(asked, _RECALL)
+            return (await self._following.asked(_PATIENCE, self._curator.recall, curated, call)).result()
         except Exception as problem:  # noqa: BLE001 -- law 7: the model is told, and goes on
             return Result(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
 
     async def spliced(self, curated: Curated, exchange: Exchange) -> str:
         """Why it could not be kept that an answer stands for several turns, "" where it was. Never raises."""
         try:
-            kept = asyncio.get_running_loop().run_in_executor(self._pool, self._curator.spliced, curated, exchange)
-            return await asyncio.wait_for(kept, _RECALL)
+            return (await self._following.asked(_PATIENCE, self._curator.spliced, curated, exchange)).result()
         except Exception as problem:  # noqa: BLE001 -- law 7
             return type(problem).__name__
 
     async def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
-        """Tell the curator that a window was kept alive. Raises whatever it raises."""
-        kept = asyncio.get_running_loop().run_in_executor(self._pool, self._curator.kept, curated, usage, at)
-        return await asyncio.wait_for(kept, _RECALL)
+        """Tell the curator that a window was kept alive. Raises whatever it raises, and TimeoutError."""
+        return (await self._following.asked(_PATIENCE, self._curator.kept, curated, usage, at)).result()
 
-    def close(self) -> None:
-        """Let go of curator and threads. One that hangs is not waited for."""
-        self._pool.shutdown(wait=not self._overstayed, cancel_futures=True)
+    async def close(self, seconds: float) -> None:
+        """Let go of curator and threads, which get so long to come to their end. One that hangs is left behind."""
+        if self._closing is None:
+            last = Threads(1, "pagein-close")
+            self._closing = last.submit(self._close, seconds / 2)
+            last.shutdown()
+        await asyncio.wait([closing := asyncio.wrap_future(self._closing)], timeout=seconds)
+        if closing.done():
+            closing.result()
+
+    def _close(self, seconds: float) -> None:
+        crews = (self._deciding.threads, self._following.threads)
+        for threads in crews:
+            threads.shutdown(cancel_futures=True)
+        for threads in crews:  # the store is not taken away under those who are at work on it
+            threads.join(seconds / len(crews))
         self._curator.close()
 
-    def _give_up(self, future: "Future[Curated]") -> None:
+
+class _AllBusy(Exception):
+    """All threads are at work on what was given up."""
+
+
+class _Crew:
+    """Threads that are asked, and how many of them overstay."""
+
+    def __init__(self, count: int, name: str) -> None:
+        self.threads = Threads(count, name)
+        self._count = count
+        self._overstayed = 0
+
+    async def asked(
+        self, seconds: float, work: Callable[P, T], *args: P.args, **named: P.kwargs
+    ) -> "asyncio.Future[T]":
+        """What came of it, when it is done. Raises TimeoutError, and _AllBusy where there is nobody to ask."""
+        if self._overstayed >= self._count:
+            raise _AllBusy
+        future = self.threads.submit(work, *args, **named)
+        waiting = asyncio.wrap_future(future)
+        try:
+            await asyncio.wait([waiting], timeout=seconds)
+        finally:  # also where the client hung up
+            if not waiting.done():
+                waiting.cancel()
+                self._give_up(future)
+        if waiting.cancelled():
+            raise TimeoutError
+        return waiting
+
+    def _give_up(self, future: "Future[T]") -> None:
         if future.cancel():
             return
         loop = asyncio.get_running_loop()
         self._overstayed += 1
 
         def back(_: object) -> None:
-            if not loop.is_closed():
+            with contextlib.suppress(RuntimeError):  # the loop may have ended in the meantime
                 loop.call_soon_threadsafe(self._came_back)
 
         future.add_done_callback(back)

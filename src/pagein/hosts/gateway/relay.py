@@ -9,6 +9,7 @@ Rules of this file
 """
 
 import asyncio
+import contextlib
 import io
 import time
 from collections.abc import Callable, Coroutine
@@ -121,10 +122,15 @@ class Relay:
             metrics.ended(found.name, status)
         return answer
 
-    async def settled(self) -> None:
-        """Wait until everything that is told of calls has been told."""
-        while self._afterwards:
-            await asyncio.wait(self._afterwards)
+    async def settled(self, seconds: float | None = None) -> None:
+        """Wait until everything that is told of calls has been told. seconds: for no longer; what is left is given up."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._afterwards:
+                    await asyncio.wait(self._afterwards)
+        for task in self._afterwards:
+            task.cancel()
+        await asyncio.gather(*self._afterwards, return_exceptions=True)
 
     async def _answer(self, request: web.Request, given: Headers, found: Route) -> web.StreamResponse:
         if names.value_of(given, "upgrade").strip().lower() == "websocket":

@@ -124,6 +124,9 @@ class Reporter:
         except Exception as problem:  # noqa: BLE001 -- the client has its answer; what is left must not harm the next (law 7)
             self.failed("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED
+        except asyncio.CancelledError:  # the gateway ends, and waits no longer; the call is told all the same
+            self.failed("observe", "the gateway ended before it was done")
+            return NOTHING_NOTED
         if noted.failure:
             self.failed("observe", noted.failure)
         return noted

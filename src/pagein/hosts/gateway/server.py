@@ -28,6 +28,7 @@ from pagein.hosts.gateway.switch import Switch, default_switch
 
 _NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- told apart here, not listened at: who listens everywhere is near at one of them
 _CONNECT = 60.0
+_SETTLE = 2.0
 # Agents put state into headers; what an upstream answers may be long as well.
 _HEADER = 1 << 16
 
@@ -145,16 +146,19 @@ class Gateway:
                 await asyncio.wait_for(self._relay.idle.wait(), limit)
         return not self.under_way
 
-    async def stop(self, seconds: float | None = None) -> bool:
-        """End: calls under way get so many seconds (None: as many as the settings say). Whether all of them came to their end."""
+    async def stop(self, seconds: float | None = None, *, settle: float = _SETTLE) -> bool:
+        """End: calls under way get so many seconds (None: as many as the settings say). Whether all of them came to their end.
+
+        settle: seconds for what is still to be told of calls that are over, and as many for the store to be closed.
+        """
         whole = await self.drain(seconds)
         if self._runner is not None:
             await self._runner.cleanup()
         if self._relay is not None:
-            await self._relay.settled()
+            await self._relay.settled(settle)
         if self._http is not None:
             await self._http.close()
-        self._guard.close()
+        await self._guard.close(settle)
         return whole
 
     async def __aenter__(self) -> Self:

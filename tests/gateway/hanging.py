@@ -1,0 +1,75 @@
+"""A gateway in a process of its own, of which one part never comes back: `python -m tests.gateway.hanging UPSTREAM PART`."""
+
+import json
+import logging
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from pagein.engine.exchanges import Exchange
+from pagein.hosts.gateway.curating import Asked, Curated, Noted, PassThrough
+from pagein.hosts.gateway.logs import logger_to
+from pagein.hosts.gateway.looking import HitView, Inside
+from pagein.hosts.gateway.replies import Reply
+from pagein.hosts.gateway.running import served
+from pagein.hosts.gateway.server import Gateway, Parts
+from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.hosts.gateway.switch import Switch
+from pagein.hosts.gateway.turns import OwnCall, Result
+
+PARTS = ("prepare", "observe", "recall", "spliced", "close", "looker")
+
+
+class Hanging(PassThrough):
+    """Offers a tool of ours, and hangs in one part; which of the parts were come to stands on standard error."""
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+
+    def _come_to(self, part: str) -> None:
+        if part == self._part:
+            sys.stderr.write(f"hangs in {part}\n")
+            sys.stderr.flush()
+            threading.Event().wait()
+
+    def prepare(self, asked: Asked) -> Curated:
+        self._come_to("prepare")
+        return Curated(asked.body, "s", tools=frozenset({"peek"}))
+
+    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        self._come_to("observe")
+        return super().observe(curated, reply, at)
+
+    def recall(self, curated: Curated, call: OwnCall) -> Result:
+        self._come_to("recall")
+        return super().recall(curated, call)
+
+    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+        self._come_to("spliced")
+        return super().spliced(curated, exchange)
+
+    def close(self) -> None:
+        self._come_to("close")
+
+    def inside(self, session: str) -> Inside:
+        self._come_to("looker")
+        return Inside(name=session, window={}, epochs=[], objects=[])
+
+    def search(self, text: str) -> list[HitView]:
+        del text
+        self._come_to("looker")
+        return []
+
+
+def main() -> None:
+    upstream, part = sys.argv[1:]
+    curator = Hanging(part)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = GatewaySettings(anthropic=upstream, openai=upstream, port=0, budget=0.5)
+        parts = Parts(curator, curator, Switch(Path(folder) / "off", {}), logger_to(sys.stderr, logging.INFO))
+        served(Gateway(settings, parts), lambda gateway: print(json.dumps({"url": gateway.url}), flush=True))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
