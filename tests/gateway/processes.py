@@ -28,7 +28,7 @@ def gateway_process(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | data_folder(folder) | environment,
+        env=os.environ | data_folder(folder) | {"PAGEIN_BUDGET": "60"} | environment,
     ) as process:
         try:
             line = process.stdout.readline() if process.stdout is not None else ""

@@ -98,7 +98,7 @@ class Stage:
 async def gateway_on(
     provider: SimulatedProvider, folder: Path, *, recall: bool = True, recalls: int = 8
 ) -> AsyncIterator[Gateway]:
-    settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, recalls=recalls)
+    settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, recalls=recalls)
     curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=recall)
     async with Gateway(settings, Parts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))) as gateway:
         yield gateway

@@ -213,7 +213,7 @@ def test_a_subscriptions_login_passes_untouched_and_is_measured(
     untouched = credential in SUBSCRIPTIONS and not allowed
 
     async def go() -> None:
-        settings = replace(GatewaySettings(grace=2), subscriptions=bool(allowed))
+        settings = replace(GatewaySettings(grace=2, budget=60), subscriptions=bool(allowed))
         async with stage(streams(MESSAGES), tmp_path, curator=curator, settings=settings) as on:
             for _ in range(2):
                 await on.post("/v1/messages", BODY, Authorization=credential, Anthropic_Beta="oauth-2025-04-20,x")

@@ -53,7 +53,7 @@ def test_a_packed_body_that_ends_too_soon_is_not_taken_for_whole() -> None:
 
 
 def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) -> None:
-    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path, "--budget", "8") as (url, _):
         for turns in range(14):
             run(sent(url, conversation(turns)))
         before = provider.requests[-1].body["messages"]

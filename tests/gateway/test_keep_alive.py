@@ -141,7 +141,7 @@ async def stage(folder: Path, script: object = None, **settings: object) -> Asyn
     clock, log = HandClock(), io.StringIO()
     async with SimulatedProvider(script or TALK, Settings(now=clock.now)) as provider:
         given: dict[str, Any] = {"keep_alive": True, "recall": False} | settings
-        told = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, **given)
+        told = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, **given)
         curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=told.recall)
         parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(log), clock)
         async with Gateway(told, parts) as gateway, aiohttp.ClientSession() as http:

@@ -94,7 +94,7 @@ async def stage(
     script: object, tmp_path: Path, *, stream: bool, recall: bool = True
 ) -> AsyncIterator[tuple[Client, SimulatedProvider, Gateway]]:
     async with SimulatedProvider(script) as provider:
-        settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2)
+        settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
         curator = EngineCurator(wiring.open(tmp_path / "s.pagein"), recall=recall)
         parts = Parts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()))
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:

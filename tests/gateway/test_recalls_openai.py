@@ -118,7 +118,7 @@ async def stage(
     kind: Callable[..., Chat | Responses], script: object, folder: Path, *, stream: bool
 ) -> AsyncIterator[tuple[Chat | Responses, SimulatedProvider]]:
     async with SimulatedProvider(script) as provider:
-        settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2)
+        settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
         curator = EngineCurator(wiring.open(folder / "s.pagein"))
         parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:

@@ -174,7 +174,7 @@ async def stage(
     upstream = Upstream(answer)
     server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0, limit=1 << 20)
     upstream.port = server.sockets[0].getsockname()[1]
-    base = settings if settings is not None else GatewaySettings(grace=2)
+    base = settings if settings is not None else GatewaySettings(grace=2, budget=60)
     chosen = replace(base, anthropic=upstream.url, openai=upstream.url, port=0)
     log = io.StringIO()
     switch, logger = Switch(tmp_path / "off", environment or {}), logger_to(log, logging.INFO)
@@ -190,7 +190,7 @@ async def gateway_to(url: str, tmp_path: Path, curator: Curator) -> AsyncIterato
     """A gateway in front of a provider."""
     log = io.StringIO()
     parts = Parts(curator, None, Switch(tmp_path / "off", {}), logger_to(log, logging.INFO))
-    chosen = GatewaySettings(anthropic=url, openai=url, port=0, grace=2)
+    chosen = GatewaySettings(anthropic=url, openai=url, port=0, grace=2, budget=60)
     async with Gateway(chosen, parts) as gateway, aiohttp.ClientSession() as client:
         yield Stage(gateway, Upstream(says(b"")), client, log)
 
