@@ -3,9 +3,9 @@
     python scripts/drive_sessions.py FILE|DIR...
 
 Prints per session the bill through pagein as a part of the bill without, over HTTP and as replayed. Both count tokens alike, for
-the replay reads a log of what was sent. Requests are sent one right after the other: pauses are not waited for.
-Re-reads are not answered, as they are not in a replay.
-Exit status 1 where a request was refused.
+the replay reads a log of what was sent. All happens at the recorded times; nothing is waited for. Re-reads are not answered, as they
+are not in a replay, and nothing is recalled, so the replay's recalls are left out.
+Exit status 1 where a request was refused or something of pagein's failed.
 """
 
 import sys
@@ -19,24 +19,24 @@ from pagein.testing.driving import Bills, billed
 
 def row(name: str, found: Bills) -> str:
     """One line about a session."""
-    append, pagein = found.replayed
-    http, replayed = found.through / found.direct, pagein / append
-    agree = append / found.direct
-    return f"{name[:60]:60} {found.requests:5} calls  http {http:.3f}  replay {replayed:.3f}  (append over http, as replayed: {agree:.4f})"
+    http, replayed = found.ratios
+    agree = found.replayed[0] / found.direct
+    wrong = f"  refused {found.refused}, failed {found.failed}" if found.refused or found.failed else ""
+    return f"{name[-60:]:60} {found.requests:5} calls  http {http:.3f}  replay {replayed:.3f}  (append over http, as replayed: {agree:.4f}){wrong}"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Drive all sessions that are found."""
-    refused = 0
+    wrong = 0
     for source in find([Path(one) for one in arguments]):
         if not isinstance(source, Source):
             continue
         for session in read(source):
             with TemporaryDirectory(prefix="pagein-drive-") as folder:
                 found = billed(list(session.entries), Path(folder))
-            refused += found.refused
+            wrong += found.refused + found.failed
             print(row(session.head.file, found), flush=True)
-    return 1 if refused else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

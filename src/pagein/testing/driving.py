@@ -5,33 +5,44 @@ replay are of the same requests, counted by the same counter.
 
 Rules of this file
 ------------------
-1. The client is one that marks the end of its prompt, as agents do, and resends what was recorded, whatever it is answered.
+1. The client is one that marks the end of its prompt, as agents do, for as long as it was recorded to, and resends what was recorded,
+   whatever it is answered.
 2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
 3. After a compaction of the host the prompt holds what came after it.
 4. What clients read again is not answered, as it is not in a replay: what is compared is what leaves the window, and when.
 5. The calls of an answer get the ids under which the client goes on to speak of them.
+6. Which call a request is of, and what it is answered, is told by what of a recording the wire can hold.
+7. Tokens are counted by characters, as a replay counts them: where a vocabulary is public, exact counts differ from text to text,
+   and what a replay cannot lay to a text it lets nobody save.
+8. All happens at the recorded times, in the provider and in the gateway. Nothing is waited for.
 """
 
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from pagein import wiring
+from pagein.engine.engine import Settings as EngineSettings
+from pagein.model.bill import Figures
+from pagein.model.codec import encode_json
 from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall
+from pagein.providers.tokens import ratio_counter
 from pagein.providers.validity import Api
-from pagein.providers.wire import render
+from pagein.providers.wire import decode, render
 from pagein.replay.calls import Call, Calls, gather
+from pagein.replay.layers import QUIET
 from pagein.replay.run import Asked as ReplayAsked
 from pagein.replay.run import replay
-from pagein.testing.clients.gateways import GatewayProcess
 from pagein.testing.provider import Asked, Settings, SimulatedProvider
 from pagein.testing.provider import Call as CallsTool
 from pagein.testing.provider.script import Said, Say, Think, Turn
+from pagein.testing.recorded_time import SetClock, gateway_at
 
 _PATHS: Final[dict[Api, str]] = {
     "anthropic": "/v1/messages",
@@ -44,19 +55,23 @@ _MODELS: Final[dict[Api, str]] = {
     "openai_responses": "gpt-5.5",
 }
 _PATIENCE: Final = 120.0
+_ASKING: Final = Message("user", (Text("go on"),))
 _CALLS: Final = ("tool_use", "function", "function_call")
-_AS_REPLAYED: Final = {"PAGEIN_REREADS": "false"}
-_MARK: Final = {"cache_control": {"type": "ephemeral"}}
+_AS_REPLAYED: Final = EngineSettings(rereads=False)
+_WARNING: Final = "x-pagein-warning"
+
+_Place: TypeAlias = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request as it was sent, and its answer. status: of HTTP. at: seconds since 1970."""
+    """A request as it was sent, and its answer. status: of HTTP. at: seconds since 1970. warning: what failed of the gateway's, "" for nothing."""
 
     at: float
     request: dict[str, Any]
     response: dict[str, Any]
     status: int
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,42 +82,75 @@ class Drive:
     api: Api
     model: str
 
-    def provider(self) -> SimulatedProvider:
+    def provider(self, clock: SetClock) -> SimulatedProvider:
         """A provider that answers each of its requests as was recorded. Raises what `SimulatedProvider` raises."""
         calls = gather(self.entries)
-        turns = {_answers(_prompt(calls, call)): _turn(call.reply) for call in calls.calls}
+        turns: dict[_Place, deque[Turn]] = {}
+        for call in calls.calls:
+            turns.setdefault(_place(self._on_the_wire(_prompt(calls, call))), deque()).append(self._turn(call.reply))
 
         def answer(asked: Asked) -> Turn:
-            return turns.get(_answers(asked.messages), Turn((Say("not recorded"),)))
+            found = turns.get(_place(asked.messages))
+            if not found:
+                return Turn((Say("not recorded"),))
+            return found.popleft() if len(found) > 1 else found[0]
 
-        return SimulatedProvider(answer, Settings(takes_foreign_thinking=True))
+        settings = Settings(takes_foreign_thinking=True, keeps_bodies=False, now=clock.now, counter=ratio_counter)
+        return SimulatedProvider(answer, settings)
 
-    def through(self, address: str) -> Iterator[Exchange]:
-        """Send them, one after the other. Raises OSError where nobody answers."""
+    def through(self, address: str, clock: SetClock) -> Iterator[Exchange]:
+        """Send them, one after the other, each at its time. Raises OSError where nobody answers."""
         calls = gather(self.entries)
-        tools = _tools(calls, self.api)
+        tools, mark = _tools(calls, self.api), _mark(calls)
         for call in calls.calls:
             body = render(_prompt(calls, call), self.api, model=self.model)
             if tools:
                 body["tools"] = tools
-            exchange = _sent(address, self.api, _marked(body) if self.api == "anthropic" else body)
+            clock.set(call.at)
+            exchange = _sent(address, self.api, _marked(body, mark) if self.api == "anthropic" else body, clock.now())
             _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
             yield exchange
+
+    def _on_the_wire(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Messages as one reads them who got them in a request."""
+        return decode(encode_json(render(messages, self.api, model=self.model)), self.api).messages
+
+    def _turn(self, reply: Message) -> Turn:
+        thought = tuple(Think(one.text) for one in reply.blocks if isinstance(one, Thinking) and one.text)
+        told = self._on_the_wire((_ASKING, replace(reply, role="assistant")))[1:]
+        said: list[Said] = []
+        for block in (block for one in told for block in one.blocks):
+            match block:
+                case Text(text=text):
+                    said.append(Say(text))
+                case ToolCall() as call:
+                    said.append(CallsTool(call.name, _arguments(call.arguments)))
+                case _:
+                    pass
+        return Turn((*thought, *said))
 
 
 @dataclass(frozen=True, slots=True)
 class Bills:
     """What a session costs, in BIT: over HTTP without and with a gateway, and as replayed from a log of the requests without.
 
-    replayed: without pagein, and with it. refused: requests, both ways.
+    replayed: without pagein, and with it, recalls apart: nobody recalls over HTTP, as the model only says what was recorded.
+    refused: requests, both ways. failed: calls in which something of the gateway's failed.
     """
 
     api: Api
     requests: int
     refused: int
+    failed: int
     direct: float
     through: float
     replayed: tuple[float, float]
+
+    @property
+    def ratios(self) -> tuple[float, float]:
+        """The bill with pagein as a part of the bill without: over HTTP, and as replayed."""
+        append, pagein = self.replayed
+        return self.through / self.direct, pagein / append
 
 
 def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
@@ -113,19 +161,24 @@ def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
     spoken = {one.model or "" for one in entries if isinstance(one, Message) and one.role == "assistant"}
     api: Api = "anthropic" if any("claude" in name for name in spoken) else "openai_chat"
     drive = Drive(entries, api, _MODELS[api])
-    with drive.provider() as provider:
-        write_log(drive.through(provider.url), folder / "log.jsonl")
+    clock = SetClock()
+    with drive.provider(clock) as provider:
+        write_log(drive.through(provider.url, clock), folder / "log.jsonl")
         direct = provider.bill()
-    with drive.provider() as provider:
-        with GatewayProcess(folder / "gateway", _AS_REPLAYED).door(provider.url) as address:
-            for _ in drive.through(address):
-                pass
+    clock = SetClock()
+    with drive.provider(clock) as provider:
+        with gateway_at(provider.url, folder / "gateway", clock, _AS_REPLAYED) as address:
+            failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()
-    policies = ("append", "pagein")
-    terms = ReplayAsked((folder / "log.jsonl",), prices=drive.model, policies=policies, stress=False, jobs=1)
+    terms = ReplayAsked((folder / "log.jsonl",), prices=drive.model, policies=("append", QUIET), stress=False, jobs=1)
     rows = [one["policies"] for one in replay(terms, wiring.open_for_replay).bill["per_session"]]
-    append, ours = (sum(row[policy]["cost"] for row in rows) for policy in policies)
-    return Bills(api, direct.requests, direct.refused + through.refused, direct.bit, through.bit, (append, ours))
+    append, ours = (sum(_without_recalls(row[policy]) for row in rows) for policy in terms.policies)
+    refused = direct.refused + through.refused
+    return Bills(api, direct.requests, refused, failed, direct.bit, through.bit, (append, ours))
+
+
+def _without_recalls(found: Figures) -> float:
+    return found["cost"] - (found["recall_cost"] or 0.0)
 
 
 def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
@@ -146,26 +199,11 @@ def _prompt(calls: Calls, call: Call) -> list[Message]:
     return list(calls.messages[begins : call.said])
 
 
-def _answers(messages: Sequence[Message]) -> tuple[int, str]:
+def _place(messages: Sequence[Message]) -> _Place:
     """What tells one request of a session from all others, whatever a gateway does to its results."""
     said = [block for one in messages if one.role == "assistant" for block in one.blocks]
     last = next((block.id for block in reversed(said) if isinstance(block, ToolCall)), "")
     return sum(not isinstance(block, Thinking) for block in said), last
-
-
-def _turn(reply: Message) -> Turn:
-    said: list[Said] = []
-    for block in reply.blocks:
-        match block:
-            case Text(text=text) if text:
-                said.append(Say(text))
-            case Thinking(text=text) if text:
-                said.append(Think(text))
-            case ToolCall() as call:
-                said.append(CallsTool(call.name, _arguments(call.arguments)))
-            case _:
-                pass
-    return Turn(tuple(said))
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -202,20 +240,26 @@ def _name_calls(response: dict[str, Any], ids: Sequence[str]) -> None:
         one["call_id" if one["type"] == "function_call" else "id"] = name
 
 
-def _marked(body: dict[str, Any]) -> dict[str, Any]:
+def _mark(calls: Calls) -> dict[str, Any]:
+    """The cache mark of a client: an hour where it was recorded to write more for that long."""
+    usages = [call.usage for call in calls.calls if call.usage is not None]
+    long = 2 * sum(one.written_1h for one in usages) > sum(one.written for one in usages)
+    return {"cache_control": {"type": "ephemeral", "ttl": "1h"} if long else {"type": "ephemeral"}}
+
+
+def _marked(body: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
     for blocks in [body.get("system"), *(one["content"] for one in body["messages"][-1:])]:
         if isinstance(blocks, list) and blocks:
-            blocks[-1] = {**blocks[-1], **_MARK}
+            blocks[-1] = {**blocks[-1], **mark}
     return body
 
 
-def _sent(address: str, api: Api, body: dict[str, Any]) -> Exchange:
-    at = datetime.now(UTC).timestamp()  # noqa: TID251 -- the rim reads the clock
+def _sent(address: str, api: Api, body: dict[str, Any], at: float) -> Exchange:
     headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none"}
     request = Request(f"{address}{_PATHS[api]}", json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
     try:
         with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310 -- loopback
-            return Exchange(at, body, json.load(answer), answer.status)
+            return Exchange(at, body, json.load(answer), answer.status, answer.headers.get(_WARNING, ""))
     except HTTPError as refused:
         with refused:
             return Exchange(at, body, json.load(refused), refused.code)

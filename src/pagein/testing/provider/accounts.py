@@ -8,9 +8,10 @@ from pagein.model.messages import Usage
 from pagein.providers.billing import Prices
 from pagein.providers.cache import CacheRules, CacheSimulator, Served, bill
 from pagein.providers.prices import prices
+from pagein.providers.tokens import counter_for
 from pagein.providers.validity import Api
 from pagein.testing.provider.asked import Asked
-from pagein.testing.provider.prompt import Prompt, Prompts
+from pagein.testing.provider.prompt import CounterOf, Prompt, Prompts
 from pagein.testing.provider.reply import Called, Spoken, Thought, Words
 
 _DAY = 86_400.0
@@ -34,14 +35,16 @@ class Charged:
 class Accounts:
     """The caches of all accounts, one for each set of credentials and kind of cache (A8). Calls come in the order of their start."""
 
-    def __init__(self, spec: str | None = None) -> None:
+    def __init__(self, spec: str | None = None, counter: CounterOf = counter_for) -> None:
         """spec: a price specification for all models; None: each model's own, multipliers for models that are not known.
+
+        counter: from a model to what counts its tokens.
 
         Raises BadSetting for one that means nothing.
         """
         self._fixed = None if spec is None else prices(spec)
         self._caches: dict[tuple[str, CacheRules], CacheSimulator] = {}
-        self.prompts = Prompts()
+        self.prompts = Prompts(counter)
 
     def prices(self, asked: Asked) -> Prices:
         """What the model of a call costs on the day of the call."""

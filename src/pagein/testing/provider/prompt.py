@@ -2,11 +2,11 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pagein.model.codec import encode_json
 from pagein.providers.billing import Prices
@@ -22,6 +22,9 @@ from pagein.testing.provider.asked import Asked, Body
 
 IMAGE_TOKENS: Final = 1500
 """Tokens that any image is taken for."""
+
+CounterOf: TypeAlias = Callable[[str], Counter]
+"""From a model to what counts its tokens."""
 
 _REMEMBERED: Final = 1 << 16
 _CACHED: Final = ("tool", "text", "image", "call", "result")
@@ -79,7 +82,8 @@ class _Block:
 class Prompts:
     """Reads prompts. Names of blocks are shared by all that one of these has read, sizes of blocks are remembered."""
 
-    def __init__(self) -> None:
+    def __init__(self, counter: CounterOf = counter_for) -> None:
+        self._counter = counter
         self._chains = Chains()
         self._sizes: OrderedDict[tuple[str, bytes], int] = OrderedDict()
 
@@ -89,7 +93,7 @@ class Prompts:
 
     def tokens(self, model: str, text: str) -> int:
         """Tokens of a text that the model says."""
-        return _counted(counter_for(model), text, "assistant")
+        return _counted(self._counter(model), text, "assistant")
 
     def _anthropic(self, asked: Asked, prices: Prices) -> Prompt:
         turns = turns_of(asked.body, "anthropic")
@@ -133,7 +137,7 @@ class Prompts:
         name = hashed(side.encode(), canonical(part))
         size = self._sizes.get((model, name))
         if size is None:
-            size = self._sizes[model, name] = _size(counter_for(model), part, side)
+            size = self._sizes[model, name] = _size(self._counter(model), part, side)
             if len(self._sizes) > _REMEMBERED:
                 self._sizes.popitem(last=False)
         return _Block(name, size, part, side)

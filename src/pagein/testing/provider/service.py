@@ -67,7 +67,7 @@ class Service:
             self._key, settings.account, takes_foreign_thinking=settings.takes_foreign_thinking
         )
         self._kept = Kept()
-        self.accounts = Accounts(settings.prices)
+        self.accounts = Accounts(settings.prices, settings.counter)
         self._answered = 0
         self._failures: Counter[bytes] = Counter()
 

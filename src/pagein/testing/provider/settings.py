@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from pagein.providers.tokens import Counter, counter_for
 from pagein.providers.validity import Api
 
 ALL_APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
@@ -16,7 +17,7 @@ class Settings:
     """How a provider is set up.
 
     apis: the formats that it speaks. now: seconds since 1970. speed: how many seconds pass for one of `now`. prices: a price
-    specification for all models, None: each model's own. account: when the accounts were made (T4), None: lately. secret: what
+    specification for all models, None: each model's own. counter: from a model to what counts its tokens. account: when the accounts were made (T4), None: lately. secret: what
     signatures are made with. takes_foreign_thinking: signatures made elsewhere pass. needs_key: calls without credentials are refused.
     chunk: characters in one event of a stream. keeps_bodies: whether records hold bodies. record: a file of JSON lines that every
     record is written to as well. models: what the list of models names.
@@ -28,6 +29,7 @@ class Settings:
     now: Callable[[], float] = field(default=time.time)  # noqa: TID251 - the rim reads the clock
     speed: float = 1.0
     prices: str | None = None
+    counter: Callable[[str], Counter] = counter_for
     account: date | None = None
     secret: str = "simulated"  # noqa: S105 - signs nothing of worth
     takes_foreign_thinking: bool = False
