@@ -122,18 +122,19 @@ def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
     planned = plan(state.standing, settings, moment, account)
     if hand.off:
         return Plan(None, planned.alone, planned.alone)
-    held = _held(state, scene.ground) | scene.reads.held_with(state.hand.staying)
-    last = state.draft.calls - max(settings.reads_wait, 1)
-    also = held | _warm(state) | scene.reads.held_by_young(last)
-    planned = spared(planned, state, scene.ground, settings, moment, also)
-    if planned.epoch is None and hand.epoch_now:
-        planned = forcing.ordered(state.standing, settings, moment, account, also)
+    # what must stay is asked for where something is to leave: it takes a look at all reads that stand in the window
+    if planned.epoch is not None or hand.epoch_now:
+        last = state.draft.calls - max(settings.reads_wait, 1)
+        also = _kept(scene) | _warm(state) | scene.reads.held_by_young(last)
+        planned = spared(planned, state, scene.ground, settings, moment, also)
+        if planned.epoch is None and hand.epoch_now:
+            planned = forcing.ordered(state.standing, settings, moment, account, also)
     gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
     if not _is_full(scene, moment, gain):
         return planned
     most = forcing.excess(moment, scene.valve.low * (scene.window or 0), reported=state.floor is not None)
     newest = state.draft.calls
-    return forcing.forced(state.standing, settings, moment, account, most=most, newest=newest, held=held)
+    return forcing.forced(state.standing, settings, moment, account, most=most, newest=newest, held=_kept(scene))
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
@@ -141,6 +142,11 @@ def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
         return False
     feared = forcing.feared(moment, gain, reported=scene.state.floor is not None)
     return forcing.is_full(scene.valve, scene.window, feared)
+
+
+def _kept(scene: Scene) -> frozenset[str]:
+    """Calls on whose results something rests that the user holds, by whichever way it was read."""
+    return _held(scene.state, scene.ground) | scene.reads.held_with(scene.state.hand.staying)
 
 
 def _held(state: State, ground: Evidence) -> frozenset[str]:

@@ -13,7 +13,7 @@ two assistant messages in a row. Rules M1-M4, M7, M8, C1, C2 of `notes/provider-
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.engine.rendering import Cell, Piece, length, pieces_since, pushed
@@ -66,6 +66,8 @@ class Draft:
     calls: int = 0
     repairs: Repairs = NO_REPAIRS
     unsettled: _Held | None = None
+    # what `ready` gave: it is asked for at each step of a call, and costs what is held
+    _ready: "list[Draft]" = field(default_factory=list, init=False)
 
     def with_said(self, message: Message, tokens: Sequence[int] = (), weight: int = 0) -> "Draft":
         """One more message was said; `tokens` estimates each tool result in it, `weight` all of it. O(1) amortised."""
@@ -99,8 +101,10 @@ class Draft:
 
     def ready(self) -> "Draft":
         """Settled, and ending with words that a model can answer: a request."""
-        draft = self.settled()
-        return _with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft
+        if not self._ready:
+            draft = self.settled()
+            self._ready.append(_with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft)
+        return self._ready[0]
 
     def held(self) -> Iterator[Piece]:
         """What is not settled yet, in order."""

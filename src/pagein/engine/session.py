@@ -379,9 +379,9 @@ class Session:
         settings = parts.residency.previews if gate.way is not None else None
         again = self._rereads.entering(self.leaf) if parts.rereads else []
         # a read through this session stays whole, whatever the tool that made it is called
-        taken = self.evidence.path_of.keys() | {one.entering.result.call_id for one in again}
+        read, taken = self.evidence.path_of, {one.entering.result.call_id for one in again}
         entering = [] if settings is None else entering_big(state, self._rules, settings)
-        entering = [one for one in entering if one.result.call_id not in taken]
+        entering = [one for one in entering if one.result.call_id not in read and one.result.call_id not in taken]
         if not entering and not again:
             return (), None, None
         way = gate.way or TOOLS

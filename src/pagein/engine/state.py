@@ -43,7 +43,7 @@ class State:
     us or by the host. sent: the last request that left, None before the first. sent_at: when that was. now: the latest time that
     anything said carried. account: what the session cost and saved so far. floor: tokens in front of all messages, scale: tokens the
     provider counts for one of our estimate; both by the usage it reported, the latest counting. hand: what the user wants. warm: what
-    was recalled lately.
+    was recalled lately. hasty: whether results that are to go may wait for their age still.
     """
 
     draft: Draft = field(default_factory=Draft)
@@ -57,6 +57,7 @@ class State:
     scale: float = 1.0
     hand: Hand = the_hand.NOTHING
     warm: Warmth = COLD
+    hasty: bool = False
 
 
 START: Final = State()
@@ -118,7 +119,7 @@ def _with_draft(
     calls = {
         block.id: block for block in (before.piece.message.blocks if before else ()) if isinstance(block, ToolCall)
     }
-    standing = state.standing
+    standing, dropping, hasty = state.standing, state.hand.dropping, state.hasty
     # The message at the old end may have been merged with the next; it is an assistant's and holds no result.
     known = length(before)
     pieces = pieces_since(draft.tip, known)
@@ -130,11 +131,15 @@ def _with_draft(
         for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
             if resident.call_id not in state.hand.staying:
                 standing = standing.born(replace(resident, before=in_front))
+                hasty = hasty or resident.call_id in dropping
         in_front += piece.weight
     for resident in _arguments(before, answered, state.hand, rules):
         if resident.call_id not in state.hand.staying:
             standing = standing.born(resident)
-    return replace(state, draft=draft, standing=standing)
+            hasty = hasty or resident.call_id in dropping
+    # a file that was touched again has its reads wait again
+    hasty = hasty or (bool(dropping) and standing.old_tokens != state.standing.old_tokens)
+    return replace(state, draft=draft, standing=standing, hasty=hasty)
 
 
 def _succeeded(piece: Piece) -> Iterator[tuple[str, int]]:
@@ -239,7 +244,7 @@ def _paged_out(state: State, epoch: EpochOpened, rules: Rules) -> State:
         in_front[place] = size(tip)
         tip = pushed(tip, _stubbed(place, piece, gone))
     standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
-    rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number)
+    rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.staying
     # what came back is as young as what is said now
     return _with_residents(rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules)))
@@ -307,14 +312,17 @@ def _touched(state: State, before: Hand, rules: Rules) -> State:
     if held:
         state = replace(state, standing=state.standing.without(held))
     back = _with_residents(state, _of_calls(state, before.staying - now, rules))
-    return _hastened(replace(back, standing=back.standing.at_call(back.draft.calls, rules.residency)))
+    standing = back.standing.at_call(back.draft.calls, rules.residency)
+    return _hastened(replace(back, standing=standing, hasty=True))
 
 
 def _hastened(state: State) -> State:
-    """Results that are to go may go, but for those that the next call sees for the first time."""
-    if not state.hand.dropping:
+    """Results that are to go may go, but for those that the next call sees for the first time. Looked for only where some may wait."""
+    dropping, calls = state.hand.dropping, state.draft.calls
+    if not dropping or not state.hasty:
         return state
-    return replace(state, standing=state.standing.hastened(state.hand.dropping, state.draft.calls))
+    young = any(one.call_id in dropping and one.born >= calls for one in state.standing.all())
+    return replace(state, standing=state.standing.hastened(dropping, calls), hasty=young)
 
 
 def _with_residents(state: State, residents: Iterable[Resident]) -> State:
@@ -362,7 +370,7 @@ def _compacted(state: State, kept: int, rules: Rules) -> State:
     tip = cut(old.tip, old.head)
     draft = Draft(tip, old.head, old.said, old.calls, old.repairs)
     account = replace(state.account, absent=0)
-    fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account)
+    fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account, hasty=True)
     for piece in pieces:
         if piece.said > first_kept:
             fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
