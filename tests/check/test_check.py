@@ -11,8 +11,9 @@ import pytest
 
 from pagein.engine.paging import Pager
 from pagein.errors import StoreError
-from pagein.model.entries import Entry, EpochOpened, Noted
+from pagein.model.entries import Entry, EpochOpened, Noted, Thought
 from pagein.model.identifiers import uuid7
+from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
@@ -262,6 +263,19 @@ def test_a_stub_that_does_not_name_its_object_is_found(store: SqliteUpkeep) -> N
     store.append("forged", [Entry("a", None, EpochOpened(1, 0, (forged,)))])
     report = check_store(store)
     assert [(one.kind, one.why) for one in report.findings] == [("stub", "its text does not name it")]
+
+
+def test_thinking_that_left_and_is_not_there_any_more_is_found(store: SqliteUpkeep) -> None:
+    pager = Pager(store, "here")
+    kept = pager.keep_thinking("thinker", 1, "it is the parser", 4)
+    store.append("thinker", [Entry("a", None, EpochOpened(1, 0, (), thought=kept))])
+    assert check_store(store).is_clean
+    other = Thought(kept.object_id, ContentHash.of(b"something else"), 4, 16)
+    nobody = replace(kept, object_id=kept.object_id[:-1] + ("0" if kept.object_id[-1] != "0" else "1"))
+    for name, lost in (("b", other), ("c", nobody)):
+        store.append(name, [Entry(name, None, EpochOpened(1, 0, (), thought=lost))])
+    found = [(one.kind, one.why) for one in check_store(store).findings]
+    assert found == [("thinking", "its object holds other content"), ("thinking", "its object is gone")]
 
 
 def test_notes_of_other_folds_are_nobodys_fault(store: SqliteUpkeep) -> None:

@@ -27,6 +27,7 @@ from pagein.model.entries import (
     RequestSent,
     Restored,
     Said,
+    Thought,
 )
 from pagein.model.messages import Message, Text, Unreadable
 from pagein.model.names import ContentHash
@@ -45,6 +46,9 @@ PAGED = st.builds(
 RESTORED = st.builds(
     Restored, call_id=TEXTS, object_id=TEXTS, text=TEXTS, tokens=NUMBERS, message=NUMBERS, block=NUMBERS
 )
+THOUGHT = st.builds(
+    Thought, object_id=TEXTS, content=st.binary(max_size=4).map(ContentHash.of), tokens=NUMBERS, chars=NUMBERS
+)
 BODIES: st.SearchStrategy[Body] = st.one_of(
     st.builds(Said, message=MESSAGES, result_tokens=st.lists(NUMBERS, max_size=3).map(tuple)),
     st.builds(Compacted, kept=NUMBERS),
@@ -54,6 +58,7 @@ BODIES: st.SearchStrategy[Body] = st.one_of(
         frontier=NUMBERS,
         paged=st.lists(PAGED, max_size=2).map(tuple),
         restored=st.lists(RESTORED, max_size=2).map(tuple),
+        thought=st.none() | THOUGHT,
     ),
     st.builds(Inserted, kind=TEXTS, text=TEXTS, tokens=NUMBERS, names=st.lists(TEXTS, max_size=2).map(tuple)),
     st.builds(RequestSent, epoch=NUMBERS, length=NUMBERS),

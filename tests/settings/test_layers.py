@@ -120,6 +120,12 @@ def test_previews_can_be_turned_off() -> None:
     assert laid([Layer("file", {"arguments": True})]).engine.residency.arguments == CAREFUL
     assert laid([Layer("file", {"arguments": True, "residency": "thrifty"})]).engine.residency.arguments == SOON
     assert laid([]).engine.residency.arguments is None
+
+
+def test_thinking_of_finished_turns_is_kept_unless_told_otherwise() -> None:
+    assert laid([]).engine.residency.thinking == "kept"
+    assert laid([Layer("file", {"residency": "thrifty"})]).engine.residency.thinking == "kept"
+    assert laid([Layer("file", {"thinking": "leaves"})]).engine.residency.thinking == "leaves"
     assert laid([Layer("file", {"previews_from": 0})]).engine.residency.previews is None
     assert laid([Layer("file", {"valve": 0.0})]).engine.valve.share == 0
 

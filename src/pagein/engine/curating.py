@@ -15,12 +15,13 @@ from pagein.engine.evidence import Evidence
 from pagein.engine.hand import Hand
 from pagein.engine.paging import Pager
 from pagein.engine.passes import credited, moment_of
-from pagein.engine.rendering import pieces_since
+from pagein.engine.rendering import pieces_since, shared
 from pagein.engine.state import State
 from pagein.engine.testimony import Stored
+from pagein.engine.thoughts import thought_in
 from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
 from pagein.errors import BadSetting, NotRecallable, StoreError
-from pagein.model.entries import EpochOpened, PagedOut, Restored
+from pagein.model.entries import EpochOpened, PagedOut, Restored, Thought
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy import forcing
 from pagein.policy.clients.chains import START, ClientReads
@@ -96,21 +97,37 @@ def curated(scene: Scene, pager: Pager) -> Curated:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
         return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
     back, missing = _brought(scene, planned, moment, pager)
+    try:
+        thought = _thought(scene, pager, [one.message for one in paged] + [one.place.message for one in back])
+    except StoreError as problem:
+        failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
+        return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
     reason = forcing.ORDERED if state.hand.epoch_now else forcing.RESTORED
     planned = forcing.with_back(planned, scene.residency, moment, [one.place for one in back], reason)
     failure = "; ".join([*([objection] if objection else []), *missing])
-    opened = _opened(state, planned, paged, tuple(one.restored for one in back))
+    opened = _opened(state, planned, paged, tuple(one.restored for one in back), thought)
     gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
     account = planned.alone if opened is None else planned.account
     return Curated(opened, failure or None, account, _is_full(scene, moment, gain))
 
 
-def _opened(state: State, planned: Plan, paged: Sequence[PagedOut], back: Sequence[Restored]) -> EpochOpened | None:
+def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> Thought | None:
+    """The thinking that leaves with an epoch that changes these messages, stored: what no request held before goes too. Raises StoreError."""
+    if scene.residency.thinking != "leaves" or not places:
+        return None
+    tip = scene.state.draft.ready().tip
+    found = thought_in(pieces_since(tip, min(*places, shared(scene.state.sent, tip))))
+    return None if found is None else pager.keep_thinking(scene.session, scene.state.epoch + 1, *found)
+
+
+def _opened(
+    state: State, planned: Plan, paged: Sequence[PagedOut], back: Sequence[Restored], thought: Thought | None
+) -> EpochOpened | None:
     places = [one.message for one in paged] + [one.message for one in back]
     if not places:
         return None
     reason = UNPROVEN if planned.epoch is None else planned.epoch.reason
-    return EpochOpened(state.epoch + 1, min(places), tuple(paged), reason, tuple(back))
+    return EpochOpened(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought)
 
 
 # --- what leaves ---

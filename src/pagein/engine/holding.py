@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, EpochOpened, PagedOut, Previewed, Recalled
+from pagein.model.entries import Body, EpochOpened, PagedOut, Previewed, Recalled, Thought
 from pagein.model.recalls import Ingested, ingested_of, recall_of
 from pagein.model.sharing import SharedMap
 
 TOOLCALL: Final = "toolcall"
 FILE: Final = "file"
+THINKING: Final = "thinking"
 _STUB: Final = re.compile(r"\[pagein: \S+ \| (.*?) \| [\d,]+ tokens \| (.*)\]")
 
 
@@ -84,8 +85,9 @@ class Held:
 def step(held: Held, body: Body) -> Held:
     """What is held after one more entry."""
     match body:
-        case EpochOpened(paged=paged):
+        case EpochOpened(paged=paged, thought=thought):
             left = _left(held, paged)
+            left = left if thought is None else left.with_object(_thought(thought))
             tokens = sum(one.tokens for one in paged)
             return replace(
                 left, epochs=held.epochs + 1, stubs=held.stubs + len(paged), stub_tokens=held.stub_tokens + tokens
@@ -120,6 +122,10 @@ def _paged(one: PagedOut) -> HeldObject:
     told = _STUB.search(one.short or one.stub)
     about = f"{told[1]}: {description_in(one)}" if told is not None else ""
     return HeldObject(one.object_id, TOOLCALL, one.tokens, one.chars, about)
+
+
+def _thought(one: Thought) -> HeldObject:
+    return HeldObject(one.object_id, THINKING, one.tokens, one.chars, "what the model thought in turns that are over")
 
 
 def _file(one: Ingested) -> HeldObject:

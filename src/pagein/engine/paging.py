@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.errors import BadName, MissingBlob, NotRecallable, StoreError
-from pagein.model.entries import PagedOut
+from pagein.model.entries import PagedOut, Thought
 from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
@@ -16,6 +16,7 @@ from pagein.policy.stubs import description, stub
 from pagein.ports import BlobStore
 
 TOOLCALL: Final = "toolcall"
+THINKING: Final = "thinking"
 _ATTEMPTS: Final = 4
 
 
@@ -79,18 +80,27 @@ class Pager:
         stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in results])
         return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))
 
+    def keep_thinking(self, session: str, epoch: int, text: str, tokens: int) -> Thought:
+        """Store what was thought, as it leaves with this epoch. Raises StoreError; then it may not leave."""
+        result = ToolResult(f"{THINKING}-{epoch}", text)
+        (stored,) = self._stored(session, [(result, THINKING, tokens)], THINKING)
+        return Thought(str(stored.id), stored.content, tokens, len(text))
+
     def made_here(self, name: ObjectId) -> bool:
         """Whether this store made an id. Raises StoreError where it cannot be asked."""
         return name.made_with(self._blobs.secret())
 
-    def _stored(self, session: str, results: Sequence[tuple[ToolResult, str, int]]) -> tuple[StoredObject, ...]:
+    def _stored(
+        self, session: str, results: Sequence[tuple[ToolResult, str, int]], kind: str = TOOLCALL
+    ) -> tuple[StoredObject, ...]:
         if not results:
             return ()
         secret = self._blobs.secret()
         attempts = [0] * len(results)
         for _ in range(_ATTEMPTS):
             objects = [
-                self._object(session, one, secret, attempt) for one, attempt in zip(results, attempts, strict=True)
+                self._object(session, one, kind, secret, attempt)
+                for one, attempt in zip(results, attempts, strict=True)
             ]
             taken = self._blobs.put_objects(objects)
             if not taken:
@@ -116,7 +126,7 @@ class Pager:
         return text_of(content)
 
     def _object(
-        self, session: str, one: tuple[ToolResult, str, int], secret: bytes, attempt: int
+        self, session: str, one: tuple[ToolResult, str, int], kind: str, secret: bytes, attempt: int
     ) -> tuple[StoredObject, bytes]:
         result, tool, tokens = one
         content = bytes_of(result.text)
@@ -125,7 +135,7 @@ class Pager:
         object_id = ObjectId.of(name, origin, secret, attempt)
         about = description(result.text)
         label = f"{tool}: {about}" if tool else about
-        stored = StoredObject(object_id, name, TOOLCALL, self._workspace, origin, label, tokens, len(result.text))
+        stored = StoredObject(object_id, name, kind, self._workspace, origin, label, tokens, len(result.text))
         return stored, content
 
     def _why_unknown(self, name: ObjectId) -> str:

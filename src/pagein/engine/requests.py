@@ -10,6 +10,7 @@ from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId, EpochOpened, PagedOut
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics import Economics
+from pagein.policy.residency import Thinking
 from pagein.policy.ways import TOOLS, Begins, Way
 from pagein.providers.doctor import WELL, Diagnosis
 from pagein.providers.validity import Api
@@ -51,7 +52,8 @@ class Gate:
     """What may be decided before a call. previews: outputs may enter as such. opens: whether an epoch may begin at a message.
 
     Both are given where a request is not to be touched, or must not be for what stands in it. economics: prices that hold for this call
-    alone, None: those of the settings. arguments: texts in those of calls may be masked, where the settings have it so. way: how
+    alone, None: those of the settings. arguments: texts in those of calls may be masked, where the settings have it so. thinking: what
+    becomes of that of finished turns behind an epoch's frontier, None: what the settings say. way: how
     what leaves is brought back, None: nothing leaves that the window does not show. begins: what the first that leaves has to pay for
     besides.
     """
@@ -60,6 +62,7 @@ class Gate:
     opens: Callable[[int], bool] = lambda _: True
     economics: Economics | None = None
     arguments: bool = True
+    thinking: Thinking | None = "kept"
     way: Way | None = TOOLS
     begins: Begins | None = None
 

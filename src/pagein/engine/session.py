@@ -462,8 +462,11 @@ class Session:
 
 
 def _allowed(usual: Residency, gate: Gate) -> Residency:
-    """The settings, without arguments where none may be masked."""
-    return usual if gate.arguments or usual.arguments is None else replace(usual, arguments=None)
+    """The settings, without arguments where none may be masked, and with what becomes of thinking."""
+    arguments = usual.arguments if gate.arguments else None
+    thinking = gate.thinking or usual.thinking
+    same = arguments is usual.arguments and thinking == usual.thinking
+    return usual if same else replace(usual, arguments=arguments, thinking=thinking)
 
 
 def _never(_: int) -> bool:

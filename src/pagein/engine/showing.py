@@ -45,10 +45,11 @@ class Showing:
         before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
         known, since = before, len(units)
         base = self._journal.state_at(entry).draft.said - len(units)
-        for name, rewritten in requests:
+        for name, epoch in requests:
             state = self._journal.state_at(name)
-            binds = rewritten and binds_thinking(self._heads.at(name), api)
-            window = Window(state.sent, state.draft.said, rewritten, binds)
+            binds = epoch is not None and binds_thinking(self._heads.at(name), api)
+            takes = epoch is not None and epoch.thought is not None
+            window = Window(state.sent, state.draft.said, epoch is not None, binds, takes)
             before = rendered(window, units[: state.draft.said - base], before)
             since = min(since, before.since)
         self._known[entry] = before, splicer
@@ -57,9 +58,9 @@ class Showing:
             self._known.popitem(last=False)
         return Shown(before, splicer, known, since)
 
-    def _behind_known(self, entry: EntryId) -> tuple[list[tuple[EntryId, bool]], EntryId | None]:
-        """The requests up to this one that are not remembered, each with whether an epoch was opened for it; and what they follow."""
-        found: list[tuple[EntryId, bool]] = []
+    def _behind_known(self, entry: EntryId) -> tuple[list[tuple[EntryId, EpochOpened | None]], EntryId | None]:
+        """The requests up to this one that are not remembered, each with the epoch that was opened for it; and what they follow."""
+        found: list[tuple[EntryId, EpochOpened | None]] = []
         here: EntryId | None = entry
         while here is not None and here not in self._known:
             one = self._journal.entry(here)
@@ -67,9 +68,9 @@ class Showing:
                 here = None
                 break
             if isinstance(one.body, RequestSent):
-                found.append((here, False))
+                found.append((here, None))
             elif isinstance(one.body, EpochOpened) and found:
-                found[-1] = (found[-1][0], True)
+                found[-1] = (found[-1][0], one.body)
             here = one.parent
         found.reverse()
         return found, here
@@ -78,3 +79,8 @@ class Showing:
 def binds_thinking(head: Head, api: Api) -> bool:
     """Whether thinking must be taken for bound to what stands before it."""
     return api == "anthropic" and abilities(head.model or None).may_bind
+
+
+def carries_thinking(head: Head, api: Api) -> bool:
+    """Whether the model is known to be shown again what it thought in finished turns, in blocks that may be left out."""
+    return api == "anthropic" and abilities(head.model or None).carries_thinking

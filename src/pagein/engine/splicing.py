@@ -6,7 +6,8 @@ Rules of this file
    decision had it so, and a result that was restored is the client's again.
 2. A result that reads as withheld was kept without its text (law 9); it stands as the client sent it.
 3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8).
-   What the model thinks from then on is bound to the window without it.
+   What the model thinks from then on is bound to the window without it. Elsewhere it takes that of finished turns where the settings
+   say so (`thoughts`), for good as well.
 4. Costs what the window differs in from the one before.
 """
 
@@ -18,6 +19,7 @@ from typing import Final
 from pagein.engine.chain import Item, Transcript, Unit, alike
 from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
+from pagein.engine.thoughts import finished
 from pagein.errors import HostError
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.policy.arguments import same_but_texts
@@ -72,13 +74,15 @@ class Rendered:
 class Window:
     """A window as it was sent. said: messages said by then, the last of the conversation being the last of them.
 
-    rewritten: whether an epoch was opened for it. binds: whether thinking is bound to what stands before it.
+    rewritten: whether an epoch was opened for it. binds: whether thinking is bound to what stands before it. takes: whether the epoch took
+    the thinking of finished turns along.
     """
 
     tip: Cell | None
     said: int
     rewritten: bool = False
     binds: bool = False
+    takes: bool = False
 
 
 _NO_CHANGE: Final = Change()
@@ -103,12 +107,19 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
                 one = changes[place] = _joined(known, change)
                 replaced += _count(one) - _count(known)
                 low, top = min(low, place), max(top, place)
-    if window.rewritten and window.binds:
-        for place in range(since, len(units)):
-            if units[place].message.role == "assistant":
-                changes[place] = replace(changes.get(place, Change()), thoughtless=True)
-                top = max(top, place)
+    for place in _without_thinking(window, units, since):
+        changes[place] = replace(changes.get(place, _NO_CHANGE), thoughtless=True)
+        low, top = min(low, place), max(top, place)
     return Rendered(window.tip, changes, window.rewritten, low, top, replaced)
+
+
+def _without_thinking(window: Window, units: Sequence[Unit], since: int) -> Iterator[int]:
+    """The messages whose thinking an epoch took along."""
+    if window.rewritten and window.binds:
+        end = len(units)
+    else:
+        end = finished([unit.message for unit in units]) if window.takes else 0
+    return (place for place in range(since, end) if units[place].message.role == "assistant")
 
 
 def _count(change: Change) -> int:

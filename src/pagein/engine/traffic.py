@@ -30,7 +30,7 @@ from pagein.engine.places import EXCHANGE, Places
 from pagein.engine.pricing import asks_long, economics_for
 from pagein.engine.rendering import cut
 from pagein.engine.requests import CLOSED_GATE, OPEN_GATE, Gate, Observed, Part, Placed, Prepared, PreparedRequest
-from pagein.engine.showing import binds_thinking
+from pagein.engine.showing import binds_thinking, carries_thinking
 from pagein.engine.state import State
 from pagein.engine.talking import Reply, Talk, usage_of
 from pagein.errors import HostError
@@ -341,20 +341,20 @@ class Traffic:
         )
         in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
         if not binds_thinking(head, script.api):
-            return OPEN_GATE
+            return Gate(thinking=None) if carries_thinking(head, script.api) else OPEN_GATE
         if not in_loop:
-            return Gate(arguments=False)
+            return Gate(arguments=False, thinking="leaves")
         # what stands in an exchange may have thinking anywhere
         last = len(units) - 1 if self._places.exchanges else units[-1].thought
         if last < 0:
-            return Gate(arguments=False)
+            return Gate(arguments=False, thinking="leaves")
 
         def opens(frontier: int) -> bool:
             draft = self._state(self._talk.leaf).draft
             first = cut(draft.ready().tip, frontier + 1)
             return first is None or first.piece.said - (draft.said - len(units) + 1) > last
 
-        return Gate(opens=opens, arguments=False)
+        return Gate(opens=opens, arguments=False, thinking="leaves")
 
     # --- what it is sent as ---
 

@@ -182,6 +182,8 @@ def _body_out(body: Body) -> Fields:
             opened: Fields = {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
             if body.restored:
                 opened["restored"] = [_plain(one) for one in body.restored]
+            if body.thought is not None:
+                opened["thought"] = {**_plain(body.thought), "content": body.thought.content.hex}
             return {**opened, "reason": body.reason} if body.reason else opened
         case _:
             return {"entry": _NAME_OF[type(body)], **_plain(body)}
@@ -273,7 +275,8 @@ def _body_in(raw: Fields) -> Body:
         case "epoch_opened":
             paged = tuple(_paged_in(one) for one in raw["paged"])
             restored = msgspec.convert(raw.get("restored", ()), type=tuple[Restored, ...])
-            return msgspec.convert({**raw, "paged": paged, "restored": restored}, type=EpochOpened)
+            known = {**raw, "paged": paged, "restored": restored, "thought": _thought_in(raw.get("thought"))}
+            return msgspec.convert(known, type=EpochOpened)
         case kind:
             return msgspec.convert(raw, type=_BODIES[kind])
 
@@ -281,6 +284,10 @@ def _body_in(raw: Fields) -> Body:
 def _paged_in(raw: Fields) -> PagedOut:
     name = ContentHash.parse(raw["content"])
     return msgspec.convert({**raw, "content": {"hex": name.hex}}, type=PagedOut)
+
+
+def _thought_in(raw: Fields | None) -> Fields | None:
+    return None if raw is None else {**raw, "content": {"hex": ContentHash.parse(raw["content"]).hex}}
 
 
 def _excerpt(line: bytes) -> str:

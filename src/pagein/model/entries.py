@@ -73,14 +73,28 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class Thought:
+    """What the model had thought in turns that were finished, as it left with an epoch: one object. content: the hash of its bytes in the store."""
+
+    object_id: str
+    content: ContentHash
+    tokens: int
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
 class EpochOpened:
-    """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed; `reason` why."""
+    """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed; `reason` why.
+
+    thought: thinking of finished turns behind the frontier that is not sent any more; None where all of it stays.
+    """
 
     number: int
     frontier: int
     paged: tuple[PagedOut, ...]
     reason: str = ""
     restored: tuple[Restored, ...] = ()
+    thought: Thought | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ A group (an assistant message with its results) stays together in the request. O
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final, TypedDict
+from typing import Final, Literal, TypeAlias, TypedDict
 
 from pagein.errors import BadSetting
 from pagein.model.messages import ToolResult
@@ -48,10 +48,15 @@ __all__ = [
     "Residency",
     "Resident",
     "Standing",
+    "Thinking",
     "decide",
     "plan",
     "removable",
 ]
+
+
+Thinking: TypeAlias = Literal["kept", "leaves"]
+"""What becomes of thinking behind the frontier of an epoch, on models that do not bind it to what stands before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class Residency:
     files: how long reads stay by when their files were touched (`policy.files`); None: by their age alone, `keep_reads` calls.
     economics: None decides by `batch_tokens` alone. previews: None lets every output enter whole (*lossless only*).
     arguments: when texts in the arguments of calls may be masked; None, as where the echo guard cannot hold a call back: never.
+    thinking: whether an epoch takes the thinking of finished turns behind its frontier along where the model could keep it.
     """
 
     batch_tokens: int = 40_000
@@ -73,6 +79,7 @@ class Residency:
     economics: Economics | None = None
     previews: Previews | None = None
     arguments: ArgumentRules | None = None
+    thinking: Thinking = "kept"
 
     def __post_init__(self) -> None:
         least_of = {"batch_tokens": 1}

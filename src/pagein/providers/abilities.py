@@ -35,6 +35,7 @@ class Abilities:
     refuses: what it is documented to refuse. binds: whether its thinking is bound to what stands before it (T1), None: not known.
     checks: whether a broken binding is refused (T4); where it is not, the thinking is dropped or kept in silence.
     thinks_unasked: whether it thinks where the request does not say, None: not known.
+    carries_thinking: whether it is known to be shown again what it thought in turns that are finished, for as long as that is sent.
     source: where it was read. D: the vendor's documentation; S: secondary; F: seen by others.
     """
 
@@ -43,6 +44,7 @@ class Abilities:
     binds: bool | None = None
     checks: bool = True
     thinks_unasked: bool | None = None
+    carries_thinking: bool = False
     valid_from: date | None = None
     source: str = ""
 
@@ -74,8 +76,11 @@ def _claude(
 ) -> Iterable[Abilities]:
     for name in names.split():
         full = f"claude-{name}"
-        binds = CATALOGUE[full][-1].binds_thinking
-        yield Abilities(full, refuses, binds, thinks_unasked=unasked, source=source)
+        row = CATALOGUE[full][-1]
+        carries = not row.strips_thinking
+        yield Abilities(
+            full, refuses, row.binds_thinking, thinks_unasked=unasked, carries_thinking=carries, source=source
+        )
 
 
 def _anthropic() -> Iterable[Abilities]:

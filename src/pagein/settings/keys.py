@@ -49,6 +49,12 @@ ENGINE: Final[tuple[Key, ...]] = (
         says="Mask text of files in the arguments of old calls too. Only where a hook can hold back a call that would write what stands for it.",
         own=True,
     ),
+    choice(
+        "thinking",
+        "kept",
+        ("kept", "leaves"),
+        "What becomes of what the model thought in turns that are over, behind what an epoch rewrites. `leaves`: it is not sent any more. Models that bind their thinking leave no choice.",
+    ),
     texts("excluded", "Patterns of file names whose content is never stored, beside those that always hold."),
     flag("manifest", default=False, says="List what left for the model, a page at each epoch's edge."),
     flag("rereads", default=True, says="Answer what a client's own tools read again by a marker or a diff."),

@@ -103,6 +103,7 @@ def laid(layers: Iterable[Layer]) -> Config:
 
 
 _AGES: Final = ("keep_calls", "keep_reads", "keep_calls_free", "min_tokens")
+_AS_NAMED: Final = (*_AGES, "thinking")
 
 
 def _engine(values: Mapping[str, Any]) -> Settings:
@@ -114,7 +115,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     arguments = rules if values["arguments"] else None
     return replace(
         Settings(**own),
-        residency=replace(usual, previews=previews, arguments=arguments, **{name: values[name] for name in _AGES}),
+        residency=replace(usual, previews=previews, arguments=arguments, **{name: values[name] for name in _AS_NAMED}),
         valve=Valve(values["valve"], values["valve_low"], values["window"]) if values["valve"] else Valve(0.0, 0.0),
         excluded=(*Settings().excluded, *values["excluded"]),
     )

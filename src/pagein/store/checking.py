@@ -18,7 +18,9 @@ from pagein.model.sealing import Sealed, decoded, view_hash_of
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
 
-Kind: TypeAlias = Literal["database", "blob", "object", "version", "reference", "entry", "session", "stub", "answer"]
+Kind: TypeAlias = Literal[
+    "database", "blob", "object", "version", "reference", "entry", "session", "stub", "thinking", "answer"
+]
 Audit: TypeAlias = Callable[[Sequence[Entry]], Sequence[str]]
 Tick: TypeAlias = Callable[[str], object]
 

@@ -8,6 +8,7 @@ from pagein.errors import BadName
 from pagein.model.entries import Entry, EntryId, EpochOpened, PagedOut, Previewed
 from pagein.model.holdings import KeptSession
 from pagein.model.messages import Unreadable
+from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId
 from pagein.ports import JournalStore
 from pagein.store.checking import Checked, guarded
@@ -69,26 +70,32 @@ def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> No
         one for entry in entries if isinstance(entry.body, EpochOpened | Previewed) for one in entry.body.paged
     ):
         checked.saw("stub")
-        why = _why_bare(checked, paged)
+        why = _why_lacking(checked, paged.object_id, paged.content)
+        if why is None and paged.object_id not in paged.stub:
+            why = "its text does not name it"
         if why is not None:
             broken.bare_stubs.append(paged)
             checked.report.add("stub", f"{paged.object_id} of {where}", why)
+    for thought in (entry.body.thought for entry in entries if isinstance(entry.body, EpochOpened)):
+        if thought is not None:
+            checked.saw("thinking")
+            why = _why_lacking(checked, thought.object_id, thought.content)
+            if why is not None:
+                checked.report.add("thinking", f"{thought.object_id} of {where}", why)
     for objection in checked.audit(entries):
         checked.report.add("answer", where, objection)
 
 
-def _why_bare(checked: Checked, paged: PagedOut) -> str | None:
-    """Why a stub does not recall what it stands for; None where it does."""
+def _why_lacking(checked: Checked, object_id: str, content: ContentHash) -> str | None:
+    """Why what left under this id cannot be recalled; None where it can."""
     try:
-        stored = checked.store.find(ObjectId.parse(paged.object_id))
+        stored = checked.store.find(ObjectId.parse(object_id))
     except BadName as problem:
         return str(problem)
     if stored is None or stored.kind == EXPIRED:
         return "its object is gone"
-    if stored.content != paged.content:
+    if stored.content != content:
         return "its object holds other content"
-    if paged.object_id not in paged.stub:
-        return "its text does not name it"
     return checked.lacks(stored.content)
 
 
