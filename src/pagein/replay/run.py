@@ -6,7 +6,7 @@ a pause, characters per token); the second bills. Both run on all cores with one
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from pagein.replay.doctor import Examined, examined, report
 from pagein.replay.figures import by_policy, mean_ratios
 from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
 from pagein.replay.layers import FULL, ablation
+from pagein.replay.needs import NOTHING as NO_NEEDS
 from pagein.replay.paging import USUAL, OpenEngine
 from pagein.replay.prediction import Compared, compare, own_prices, prediction
 from pagein.replay.readers import Skipped as Unfit
@@ -43,7 +44,8 @@ class Asked:
     """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core.
 
     without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
-    usual: the engine's settings but for the prices. detail: the pictures of each session. why: what each decision of pagein was worth. doctor: explain the misses of the
+    usual: the engine's settings but for the prices. recalls: whether what a later step needs is recalled; without, nobody asks for
+    anything that left. detail: the pictures of each session. why: what each decision of pagein was worth. doctor: explain the misses of the
     recorded calls.
     """
 
@@ -53,6 +55,7 @@ class Asked:
     without: tuple[str, ...] = ()
     baseline: str = "append"
     stress: bool = True
+    recalls: bool = True
     jobs: int = 0
     detail: bool = False
     why: bool = False
@@ -126,7 +129,7 @@ def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress],
         watching.known()
         sources = {name: _taught(some) for name, some in learned.items()}
         paid: list[_Paid] = []
-        bill_one = partial(_bill, terms=terms, sources=sources, doctor=asked.doctor)
+        bill_one = partial(_bill, terms=terms, sources=sources, doctor=asked.doctor, recalls=asked.recalls)
         for outcome in spread(bill_one, watching.second(_sources(asked.paths, {}))):
             _keep(outcome, skipped, paid.append)
     coding = {name for name, some in learned.items() if any(one.coding for one in some)}
@@ -200,11 +203,13 @@ def _learn_session(session: RecordedSession) -> _Learned | None:
     )
 
 
-def _bill(source: Source, terms: Terms, sources: dict[str, _Source], *, doctor: bool) -> _Outcome:
-    return _each(source, partial(_bill_session, terms=terms, sources=sources, doctor=doctor))
+def _bill(source: Source, terms: Terms, sources: dict[str, _Source], *, doctor: bool, recalls: bool) -> _Outcome:
+    return _each(source, partial(_bill_session, terms=terms, sources=sources, doctor=doctor, recalls=recalls))
 
 
-def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _Source], *, doctor: bool) -> _Paid | None:
+def _bill_session(
+    session: RecordedSession, terms: Terms, sources: dict[str, _Source], *, doctor: bool, recalls: bool
+) -> _Paid | None:
     calls = gather(session.entries)
     if not calls.calls:
         return None
@@ -218,7 +223,8 @@ def _bill_session(session: RecordedSession, terms: Terms, sources: dict[str, _So
     replayed = on_own_cache(recording, own, misses=True)
     pure = on_own_cache(recording, own, misses=False)
     compared = compare(replayed, pure, own)
-    return _Paid(bill_session(recording, terms), compared, examined(pure, own) if doctor else None)
+    asked = recording if recalls else replace(recording, needs=(NO_NEEDS,) * len(recording.sized))
+    return _Paid(bill_session(asked, terms), compared, examined(pure, own) if doctor else None)
 
 
 def _model(models: tuple[str, ...], calls: Calls) -> str:

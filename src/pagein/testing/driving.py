@@ -12,8 +12,8 @@ Rules of this file
 4. What clients read again is not answered, as it is not in a replay: what is compared is what leaves the window, and when.
 5. The calls of an answer get the ids under which the client goes on to speak of them.
 6. Which call a request is of, and what it is answered, is told by what of a recording the wire can hold.
-7. Tokens are counted by characters, as a replay counts them: where a vocabulary is public, exact counts differ from text to text,
-   and what a replay cannot lay to a text it lets nobody save.
+7. Tokens are counted by characters everywhere, as a replay counts them: where a vocabulary is public, exact counts differ from text
+   to text, and what a replay cannot lay to a text it lets nobody save.
 8. All happens at the recorded times, in the provider and in the gateway. Nothing is waited for.
 """
 
@@ -29,7 +29,6 @@ from urllib.request import Request, urlopen
 
 from pagein import wiring
 from pagein.engine.engine import Settings as EngineSettings
-from pagein.model.bill import Figures
 from pagein.model.codec import encode_json
 from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall
 from pagein.providers.tokens import ratio_counter
@@ -42,7 +41,7 @@ from pagein.replay.run import replay
 from pagein.testing.provider import Asked, Settings, SimulatedProvider
 from pagein.testing.provider import Call as CallsTool
 from pagein.testing.provider.script import Said, Say, Think, Turn
-from pagein.testing.recorded_time import SetClock, gateway_at
+from pagein.testing.recorded_time import SetClock, Terms, gateway_at
 
 _PATHS: Final[dict[Api, str]] = {
     "anthropic": "/v1/messages",
@@ -134,7 +133,7 @@ class Drive:
 class Bills:
     """What a session costs, in BIT: over HTTP without and with a gateway, and as replayed from a log of the requests without.
 
-    replayed: without pagein, and with it, recalls apart: nobody recalls over HTTP, as the model only says what was recorded.
+    replayed: without pagein, and with it. Nobody recalls, here or there, as the model only says what was recorded.
     refused: requests, both ways. failed: calls in which something of the gateway's failed.
     """
 
@@ -167,18 +166,18 @@ def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
         direct = provider.bill()
     clock = SetClock()
     with drive.provider(clock) as provider:
-        with gateway_at(provider.url, folder / "gateway", clock, _AS_REPLAYED) as address:
+        with gateway_at(
+            provider.url, folder / "gateway", Terms(clock, _AS_REPLAYED, ratio_counter(drive.model))
+        ) as address:
             failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()
-    terms = ReplayAsked((folder / "log.jsonl",), prices=drive.model, policies=("append", QUIET), stress=False, jobs=1)
+    terms = ReplayAsked(
+        (folder / "log.jsonl",), prices=drive.model, policies=("append", QUIET), stress=False, recalls=False, jobs=1
+    )
     rows = [one["policies"] for one in replay(terms, wiring.open_for_replay).bill["per_session"]]
-    append, ours = (sum(_without_recalls(row[policy]) for row in rows) for policy in terms.policies)
+    append, ours = (sum(row[policy]["cost"] for row in rows) for policy in terms.policies)
     refused = direct.refused + through.refused
     return Bills(api, direct.requests, refused, failed, direct.bit, through.bit, (append, ours))
-
-
-def _without_recalls(found: Figures) -> float:
-    return found["cost"] - (found["recall_cost"] or 0.0)
 
 
 def write_log(exchanges: Iterable[Exchange], path: Path) -> None:

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pagein import wiring
@@ -16,6 +17,7 @@ from pagein.hosts.gateway.engine import EngineCurator
 from pagein.hosts.gateway.server import Gateway, Parts
 from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.switch import Switch
+from pagein.ports import TokenCounter
 
 
 class SetClock:
@@ -38,8 +40,17 @@ class SetClock:
         await asyncio.Event().wait()
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a gateway decides: at which times, by which settings, counting tokens how."""
+
+    clock: SetClock
+    settings: Settings
+    counter: TokenCounter
+
+
 @contextmanager
-def gateway_at(address: str, folder: Path, clock: SetClock, settings: Settings) -> Iterator[str]:
+def gateway_at(address: str, folder: Path, terms: Terms) -> Iterator[str]:
     """The address of a gateway in front of a provider, with its store in this folder, in a thread of its own.
 
     It keeps no windows alive, and tells of failures in the headers of its answers only. Raises OSError where it cannot listen.
@@ -47,8 +58,8 @@ def gateway_at(address: str, folder: Path, clock: SetClock, settings: Settings) 
     folder.mkdir(parents=True, exist_ok=True)
     silent = logging.Logger("driven")  # noqa: LOG001 -- the process's own logger belongs to whoever serves
     silent.addHandler(logging.NullHandler())
-    engine = wiring.open(folder / "store.db", workspace=folder, settings=settings)
-    parts = Parts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, clock)
+    engine = wiring.open(folder / "store.db", workspace=folder, settings=terms.settings, counter=terms.counter)
+    parts = Parts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)
     gateway = Gateway(GatewaySettings(anthropic=address, openai=address, port=0), parts)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
