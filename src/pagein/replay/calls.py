@@ -79,6 +79,7 @@ class Call:
     segment: number of compactions before it; `opens_segment` on the first call of each segment.
     blocks: ordinals first seen by this call, [first, last). said: how many messages of `Calls.messages` precede it.
     message: the reply. reported: its usage, as recorded. output_chars: text, thinking and arguments of the reply.
+    thought_chars: its thinking alone, as far as it was recorded; None where it holds none.
     """
 
     index: int
@@ -93,6 +94,7 @@ class Call:
     reported: Usage | None
     output_chars: int
     user_turn: bool
+    thought_chars: int | None = None
 
     @property
     def reply(self) -> Message:
@@ -213,6 +215,7 @@ class _Gathering:
         start = self.request_at if self.request_at is not None else answered
         self.clock = max(self.clock, start)
         index = len(self.into.calls)
+        thought = _thought(reply)
         self.into.calls.append(
             Call(
                 index=index,
@@ -225,8 +228,9 @@ class _Gathering:
                 said=len(self.into.messages) - 1,
                 message=kept,
                 reported=reply.usage,
-                output_chars=sum(_weight(block) for block in reply.blocks) + _thought(reply),
+                output_chars=sum(_weight(block) for block in reply.blocks) + (thought or 0),
                 user_turn=self.user_turn,
+                thought_chars=thought,
             )
         )
         calls = (block for block in reply.blocks if isinstance(block, ToolCall))
@@ -290,5 +294,6 @@ def _weight(block: Said) -> int:
             return 0
 
 
-def _thought(reply: Message) -> int:
-    return sum(len(block.text) for block in reply.blocks if isinstance(block, Thinking))
+def _thought(reply: Message) -> int | None:
+    sizes = [len(block.text) for block in reply.blocks if isinstance(block, Thinking)]
+    return sum(sizes) if sizes else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from pagein.model.messages import Usage
+from pagein.providers.abilities import abilities
 from pagein.replay.calls import Call, Calls
 
 MINIMUM_FLOOR = 1000.0
@@ -63,6 +64,8 @@ class SessionFacts:
 class Sized:
     """One call with sizes. `blocks`: tokens of each new block, in order. `hidden`: tokens that entered unseen.
 
+    thought: how many of these at least are what the model thought in its reply before, by a model that is shown that again for good.
+
     shrunk: tokens taken back from earlier hidden growth, newest first. opens_segment: a new window begins here,
     recorded or, where the prompt collapsed without notice, inferred. cap: what the recording read at a miss inside the
     lifetime or a host-side change, None elsewhere.
@@ -77,6 +80,7 @@ class Sized:
     cap: float | None
     prompt: float
     output: float
+    thought: float = 0.0
 
 
 def chars_new(calls: Calls, call: Call) -> int:
@@ -167,7 +171,8 @@ def grow(calls: Calls, floor: float, chars_per_token: float, *, misses: bool) ->
         shrank = usage is not None and earlier is not None and not opens and usage.prompt < _DROP * earlier
         cap = _cap(call, before, earlier_size, opens=opens, dropped=shrank, ttl=ttl) if misses else None
         output = max(float(call.reported.output) if call.reported else 0.0, call.output_chars / chars_per_token)
-        sized.append(Sized(call, tokens, hidden, taken, opens, shrank, cap, size, output))
+        thought = 0.0 if before is None or opens else min(hidden, _thought(before, call, chars_per_token))
+        sized.append(Sized(call, tokens, hidden, taken, opens, shrank, cap, size, output, thought))
         before = call
     return sized
 
@@ -186,6 +191,19 @@ def _fit(growth: float, estimate: float, pool: float) -> tuple[float, float, flo
     if growth >= _TRUSTED_FROM * estimate and estimate > 0:
         return growth / estimate, 0.0, 0.0
     return _SHRUNK_TO, 0.0, min(pool, _SHRUNK_TO * estimate - growth)
+
+
+def _thought(before: Call, call: Call, chars_per_token: float) -> float:
+    """Tokens of thinking in a reply that the next prompt may hold: what was billed for it beyond what is visible of it.
+
+    0 where the recording shows no thinking; and where a model drops that of finished turns by itself, or is not known not to: what went
+    away in the recording must not be saved once more.
+    """
+    if before.thought_chars is None or not all(abilities(one.model).carries_thinking for one in (before, call)):
+        return 0.0
+    visible = (before.output_chars - before.thought_chars) / chars_per_token
+    reported = float(before.reported.output) if before.reported else 0.0
+    return max(0.0, max(reported, before.output_chars / chars_per_token) - visible)
 
 
 def _cap(call: Call, before: Call | None, earlier: float, *, opens: bool, dropped: bool, ttl: int) -> float | None:

@@ -22,6 +22,8 @@ THRIFTY_NAME: Final = "pagein-thrifty"
 """The whole planner with settings that put the bill before the quotes (`policy.residency.THRIFTY`), masking arguments."""
 MASKING: Final = "arguments"
 """The layer that only the thrifty settings have: without it they stand as a host has them that cannot hold a call back."""
+THINKING: Final = "thinking"
+"""The same for thinking that a model could keep."""
 VARIANTS: Final = (QUIET, THRIFTY_NAME)
 """pagein in other settings than its own."""
 _PREFIX: Final = "without-"
@@ -65,6 +67,14 @@ def _economics(change: Callable[[Economics], Economics]) -> Callable[[Planning],
     return _residency(without)
 
 
+def _thoughtless(residency: Residency) -> Residency:
+    return replace(residency, thinking="leaves")
+
+
+def _thrifty(usual: Residency) -> Residency:
+    return replace(_thoughtless(THRIFTY.with_prices_of(usual)), arguments=SOON)
+
+
 LAYERS: Final[Mapping[str, Layer]] = {
     "birth": Layer(
         "big outputs enter as previews",
@@ -95,8 +105,8 @@ LAYERS: Final[Mapping[str, Layer]] = {
         _economics(lambda prices: replace(prices, user_turns=False)),
     ),
     "tool-loops": Layer(
-        "old results may leave between a tool's result and the next call; not where a model binds its thinking",
-        lambda planning: replace(planning, in_loops=False),
+        "old results may leave between a tool's result and the next call, and thinking stays; not where a model binds its thinking",
+        lambda planning: _residency(_thoughtless)(replace(planning, in_loops=False)),
     ),
     "keep-alive": Layer(
         "the cache's lifetimes are chosen, and pauses bridged by keep-alive requests",
@@ -105,6 +115,10 @@ LAYERS: Final[Mapping[str, Layer]] = {
     MASKING: Layer(
         "of `pagein-thrifty`: text of files leaves the arguments of old calls",
         _residency(lambda residency: replace(residency, arguments=None)),
+    ),
+    THINKING: Layer(
+        "of `pagein-thrifty`: an epoch takes the thinking of finished turns behind its frontier along",
+        _residency(lambda residency: replace(residency, thinking="kept")),
     ),
 }
 """By the name that `--without` takes."""
@@ -134,8 +148,8 @@ def planned(policy: str, settings: Settings) -> Planning:
     if policy == QUIET:
         return LAYERS["keep-alive"].without(planning)
     missing = layers_missing(policy) or ()
-    if policy == THRIFTY_NAME or MASKING in missing:
-        planning = _residency(lambda usual: replace(THRIFTY.with_prices_of(usual), arguments=SOON))(planning)
+    if policy == THRIFTY_NAME or MASKING in missing or THINKING in missing:
+        planning = _residency(_thrifty)(planning)
     for name in missing:
         planning = LAYERS[name].without(planning)
     return planning

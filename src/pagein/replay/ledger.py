@@ -16,6 +16,7 @@ from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, R
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Block
 from pagein.replay.growth import Sized
+from pagein.replay.hidden import HiddenGrowth
 from pagein.replay.needs import Holder, Need, Needs
 from pagein.replay.recording import Recording
 from pagein.replay.window import PARTS, Part, Window
@@ -71,6 +72,8 @@ class Previewed:
 class Hide:
     """What a policy does before a call: the stub that replaces each block, in tokens; what enters as a preview; arguments that are
     masked; or a compaction.
+
+    finished: with what leaves goes what was thought behind it and before the call of this index; 0: none of it.
     """
 
     stubs: Sequence[tuple[Removable, float]] = ()
@@ -78,6 +81,7 @@ class Hide:
     masked: Sequence[Masked] = ()
     compact: bool = False
     reason: str = ""
+    finished: int = 0
 
 
 NOTHING = Hide()
@@ -172,7 +176,7 @@ class Ledger:
             int, tuple[tuple[int, int], ...]
         ] = {}  # of previewed originals and masked arguments: what is shown
         self._position: dict[int, int] = {}
-        self._pool: list[int] = []  # positions of hidden growth, oldest first
+        self._growth = HiddenGrowth()
         self._copies: dict[int, list[Removable]] = {}
         self._due: dict[int, list[int]] = {}
         self._previous_end = 0
@@ -204,9 +208,7 @@ class Ledger:
         blocks = self.recording.calls.blocks
         for block, tokens in zip(blocks[first:last], sized.blocks, strict=True):
             self._append(block, tokens)
-        if sized.hidden:
-            self._pool.append(self.window.append(("h", sized.call.index), "hidden", sized.hidden))
-        self._take_back(sized.shrunk)
+        self._growth.enter(sized, self.window)
 
     def _begin(self, ordinal: int) -> None:
         whole, kept = self.recording.floor
@@ -214,7 +216,7 @@ class Ledger:
         own = ("floor", "own", self._windows)
         self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
         self._windows += 1
-        for state in (self.resident, self.hidden, self._cover, self._position, self._pool, self._copies, self._due):
+        for state in (self.resident, self.hidden, self._cover, self._position, self._growth, self._copies, self._due):
             state.clear()
         self.arguments.clear()
         self.resident_tokens = 0.0
@@ -237,15 +239,6 @@ class Ledger:
         self.resident.append(removable)
         self.resident_tokens += removable.tokens
 
-    def _take_back(self, tokens: float) -> None:
-        for position in reversed(self._pool):
-            if tokens <= 0:
-                return
-            there = self.window.tokens_at(position)
-            taken = min(there, tokens)
-            self.window.shrink(position, there - taken)
-            tokens -= taken
-
     # ── what leaves ────────────────────────────────────────────────────────
 
     def _hide(self, sized: Sized, hide: Hide) -> None:
@@ -265,8 +258,11 @@ class Ledger:
                 self._copies[removable.holder].remove(removable)
         for masked in hide.masked:
             changes[masked.block.position] = self._mask(masked, sized.call.index)
-        self._first_changed = self.window.replace(changes)
         self.tally.stubs += len(changes)
+        blocks = [one for one, _ in hide.stubs] + [one.block for one in hide.masked]
+        born = min(blocks, key=lambda one: one.position).born
+        thinking = self._growth.leaving(born, hide.finished, self.window)
+        self._first_changed = self.window.replace({**changes, **thinking})
         self.tally.epochs += 1
         if self.trace is not None:
             saved = round(before - self.window.size)

@@ -49,6 +49,11 @@ def settings_for(prices: Prices, lifetime: int, usual: Settings = USUAL) -> Sett
     return replace(usual, residency=replace(usual.residency, economics=economics))
 
 
+def _is_shown_thinking(prices: Prices) -> bool:
+    """Whether the models of these prices are shown again what they thought, in blocks that may be left out."""
+    return prices.cache.name.startswith("anthropic") and not prices.strips_thinking
+
+
 class Paging:
     """The engine at work on one recording, on a store of its own that is gone afterwards.
 
@@ -86,6 +91,8 @@ class Paging:
         self._previews = settings.residency.previews or Previews()
         self._fed = 0
         self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
+        self._takes_thinking = settings.residency.thinking == "leaves" and _is_shown_thinking(prices)
+        self._turn = 0  # the call that began the turn
         self._refused = self._lost = 0
 
     def __enter__(self) -> Self:
@@ -105,7 +112,9 @@ class Paging:
             self._session.compacted()
         self._feed(sized.call.said)
         economics = self._economics(sized.call.at)
-        opens = self._in_loops or not self._answers_tools(sized, ledger)
+        if not self._answers_tools(sized, ledger):
+            self._turn = sized.call.index
+        opens = self._in_loops or self._turn == sized.call.index
         prepared = self._session.advance(sized.call.at, Gate(opens=lambda _: opens, economics=economics))
         hide = self._hide(sized, ledger, prepared)
         self.steps.note(sized, hide, prepared, self._session, economics)
@@ -147,7 +156,9 @@ class Paging:
             if paged.part == "arguments" and paged.call_id in ledger.arguments
         ]
         reason = prepared.opened.reason if prepared.opened is not None else ""
-        return Hide(stubs, previews, masked, reason=reason or "batch")
+        return Hide(
+            stubs, previews, masked, reason=reason or "batch", finished=self._turn if self._takes_thinking else 0
+        )
 
     def _masked(self, paged: PagedOut, block: Removable) -> Masked:
         """What of a call's arguments stays, by the texts in them."""

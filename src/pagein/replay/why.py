@@ -164,7 +164,9 @@ class _Rerun:
             for one in step.hide.masked
             if one.block.call_id in ledger.arguments
         ]
-        return Hide(stubs, previews, masked, reason=steps[-1].reason)
+        return Hide(
+            stubs, previews, masked, reason=steps[-1].reason, finished=max(step.hide.finished for step in steps)
+        )
 
     def frontier(self, ledger: Ledger) -> int:
         return self._frontier.position(ledger)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pagein.model.messages import Message, Recorded, Text, ToolCall, ToolResult, Usage
+from pagein.model.messages import Block, Message, Recorded, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.providers.prices import Prices, prices
 from pagein.replay.calls import Calls, gather
 from pagein.replay.growth import SourceFacts
@@ -20,19 +20,25 @@ class Story:
     entries: list[Recorded] = field(default_factory=list)
     now: float = 0.0
     made: int = 0
+    model: str = "claude-opus-4-6"
+    thoughts: tuple[Block, ...] = ()
 
     def asks(self, text: str = "please go on") -> "Story":
         self.entries.append(Message("user", (Text(text),), at=self.now))
+        return self
+
+    def thinks(self) -> "Story":
+        """The next thing that the model says was thought about; how long, its usage tells."""
+        self.thoughts = (Thinking("", "signed"),)
         return self
 
     def works(self, *results: int | str, wait: float = 10.0, args: str = "{}", usage: Usage | None = None) -> "Story":
         """One model call that makes one tool call per result; a number makes a result of that many tokens."""
         ids = [f"call-{self.made + i}" for i in range(len(results))]
         self.made += len(results)
-        said = tuple(ToolCall(name, "Bash", args) for name in ids)
-        self.entries.append(
-            Message("assistant", said, at=self.now, model="claude-opus-4-6", usage=usage, stop="tool_use")
-        )
+        said = (*self.thoughts, *(ToolCall(name, "Bash", args) for name in ids))
+        self.thoughts = ()
+        self.entries.append(Message("assistant", said, at=self.now, model=self.model, usage=usage, stop="tool_use"))
         self.now += wait
         for name, result in zip(ids, results, strict=True):
             text = result if isinstance(result, str) else filler(name, result)
@@ -40,7 +46,8 @@ class Story:
         return self
 
     def says(self, text: str = "done", usage: Usage | None = None) -> "Story":
-        self.entries.append(Message("assistant", (Text(text),), at=self.now, model="claude-opus-4-6", usage=usage))
+        said, self.thoughts = (*self.thoughts, Text(text)), ()
+        self.entries.append(Message("assistant", said, at=self.now, model=self.model, usage=usage))
         return self
 
     def waits(self, seconds: float) -> "Story":
