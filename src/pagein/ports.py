@@ -97,8 +97,8 @@ class JournalStore(Protocol):
     saying the same thing again is going there.
     """
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
-        """Add entries in one transaction."""
+    def append(self, session: str, entries: Sequence[Entry]) -> int:
+        """Add entries in one transaction. Returns the last place of the session (see `news`), 0 where none were given."""
         ...
 
     def entries(self, session: str) -> Iterator[Entry | Unreadable]:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,23 @@ import pytest
 from tests.engine.counting import counted, excess
 
 import pagein
-from pagein.engine.engine import Engine
+from pagein.engine.engine import Engine, Settings
+from pagein.engine.session import Session
 from pagein.model.messages import Usage
+from pagein.policy.residency import Residency
 
 SHORT, LONG = 150, 1200  # messages; what grows with them is called a thousand times more in the longer one
 ALLOWED = 150
-RESULTS = ("plain", "paged")
+NOTHING_LEAVES = Settings(Residency(batch_tokens=1 << 40))
+ARGUMENTS = {"Bash": "command", "Read": "file_path"}
+LINE = "a line of it, as tools print them\n"
 
 
-def messages(count: int, text: str) -> list[dict[str, Any]]:
+def messages(count: int, text: str, tool: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "make it work"}]}]
     for turn in range(count // 2):
-        call = {"type": "tool_use", "id": f"c{turn}", "name": "Bash", "input": {"command": f"make {turn}"}}
-        result = {"type": "tool_result", "tool_use_id": f"c{turn}", "content": f"part {turn}: {text}"}
+        call = {"type": "tool_use", "id": f"c{turn}", "name": tool, "input": {ARGUMENTS[tool]: f"/w/part-{turn}"}}
+        result = {"type": "tool_result", "tool_use_id": f"c{turn}", "content": f"{text}     9\tpart {turn}\n"}
         found.append({"role": "assistant", "content": [{"type": "text", "text": f"part {turn}"}, call]})
         found.append({"role": "user", "content": [result]})
     return found
@@ -31,17 +36,27 @@ def body(said: list[dict[str, Any]]) -> bytes:
     *before, last = said
     marked = [*last["content"][:-1], {**last["content"][-1], "cache_control": {"type": "ephemeral"}}]
     fields = {"model": "claude-sonnet-4-5", "max_tokens": 1000, "system": "be good", "stream": True}
-    tools = [{"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {}}}]
+    tools = [
+        {"name": name, "description": "", "input_schema": {"type": "object", "properties": {argument: {}}}}
+        for name, argument in ARGUMENTS.items()
+    ]
     return json.dumps({**fields, "tools": tools, "messages": [*before, {**last, "content": marked}]}).encode()
 
 
-def calls_of_a_turn(engine: Engine, count: int, text: str) -> dict[str, Counter[str]]:
-    """What one more turn behind a session this long calls, step by step. The turns before it take in the history."""
-    said, name = messages(count + 12, text), f"of {count}"
+def calls_of_a_turn(
+    engine: Engine, count: int, text: str, tool: str = "Bash", order: Callable[[Session, int], None] | None = None
+) -> dict[str, Counter[str]]:
+    """What one more turn behind a session this long calls, step by step. The turns before it take in the history.
+
+    order: what the user wishes on the way; told the number of the last turn.
+    """
+    said, name = messages(count + 12, text, tool), f"of {count}"
     for end in range(count + 1, count + 11, 2):
         prepared = engine.prepare(body(said[:end]), "anthropic", at=10.0 * end, hint=name)
         assert prepared.failure is None
         assert engine.observe(prepared, Usage(fresh=3, written=30 * end, output=10)).failure is None
+        if order is not None and end == count + 5:
+            order(engine.session(name), end // 2 - 1)
     last = body(said[: count + 11])
     envelope, opening = counted(lambda: engine.opened(last, "anthropic", name))
     prepared, preparing = counted(
@@ -54,10 +69,26 @@ def calls_of_a_turn(engine: Engine, count: int, text: str) -> dict[str, Counter[
     return {"opening": opening, "preparing": preparing, "observing": observing}
 
 
-@pytest.mark.parametrize("results", RESULTS)
-def test_a_turn_behind_a_long_session_calls_what_one_behind_a_short_one_calls(tmp_path: Path, results: str) -> None:
-    text = "a line of it\n" * (1 if results == "plain" else 120)
+@pytest.mark.parametrize("tool", ["Bash", "Read"])
+@pytest.mark.parametrize("lines", [1, 60])
+def test_a_turn_behind_a_long_session_calls_what_one_behind_a_short_one_calls(
+    tmp_path: Path, tool: str, lines: int
+) -> None:
     with pagein.open(tmp_path / "store.db", workspace=tmp_path) as engine:
-        few, many = (calls_of_a_turn(engine, count, text) for count in (SHORT, LONG))
+        few, many = (calls_of_a_turn(engine, count, LINE * lines, tool) for count in (SHORT, LONG))
     for step in few:
         assert excess(few[step], many[step], ALLOWED) == {}, step
+        assert many[step]["decode_entry"] == 0, step  # what this process said, it need not be told
+
+
+def test_a_dropped_result_that_waits_for_an_epoch_costs_the_turns_until_then_nothing(tmp_path: Path) -> None:
+    def drop(session: Session, turn: int) -> None:
+        session.hand.drop(f"c{turn}")
+        assert session.journal.state_at(session.leaf).hand.dropping
+
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path, settings=NOTHING_LEAVES) as engine:
+        few, many = (calls_of_a_turn(engine, count, LINE * 60, order=drop) for count in (SHORT, LONG))
+        session = engine.session(f"of {LONG}")
+        standing = session.journal.state_at(session.leaf).standing
+    assert excess(few["preparing"], many["preparing"], ALLOWED) == {}
+    assert f"c{LONG // 2 + 1}" in {one.call_id for one in standing.old()}

@@ -34,6 +34,7 @@ class Keeping:
         self._mine: set[EntryId] = set()
         self._fresh: list[Entry] = []
         self._seen = 0
+        self._alone = False
 
     def add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
         """Something happened where the session stands; it stands there from now on."""
@@ -78,8 +79,11 @@ class Keeping:
         """What happened so far survives the process. Raises StoreError; then it may be tried again."""
         with self.lock:
             if self._journals is not None and self._unkept:
-                self._journals.append(self._name, self._unkept)
-                self._mine.update(entry.id for entry in self._unkept)
+                last = self._journals.append(self._name, self._unkept)
+                if self._alone:  # all before these was seen, and nobody came in between
+                    self._seen = last
+                else:
+                    self._mine.update(entry.id for entry in self._unkept)
                 self._unkept = []
 
     @property
@@ -96,6 +100,8 @@ class Keeping:
         if self._journals is None:
             return
         with self.lock:
+            if self._alone:
+                return
             # kept until it is dealt with: what a failing store interrupts must not be passed over the next time
             self._fresh.extend(self._news(self._journals))
             if self._unkept:
@@ -114,21 +120,26 @@ class Keeping:
         What is journaled within is kept at its end. Any exception takes it back. Raises StoreError.
         """
         with self.lock:
-            before, count = self._stand(), None
+            before, count, within = self._stand(), None, self._alone
             try:
                 with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
                     self.catch_up()
                     before, count = self._stand(), len(self._journal)
+                    self._alone = True
                     yield
                     self.keep()
             except BaseException:
                 if count is not None:
                     self._journal.take_back(len(self._journal) - count)
-                self.leaf, self._moved, self._unkept, self._mine = before
+                    self.leaf, self._moved, self._unkept, self._mine, self._seen = before
+                else:  # what was seen of others is dealt with the next time
+                    self.leaf, self._moved, self._unkept, self._mine, _ = before
                 raise
+            finally:
+                self._alone = within
 
-    def _stand(self) -> tuple[EntryId | None, bool, list[Entry], set[EntryId]]:
-        return self.leaf, self._moved, self._unkept.copy(), self._mine.copy()
+    def _stand(self) -> tuple[EntryId | None, bool, list[Entry], set[EntryId], int]:
+        return self.leaf, self._moved, self._unkept.copy(), self._mine.copy(), self._seen
 
     def _news(self, journals: JournalStore) -> list[Entry]:
         """Entries of others that are new here, now in the journal. What cannot be understood is left out, and what hangs on it."""

@@ -8,7 +8,7 @@ Rules of this file
 3. Memory is bounded: bodies are kept up to `MOST_KEPT` bytes in all, those that were asked for last.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -116,13 +116,18 @@ def _shared(body: bytes, known: _Layout) -> int:
     at, count = len(known.front), 0
     for chunk in known.chunks:
         if not body.startswith(chunk.text, at):
-            start = at
-            while body.startswith(chunk.text[at - start : known.ends[count] - start], at):
-                at = known.ends[count]
-                count += 1
-            return count
+            return _shared_in(body, known, chunk, at, count)
         at, count = chunk.end, chunk.count
     return count
+
+
+def _shared_in(body: bytes, known: _Layout, chunk: _Chunk, at: int, count: int) -> int:
+    """How many messages a body has in common that differs from one before within this piece of it, which begins at `at`."""
+
+    def differs(place: int) -> bool:
+        return not body.startswith(chunk.text[: known.ends[place] - at], at)
+
+    return count + bisect_left(range(count, chunk.count), x=True, key=differs)
 
 
 def _gone_on(body: bytes, before: _Layout, same: int) -> Envelope | None:

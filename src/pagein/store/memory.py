@@ -17,7 +17,7 @@ class MemoryStore(MemoryObjects):
         self._order: dict[str, list[Entry]] = {}
         self._leaves: dict[str, EntryId] = {}
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
+    def append(self, session: str, entries: Sequence[Entry]) -> int:
         with self._writer:
             journal, order = self._journals.setdefault(session, {}), self._order.setdefault(session, [])
             for entry in entries:
@@ -29,6 +29,7 @@ class MemoryStore(MemoryObjects):
                 before = self._leaves.get(session)
                 self._leaves[session] = entries[-1].id
                 self._undone_by(lambda: self._leaves.pop(session) if before is None else self._stand(session, before))
+            return len(order) if entries else 0
 
     def entries(self, session: str) -> Iterator[Entry | Unreadable]:
         return iter(tuple(self._order.get(session, ())))

@@ -27,7 +27,7 @@ class MemoryUpkeep(MemoryStore):
         self._has_key = True
         return super().secret()
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
+    def append(self, session: str, entries: Sequence[Entry]) -> int:
         with self._writer:
             super().append(session, entries)
             self._ended.pop(session, None)
@@ -35,6 +35,8 @@ class MemoryUpkeep(MemoryStore):
                 if (session, entry.id) not in self._places:
                     self._last_place += 1
                     self._places[session, entry.id] = self._last_place
+            order = self._order[session]
+            return self._places[session, order[-1].id] if entries and order else 0
 
     def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
         placed = [(self._places[session, entry.id], entry) for entry in self._order.get(session, ())]

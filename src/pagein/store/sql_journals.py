@@ -14,9 +14,9 @@ from pagein.store.sql_blobs import plain
 class SqlJournals(OnDatabase):
     """A JournalStore in a SQL database."""
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
+    def append(self, session: str, entries: Sequence[Entry]) -> int:
         if not entries:
-            return
+            return 0
         lines = [(plain(session), plain(entry.id), *packed(encode_entry(entry))) for entry in entries]
         with self._database.writing() as rows:
             for line in lines:
@@ -27,6 +27,8 @@ class SqlJournals(OnDatabase):
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (plain(session), plain(entries[-1].id)),
             )
+            last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
+        return 0 if last is None else int(last[0])
 
     def entries(self, session: str) -> Iterator[Entry | Unreadable]:
         return (entry for _, entry in self.news(session))

@@ -154,6 +154,13 @@ class JournalStoreContract:
         assert list(store.news("one", news[-1][0])) == []
         assert places == sorted(places)
 
+    def test_who_appends_learns_the_last_place(self, store: JournalStore) -> None:
+        store.append("two", _branch("x", "y"))
+        for entries in (_branch("a", "b"), [Entry("c", "b", Compacted(1))], _branch("a")):
+            last = store.append("one", entries)
+            assert last == max(place for place, _ in store.news("one"))
+        assert store.append("one", ()) == 0
+
     def test_every_kind_of_entry_survives(self, store: JournalStore) -> None:
         said = Entry("a", None, Said(Message("user", (Text("lone \ud800 \0"),), at=1.5), ()), 1.5)
         noted = Entry("b", "a", Noted("kind", "{}"))
