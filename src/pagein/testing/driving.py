@@ -40,7 +40,7 @@ from pagein.replay.run import Asked as ReplayAsked
 from pagein.replay.run import replay
 from pagein.testing.provider import Asked, Settings, SimulatedProvider
 from pagein.testing.provider import Call as CallsTool
-from pagein.testing.provider.script import Said, Say, Think, Turn
+from pagein.testing.provider.script import Said, Say, Turn
 from pagein.testing.recorded_time import SetClock, Terms, gateway_at
 
 _PATHS: Final[dict[Api, str]] = {
@@ -115,7 +115,6 @@ class Drive:
         return decode(encode_json(render(messages, self.api, model=self.model)), self.api).messages
 
     def _turn(self, reply: Message) -> Turn:
-        thought = tuple(Think(one.text) for one in reply.blocks if isinstance(one, Thinking) and one.text)
         told = self._on_the_wire((_ASKING, replace(reply, role="assistant")))[1:]
         said: list[Said] = []
         for block in (block for one in told for block in one.blocks):
@@ -126,7 +125,7 @@ class Drive:
                     said.append(CallsTool(call.name, _arguments(call.arguments)))
                 case _:
                     pass
-        return Turn((*thought, *said))
+        return Turn(tuple(said))
 
 
 @dataclass(frozen=True, slots=True)
