@@ -9,23 +9,23 @@ Rules of this file
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
-from aiohttp import ClientError, ClientResponse, web
+from aiohttp import ClientResponse, web
 
 from pagein.hosts.gateway import headers as names
 from pagein.hosts.gateway.answers import Relayed
-from pagein.hosts.gateway.codings import Decoder, decoder
 from pagein.hosts.gateway.continuing import continued
 from pagein.hosts.gateway.curating import Curated, Guard
+from pagein.hosts.gateway.incoming import UPSTREAM, Broken, begun, is_readable, pieces_of
 from pagein.hosts.gateway.merging import merged
 from pagein.hosts.gateway.replies import NO_REPLY, Reply, whole
 from pagein.hosts.gateway.tee import Tee
 from pagein.hosts.gateway.turns import Result, Rounds, Turn, turn_of
-from pagein.hosts.gateway.weaving import Weaver, object_in
+from pagein.hosts.gateway.weaving import TooLong, Weaver, object_in
 from pagein.hosts.gateway.weaving_chat import ChatWeaver
 from pagein.hosts.gateway.weaving_messages import MessagesWeaver
 from pagein.hosts.gateway.weaving_responses import ResponsesWeaver
@@ -34,8 +34,6 @@ from pagein.providers.validity.rules import Api
 
 T = TypeVar("T")
 
-UPSTREAM: Final = (ClientError, OSError)
-"""What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's."""
 _QUIET: Final = 5.0
 """Seconds without anything for the client, after which a frame says that we are at it."""
 _ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
@@ -45,18 +43,6 @@ _WEAVERS: Final[Mapping[Api, Callable[[Collection[str]], Weaver]]] = {
     "openai_chat": ChatWeaver,
     "openai_responses": ResponsesWeaver,
 }
-
-
-class Broken(Exception):
-    """The upstream broke off in the middle of its answer."""
-
-
-async def following(upstream: ClientResponse) -> bytes:
-    """Whatever has come since, b"" at the end. Raises Broken."""
-    try:
-        return await upstream.content.readany()
-    except UPSTREAM as problem:
-        raise Broken from problem
 
 
 class Told(Protocol):
@@ -85,7 +71,7 @@ def can_answer(upstream: ClientResponse) -> bool:
     """Whether an answer is one in which tools may be called, and can be read here."""
     kind = upstream.headers.get("Content-Type", "").strip().lower()
     is_read = kind.startswith(("text/event-stream", "application/json"))
-    return upstream.status == _OK and is_read and _decoder(upstream) is not None
+    return upstream.status == _OK and is_read and is_readable(upstream)
 
 
 class Answerer:
@@ -146,7 +132,7 @@ class Answerer:
                 await self._ended_badly(out, weaver, b"")
                 return
             if upstream.status != _OK:
-                await self._ended_badly(out, weaver, await _body(upstream))
+                await self._ended_badly(out, weaver, (await begun(pieces_of(upstream)))[0])
                 return
             weaver.begin(spoke=turn.spoke)
         await self._kept()
@@ -154,19 +140,20 @@ class Answerer:
 
     async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, weaver: Weaver) -> Turn | None:
         """What was said in a turn, when all of it has passed; None where the answer ended with it, as it came."""
-        reading, tee = _decoder(upstream), Tee(self._conduct.api, _plain_type(upstream))
+        tee = Tee(self._conduct.api, _plain_type(upstream))
         self._read.append(tee.reply)
         try:
-            while part := await following(upstream):
-                text = part if reading is None else _decoded(reading, part)
-                tee.feed(text)
+            async for text in pieces_of(upstream):
+                is_much = tee.feed(text)
                 if shown := weaver.take(text):
                     await out.write(shown)
+                if is_much:
+                    await asyncio.to_thread(tee.read)
             if shown := weaver.flush():
                 await out.write(shown)
-        except Broken:
+        except (Broken, TooLong) as problem:
             await self._kept_so_far(tee, weaver)
-            raise
+            raise Broken from problem
         if not weaver.held:
             return None
         if weaver.failed or not weaver.ended:
@@ -198,12 +185,15 @@ class Answerer:
         answers: list[Mapping[str, Any]] = []
         hides = False
         while True:
-            body = await _body(upstream)
-            value = object_in(body)
+            pieces = pieces_of(upstream)
+            body, is_all = await begun(pieces)
+            if not is_all:
+                self.lost = "size"
+                return await _passed_on(request, upstream, out if not answers else None, body, pieces)
+            value, reply = await asyncio.to_thread(_read, conduct.api, body)
             if upstream.status != _OK or value is None:
                 return await _sent_whole(request, upstream, out if not answers else None, body)
             answers.append(value)
-            reply = whole(conduct.api, body)
             self._read.append(lambda reply=reply: reply)  # type: ignore[misc]
             turn = turn_of(conduct.api, reply, conduct.curated.tools)
             hides = hides or turn.shown != turn.said or bool(turn.own)
@@ -219,8 +209,9 @@ class Answerer:
             except UPSTREAM as problem:
                 raise Broken from problem
         await self._kept()
-        shown = merged(conduct.api, answers, conduct.curated.tools) if hides or len(answers) > 1 else body
-        return await _sent_whole(request, upstream, out, shown)
+        if hides or len(answers) > 1:
+            body = await asyncio.to_thread(merged, conduct.api, answers, conduct.curated.tools)
+        return await _sent_whole(request, upstream, out, body)
 
     # --- between the turns ---
 
@@ -268,9 +259,7 @@ async def _sent_whole(
     request: web.Request, upstream: ClientResponse, out: Relayed | None, body: bytes
 ) -> web.StreamResponse:
     """Send a body as the answer. out: None for one that is not the first upstream's: its status and headers go with it."""
-    if out is None:
-        headers = names.passed_on(names.as_sent(upstream.raw_headers), length=False)
-        out = Relayed(upstream.status, upstream.reason, names.without(headers, "content-encoding"))
+    out = out if out is not None else _beginning(upstream)
     out.content_length = len(body)
     await out.prepare(request)
     await out.write(body)
@@ -278,22 +267,26 @@ async def _sent_whole(
     return out
 
 
-async def _body(upstream: ClientResponse) -> bytes:
-    reading, parts = _decoder(upstream), []
-    while part := await following(upstream):
-        parts.append(part if reading is None else _decoded(reading, part))
-    return b"".join(parts)
+async def _passed_on(
+    request: web.Request, upstream: ClientResponse, out: Relayed | None, front: bytes, rest: AsyncIterator[bytes]
+) -> web.StreamResponse:
+    """Send an answer that is too long to be looked at as it comes."""
+    out = out if out is not None else _beginning(upstream)
+    await out.prepare(request)
+    await out.write(front)
+    async for piece in rest:
+        await out.write(piece)
+    await out.write_eof()
+    return out
 
 
-def _decoder(upstream: ClientResponse) -> Decoder | None:
-    return decoder(upstream.headers.get("Content-Encoding", ""))
+def _beginning(upstream: ClientResponse) -> Relayed:
+    headers = names.passed_on(names.as_sent(upstream.raw_headers), length=False)
+    return Relayed(upstream.status, upstream.reason, names.without(headers, "content-encoding"))
 
 
-def _decoded(reading: Decoder, part: bytes) -> bytes:
-    try:
-        return reading.decode(part)
-    except ValueError as problem:
-        raise Broken from problem
+def _read(api: Api, body: bytes) -> tuple[dict[str, Any] | None, Reply]:
+    return object_in(body), whole(api, body)
 
 
 def _plain_type(upstream: ClientResponse) -> list[tuple[str, str]]:

@@ -1,17 +1,27 @@
-"""Content codings: a body taken out of its coding, whole or as it comes."""
+"""Content codings: a body taken out of its coding, whole or as it comes; never more of it at once than there is room for."""
 
 import zlib
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 _RAW: Final = -zlib.MAX_WBITS
 _ANY_HEADER: Final = zlib.MAX_WBITS | 32
+_STEP: Final = 1 << 16
+# Of zstd: 4 bytes may stand for 128 KB, and there is no asking for less.
+_SLICE: Final = 256
+UNPACKED: Final = 256 << 20
+"""Bytes that an answer may be unpacked to."""
 
 
 class Decoder(Protocol):
-    """Takes a body out of its coding, piece by piece."""
+    """Takes a body out of its coding, piece by piece.
 
-    def decode(self, part: bytes) -> bytes:
-        """What these bytes add. Raises ValueError where they are not in the coding."""
+    A few bytes can stand for all the memory there is. So what they stand for comes in pieces, of 8 MB at most, and no body is unpacked to more
+    than UNPACKED.
+    """
+
+    def decode(self, part: bytes) -> Iterator[bytes]:
+        """What these bytes add. Raises ValueError where they are not in the coding, or stand for too much."""
 
 
 def decoder(coding: str) -> Decoder | None:
@@ -80,30 +90,32 @@ def _unzstd(body: bytes, limit: int) -> bytes | None:
     return b"".join(found)
 
 
-_STEP: Final = 1 << 20
-
-
 class _Plain:
-    def decode(self, part: bytes) -> bytes:
-        return part
+    def decode(self, part: bytes) -> Iterator[bytes]:
+        yield part
 
 
 class _Zlib:
     def __init__(self, bits: int) -> None:
         self._bits = bits
         self._reader = zlib.decompressobj(bits)
+        self._left = UNPACKED
 
-    def decode(self, part: bytes) -> bytes:
-        found = []
-        try:
-            while part:
-                found.append(self._reader.decompress(part))
-                part = self._reader.unused_data if self._reader.eof else b""
+    def decode(self, part: bytes) -> Iterator[bytes]:
+        full = False
+        while part or full:  # what fills a piece may have more behind it
+            try:
+                piece = self._reader.decompress(part, _STEP)
+            except zlib.error as problem:
+                raise ValueError(f"not in its coding: {problem}") from problem
+            self._left = _room(self._left, piece)
+            full, part = len(piece) == _STEP, self._reader.unconsumed_tail
+            if piece:
+                yield piece
+            if self._reader.eof:
+                full, part = False, self._reader.unused_data
                 if part:  # members may follow one another
                     self._reader = zlib.decompressobj(self._bits)
-        except zlib.error as problem:
-            raise ValueError(f"not in its coding: {problem}") from problem
-        return b"".join(found)
 
 
 class _Deflate:
@@ -112,12 +124,12 @@ class _Deflate:
     def __init__(self) -> None:
         self._reader: _Zlib | None = None
 
-    def decode(self, part: bytes) -> bytes:
+    def decode(self, part: bytes) -> Iterator[bytes]:
         if not part:
-            return b""
+            return
         if self._reader is None:
             self._reader = _Zlib(zlib.MAX_WBITS if part[0] & 0x0F == zlib.DEFLATED else _RAW)
-        return self._reader.decode(part)
+        yield from self._reader.decode(part)
 
 
 class _Zstd:
@@ -126,9 +138,20 @@ class _Zstd:
 
         self._failure = zstandard.ZstdError
         self._reader = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
+        self._left = UNPACKED
 
-    def decode(self, part: bytes) -> bytes:
-        try:
-            return self._reader.decompress(part)
-        except self._failure as problem:
-            raise ValueError(f"not in its coding: {problem}") from problem
+    def decode(self, part: bytes) -> Iterator[bytes]:
+        for start in range(0, len(part), _SLICE):
+            try:
+                piece = self._reader.decompress(part[start : start + _SLICE])
+            except self._failure as problem:
+                raise ValueError(f"not in its coding: {problem}") from problem
+            self._left = _room(self._left, piece)
+            if piece:
+                yield piece
+
+
+def _room(left: int, piece: bytes) -> int:
+    if len(piece) > left:
+        raise ValueError(f"stands for more than {UNPACKED:,} bytes")
+    return left - len(piece)

@@ -6,7 +6,7 @@ from typing import Final
 
 _BOM: Final = b"\xef\xbb\xbf"
 LONGEST: Final = 16 << 20
-"""Bytes of one event above which the stream is not read on: nothing real is so long."""
+"""Bytes of one event, or of an answer that is no stream, above which it is not read: nothing of ours is in what is so long."""
 
 
 @dataclass(frozen=True, slots=True)

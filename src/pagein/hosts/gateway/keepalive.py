@@ -18,9 +18,8 @@ from typing import Final, Protocol
 
 from aiohttp import ClientResponse
 
-from pagein.hosts.gateway.answering import UPSTREAM
-from pagein.hosts.gateway.codings import decoder
 from pagein.hosts.gateway.curating import Curated, Guard, Keep
+from pagein.hosts.gateway.incoming import UPSTREAM, Broken, begun, is_readable, pieces_of
 from pagein.hosts.gateway.replies import whole
 from pagein.providers.wire.lasting import kept_alive
 
@@ -183,13 +182,13 @@ class KeepAlive:
         session = window.curated.session
         try:
             async with asyncio.timeout(_SILENCE), window.send(body) as upstream:
-                status, answer = upstream.status, await upstream.read()
-                coding = decoder(upstream.headers.get("Content-Encoding", ""))
-        except UPSTREAM as problem:
+                status, can_read = upstream.status, is_readable(upstream)
+                answer, is_all = await begun(pieces_of(upstream)) if can_read else (b"", True)
+        except (*UPSTREAM, Broken) as problem:
             return Sent(now, session, "failed", why=type(problem).__name__)
-        if status != _OK or coding is None:
+        if status != _OK or not can_read:
             return Sent(now, session, "refused", status)
-        usage = whole("anthropic", coding.decode(answer)).usage
+        usage = (await asyncio.to_thread(whole, "anthropic", answer)).usage if is_all else None
         if usage is None:
             return Sent(now, session, "failed", status, why="no usage was told")
         cost = await self._guard.kept(window.curated, usage, now)

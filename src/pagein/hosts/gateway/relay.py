@@ -22,13 +22,14 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from pagein.hosts.gateway import headers as names
-from pagein.hosts.gateway.answering import UPSTREAM, Answerer, Broken, Conduct, can_answer, following
+from pagein.hosts.gateway.answering import Answerer, Conduct, can_answer
 from pagein.hosts.gateway.answers import Relayed, no_websocket, refusal
 from pagein.hosts.gateway.codings import decoded
 from pagein.hosts.gateway.credentials import WHY_UNTOUCHED, is_subscription
 from pagein.hosts.gateway.curating import Asked, Curated, Decision, Guard
 from pagein.hosts.gateway.headers import Headers
 from pagein.hosts.gateway.hints import Hint, from_headers
+from pagein.hosts.gateway.incoming import UPSTREAM, Broken, following
 from pagein.hosts.gateway.keepalive import Caps, Clock, KeepAlive, Window
 from pagein.hosts.gateway.proxies import Proxies
 from pagein.hosts.gateway.reporting import Answered, Reporter
@@ -259,8 +260,8 @@ class Relay:
             await answer.prepare(request)
             while part := await following(upstream):
                 await answer.write(part)
-                if tee is not None:
-                    tee.feed(part)
+                if tee is not None and tee.feed(part):
+                    await asyncio.to_thread(tee.read)
             await answer.write_eof()
         except Broken:
             self._reporter.broke("upstream", outgoing.route)

@@ -1,6 +1,7 @@
 """One process that is a gateway: its event loop, and the signals that end it."""
 
 import asyncio
+import gc
 import importlib
 import signal
 from collections.abc import Callable
@@ -39,6 +40,8 @@ async def _serving(gateway: Gateway, tell: Callable[[Gateway], None], waits: Cal
     loop = asyncio.get_running_loop()
     loop.set_default_executor(Threads(_THREADS, "pagein"))
     await gateway.start()
+    gc.collect()
+    gc.freeze()  # what was imported is never garbage: looking through all of it holds up every stream
     for number in _SIGNALS:
         loop.add_signal_handler(number, asked)
     tell(gateway)

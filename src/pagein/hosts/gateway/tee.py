@@ -1,20 +1,20 @@
 """An answer, read beside its way to the client.
 
-What passes is only kept, and read when the answer is over, in a worker thread: no event waits for the reading of another.
+What passes is only kept, and read when the answer is over, in a worker thread: no event waits for the reading of another. So is what
+was kept of a long one, and only that one waits for it.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 from pagein.hosts.gateway.codings import Decoder, decoder
-from pagein.hosts.gateway.events import EventStream
+from pagein.hosts.gateway.events import LONGEST, EventStream
 from pagein.hosts.gateway.headers import value_of
 from pagein.hosts.gateway.replies import NO_REPLY, Reader, Reply, reader, whole
 from pagein.providers.validity.rules import Api
 
-_LONGEST: Final = 16 << 20
-_UNREAD: Final = 4 << 20
-"""Bytes kept of a stream before it is read on the way after all."""
+_UNREAD: Final = 1 << 20
+"""Bytes kept of an answer before it is read on the way after all."""
 
 
 class Tee:
@@ -36,43 +36,45 @@ class Tee:
         self._body: list[bytes] = []
         self._length = 0
 
-    def feed(self, part: bytes) -> None:
-        """Keep some more."""
+    def feed(self, part: bytes) -> bool:
+        """Keep some more. Whether so much is kept by now that it should be read (`read`) before more comes."""
         if self.lost:
-            return
+            return False
         self._parts.append(part)
         self._size += len(part)
-        if self._size > _UNREAD:
-            self._read()
+        return self._size > _UNREAD
 
     def reply(self) -> Reply:
-        """What was said so far."""
-        self._read()
+        """What was said so far. Takes as long as what is kept is long."""
+        self.read()
         if self._events is not None:
             return self._reader.reply()
         return NO_REPLY if self.lost else whole(self._api, b"".join(self._body))
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """Read what is kept. In a worker thread, and by one at a time."""
         packed, self._parts, self._size = b"".join(self._parts), [], 0
         if self.lost or self._decoder is None:
             return
         try:
-            self._take(self._decoder.decode(packed))
+            for text in self._decoder.decode(packed):
+                if not self._take(text):
+                    self.lost = "size"
+                    return
         except ValueError:
             self.lost = "content"
         except Exception as problem:  # noqa: BLE001 -- reading along must not end what it reads (law 7)
             self.lost = type(problem).__name__
 
-    def _take(self, text: bytes) -> None:
+    def _take(self, text: bytes) -> bool:
+        """Whether what is read is still of a length that is."""
         if self._events is not None:
             for event in self._events.feed(text):
                 self._reader.take(event)
-            if self._events.too_long:
-                self.lost = "size"
-            return
+            return not self._events.too_long
         self._length += len(text)
-        if self._length > _LONGEST:
-            self.lost = "size"
+        if self._length > LONGEST:
             self._body.clear()
-        else:
-            self._body.append(text)
+            return False
+        self._body.append(text)
+        return True

@@ -13,13 +13,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pagein.hosts.gateway.events import LONGEST
 from pagein.model.codec import decode_json, encode_json
 
-_BLANK_LINE: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_BLANK_LINE: Final = re.compile(rb"\n\n|\n\r\n|\r\r")
 _BOM: Final = b"\xef\xbb\xbf"
 _WRITTEN: Final = ("output_tokens", "completion_tokens")
 _PROMPTS: Final = ("prompt_tokens", "input_tokens")
+_TAIL: Final = 2
+"""Bytes of a blank line that may have come before its last."""
 UNTOLD: Final = "pagein: the model could not go on after it was given what it recalled"
+
+
+class TooLong(Exception):
+    """A frame is too long to be changed, where frames have to be."""
 
 
 class Weaver(ABC):
@@ -41,30 +48,58 @@ class Weaver(ABC):
         self._triggers = triggers
         self._usage: dict[str, Any] = {}
         self._used: list[Mapping[str, Any]] = []
-        self._rest = b""
+        self._rest: list[bytes] = []
+        self._tail = b""
+        self._length = 0
+        self._passing = False
 
     def take(self, text: bytes) -> bytes:
-        """What the client is sent for these bytes."""
-        if self._rest:
-            text = self._rest + text
-        if text.endswith(b"\n\n"):  # as most pieces do
-            frames, self._rest = text, b""
-        else:
-            end = text.rfind(b"\n\n") + 2
-            if b"\r" in text:
-                end = max(end, text.rfind(b"\r\n\r\n") + 4, text.rfind(b"\r\r") + 2)
-            if end < 5:  # noqa: PLR2004 -- no frame is shorter: none was found
-                self._rest = text
-                return b""
-            frames, self._rest = text[:end], text[end:]
-        if self._passes(frames):
-            return frames
-        return b"".join(self._frame(raw) for raw in _cut(frames))
+        """What the client is sent for these bytes. Raises TooLong."""
+        if not self._rest and not self._passing and text.endswith(b"\n\n"):  # as most pieces do
+            return self._woven(text)
+        if self._passing:
+            found = _BLANK_LINE.search(self._tail + text)
+            if found is None:
+                self._tail = (self._tail + text)[-_TAIL:]
+                return text
+            end = found.end() - len(self._tail)
+            self._passing, self._tail = False, b""
+            return text[:end] + (self.take(text[end:]) if text[end:] else b"")
+        end = _end(self._tail + text) - len(self._tail)
+        if end <= 0:
+            return self._held_back(text)
+        frames, self._rest = b"".join((*self._rest, text[:end])), [text[end:]] if text[end:] else []
+        self._tail, self._length = text[end:][-_TAIL:], len(text) - end
+        return self._woven(frames)
 
     def flush(self) -> bytes:
         """What is left when the turn's bytes are over: a frame without the blank line behind it."""
-        rest, self._rest = self._rest, b""
+        rest = self._taken()
         return self._frame(rest) if rest else b""
+
+    def _held_back(self, text: bytes) -> bytes:
+        """What the client is sent where no frame has come to its end: nothing, but for one that is longer than any that is looked at."""
+        self._rest.append(text)
+        self._length += len(text)
+        tail = (self._tail + text)[-_TAIL:]
+        if self._length <= LONGEST:
+            self._tail = tail
+            return b""
+        if self.held:
+            raise TooLong
+        passed = self._taken()
+        self._passing, self._tail = True, tail
+        return passed
+
+    def _taken(self) -> bytes:
+        rest = b"".join(self._rest)
+        self._rest, self._tail, self._length, self._passing = [], b"", 0, False
+        return rest
+
+    def _woven(self, frames: bytes) -> bytes:
+        if self._passes(frames):
+            return frames
+        return b"".join(self._frame(raw) for raw in _cut(frames))
 
     def begin(self, *, spoke: bool) -> None:
         """Another turn begins. spoke: the one before ended with text that more would run into."""
@@ -72,7 +107,8 @@ class Weaver(ABC):
         self.held = self.later = True
         self.ended = self.failed = False
         self._used.append(self._usage)
-        self._usage, self._rest = {}, b""
+        self._usage = {}
+        self._taken()
 
     @property
     def usage(self) -> dict[str, Any]:
@@ -151,6 +187,15 @@ def unnamed(value: Mapping[str, Any]) -> bytes:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _end(text: bytes) -> int:
+    """Where the last blank line of a text ends; 0 where there is none."""
+    end = text.rfind(b"\n\n") + 2
+    if b"\r" in text:
+        end = max(end, text.rfind(b"\n\r\n") + 3, text.rfind(b"\r\r") + 2)
+    # what is not found stands at -1; a text that begins with a blank line has nothing in front of it to pass
+    return end if end > _TAIL else 0
 
 
 def _cut(frames: bytes) -> Iterator[bytes]:
