@@ -57,14 +57,8 @@ def test_the_command_line_starts_without_the_engine() -> None:
     assert not loaded("import pagein.cli") & HEAVY_FOR_VERSION
 
 
-def test_importing_pagein_is_fast() -> None:
-    def took() -> float:
-        code = "import time; began = time.perf_counter(); import pagein; print(time.perf_counter() - began)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own
-        return float(done.stdout)
-
-    # the best of several: a busy machine says nothing about us
-    assert min(took() for _ in range(5)) < 0.2
+def test_importing_pagein_loads_little() -> None:
+    assert len(loaded("import pagein") - loaded("")) < 60
 
 
 def test_no_module_is_longer_than_it_may_be() -> None:

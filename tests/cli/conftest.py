@@ -35,7 +35,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
             env={**keep, "HOME": str(home), **env},
             stdin=subprocess.DEVNULL,
             check=False,
-            timeout=120,
+            timeout=300,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -26,7 +26,7 @@ def talk(home: Path, answer: bytes) -> Talk:
     if child == 0:
         env = {"HOME": str(home), "PATH": os.environ["PATH"], "TERM": "dumb", "COLUMNS": "100"}
         os.execve(sys.executable, [sys.executable, "-m", "pagein", "replay", "--quiet"], env)  # noqa: S606 - our own command
-    shown, answered, until = b"", False, time.monotonic() + 60
+    shown, answered, until = b"", False, time.monotonic() + 300
     while time.monotonic() < until:
         try:
             part = os.read(terminal, 65536)

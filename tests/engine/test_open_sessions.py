@@ -63,17 +63,17 @@ def test_nobody_waits_for_the_opening_of_another_session(parts: Parts) -> None:
 
     def slow() -> Session:
         begun.set()
-        go_on.wait(20)
+        go_on.wait(120)
         return Session("slow", parts)
 
     found: list[Session] = []
     threads = [Thread(target=lambda: found.append(sessions.get("slow", slow))) for _ in range(2)]
     for one in threads:
         one.start()
-    assert begun.wait(20)
+    assert begun.wait(120)
     assert opened(sessions, parts, "quick").name == "quick"
     go_on.set()
     for one in threads:
-        one.join(20)
+        one.join(120)
     assert len(found) == 2
     assert found[0] is found[1]

@@ -22,7 +22,7 @@ def opened(folder: Path) -> Engine:
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     said = [sys.executable, "-m", "pagein", *arguments, "--store", str(folder / "store.db"), "--workspace", str(folder)]
     environment = {**os.environ, "COLUMNS": "100"}
-    return subprocess.run(said, capture_output=True, text=True, timeout=60, check=False, env=environment)  # noqa: S603 - our own program
+    return subprocess.run(said, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603 - our own program
 
 
 def told(folder: Path, *arguments: str) -> dict[str, object]:

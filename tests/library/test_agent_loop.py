@@ -30,7 +30,7 @@ def test_the_example_runs_and_recalls_what_left_the_window(tmp_path: Path) -> No
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.stderr == ""
     assert "26 calls, 0 refused" in done.stdout

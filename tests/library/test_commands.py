@@ -15,7 +15,7 @@ def pagein(desk: Desk, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pagein", *arguments]
     environment = {**os.environ, "PAGEIN_STORE": str(desk.store)}
     return subprocess.run(  # noqa: S603 - our own
-        command, cwd=desk.folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=desk.folder, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
 
 

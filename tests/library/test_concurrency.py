@@ -26,7 +26,7 @@ def run(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     return out
 
 

@@ -19,7 +19,7 @@ from pagein.store.sqlite import SqliteStore
 from pagein.testing.object_store import a_file, object_number, put
 
 ROUNDS = 40
-PATIENCE = 60
+PATIENCE = 300
 Store = SqliteStore | PostgresStore
 
 

@@ -31,13 +31,13 @@ def rest(process: subprocess.Popen[str]) -> tuple[str, str]:
     assert process.stdout is not None
     assert process.stderr is not None
     said = process.stdout.read(), process.stderr.read()
-    process.wait(20)
+    process.wait(120)
     return said
 
 
 def post(url: str, body: Wire) -> Wire:
     request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310 - our own
-    with urlopen(request, timeout=10) as answer:  # noqa: S310 - our own
+    with urlopen(request, timeout=120) as answer:  # noqa: S310 - our own
         found: Wire = json.loads(answer.read())
     return found
 
@@ -85,7 +85,7 @@ def test_it_says_where_it_is_and_what_it_took() -> None:
 )
 def test_what_cannot_be_is_said_in_one_line(options: list[str], words: str) -> None:
     with started(*options) as process:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
@@ -95,7 +95,7 @@ def test_a_port_that_is_taken_is_said() -> None:
     with started("--json") as first:
         port = json.loads(first_line(first))["url"].rpartition(":")[2]
         with started("--port", port) as second:
-            _, err = second.communicate(timeout=20)
+            _, err = second.communicate(timeout=120)
     assert (second.returncode, f"cannot listen at 127.0.0.1 port {port}" in err) == (2, True)
 
 
@@ -104,5 +104,5 @@ def test_where_the_extra_is_missing_that_is_said() -> None:
         "import sys; sys.modules['aiohttp'] = None; sys.argv = ['pagein', 'provider']; "
         "from pagein.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 - our own
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)  # noqa: S603 - our own
     assert (done.returncode, "pip install 'pagein[gateway]'" in done.stderr) == (2, True)

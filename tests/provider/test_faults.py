@@ -103,7 +103,7 @@ def test_an_error_may_come_in_the_middle_of_a_stream(api: Api, name: str) -> Non
 
 
 async def until(true: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(12_000):
         if true():
             return
         await asyncio.sleep(0.01)

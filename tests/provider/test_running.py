@@ -42,13 +42,13 @@ def test_ids_are_unique_among_all_answers() -> None:
 def post(url: str, body: Wire, **headers: str) -> Wire:
     told = {"Content-Type": "application/json", **headers}
     request = Request(url, json.dumps(body).encode(), told)  # noqa: S310 - our own
-    with urlopen(request, timeout=10) as answer:  # noqa: S310 - our own
+    with urlopen(request, timeout=120) as answer:  # noqa: S310 - our own
         found: Wire = json.loads(answer.read())
     return found
 
 
 def get(url: str) -> Wire:
-    with urlopen(url, timeout=10) as answer:  # noqa: S310 - our own
+    with urlopen(url, timeout=120) as answer:  # noqa: S310 - our own
         found: Wire = json.loads(answer.read())
     return found
 

@@ -73,7 +73,7 @@ def _conversation(rounds: int) -> list[dict[str, Any]]:
 def _asked(url: str, body: dict[str, Any]) -> dict[str, Any]:
     headers = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
     sent = Request(url + "/v1/messages", json.dumps(body).encode(), headers | {"anthropic-beta": with_beta(None)})  # noqa: S310 -- on loopback
-    with urlopen(sent, timeout=10) as answer:  # noqa: S310 -- on loopback
+    with urlopen(sent, timeout=120) as answer:  # noqa: S310 -- on loopback
         told: dict[str, Any] = json.loads(answer.read())
     return told
 

@@ -13,7 +13,7 @@ def pagein(room: Room, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "PAGEIN_STORE": str(room.store), "PYTHONIOENCODING": "utf-8"}
     environment.pop("PAGEIN_SESSION", None)
     return subprocess.run(  # noqa: S603 - our own
-        command, cwd=room.folder, env=environment, capture_output=True, check=False, timeout=60
+        command, cwd=room.folder, env=environment, capture_output=True, check=False, timeout=300
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 from pagein.replay.readers import Source
 from pagein.replay.workers import workers
 
-HANDSHAKE = 30.0
+HANDSHAKE = 120.0
 
 
 def _name(source: Source) -> str:
@@ -31,7 +31,7 @@ def _folder(_: Source) -> str:
 def _sleep(source: Source) -> str:
     assert source.path is not None
     (source.path / str(os.getpid())).touch()
-    time.sleep(60)
+    time.sleep(600)
     return source.label
 
 

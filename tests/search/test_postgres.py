@@ -129,6 +129,6 @@ def test_an_archive_on_postgres_has_an_index(address: str) -> None:
         archive = stack.enter_context(archive_of(store))
         assert archive.builder is not None
         archive.builder.start()
-        assert archive.builder.wait(20)
+        assert archive.builder.wait(60)
         assert archive.search(Search(pattern="no such thing")).looked_into == 0
         assert len(archive.search(Search(pattern="needle")).hits) == 1

@@ -291,9 +291,9 @@ def test_two_processes_write_one_new_store_at_once(path: Path) -> None:
     workers = [context.Process(target=_write_many, args=(path, start, secrets)) for start in (0, 30)]
     for worker in workers:
         worker.start()
-    found = {secrets.get(timeout=60) for _ in workers}
+    found = {secrets.get(timeout=300) for _ in workers}
     for worker in workers:
-        worker.join(60)
+        worker.join(300)
         assert worker.exitcode == 0
     assert len(found) == 1
     store = SqliteStore(path)

@@ -112,7 +112,7 @@ def test_several_processes_and_their_rotations_lose_no_line(tmp_path: Path) -> N
         subprocess.Popen([sys.executable, "-c", WRITER, str(file), name])  # noqa: S603 - our own
         for name in "abc"
     ]
-    assert [one.wait(60) for one in writers] == [0, 0, 0]
+    assert [one.wait(300) for one in writers] == [0, 0, 0]
     told = all_lines(file)
     assert len(told) == 900
     assert all(one.stat().st_size <= 1_500 for one in tmp_path.iterdir())
