@@ -127,8 +127,10 @@ def _settings(given: dict[str, Any]) -> "Settings":
 
 def _check_writable(path: Path) -> None:
     """Refuse before the first request what would fail at it."""
+    from pagein.testing.provider.records import opened
+
     try:
-        path.open("ab").close()
+        opened(path).close()
     except OSError as problem:
         raise BadSetting(f"--record {path}: {problem.strerror}") from problem
 

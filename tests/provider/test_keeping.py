@@ -1,12 +1,20 @@
 """What the provider itself keeps and clears."""
 
+import json
+import stat
+from pathlib import Path
+
 import aiohttp
 import pytest
 from tests.provider.talking import Wire, answered, ask, begun, grown, results, talk
 from tests.validity.bodies import result, text, use
 
+from pagein.model.codec import encode_json
 from pagein.testing.provider import SimulatedProvider
+from pagein.testing.provider.asked import asked
 from pagein.testing.provider.clearing import CLEARED
+from pagein.testing.provider.keeping import Kept
+from pagein.testing.provider.refusing import Refusal
 
 BETA = {"anthropic-beta": "context-management-2025-06-27"}
 LONG = "word " * 2000
@@ -175,3 +183,39 @@ def test_what_is_cleared_is_not_cleared_twice() -> None:
     for message in body["messages"][2::2]:
         message["content"][0]["content"] = CLEARED
     assert after(body)[0]["context_management"]["applied_edits"] == []
+
+
+def test_bodies_of_the_oldest_requests_are_let_go_and_what_they_cost_is_not() -> None:
+    async def converse(provider: SimulatedProvider, session: aiohttp.ClientSession) -> list[bool]:
+        for _ in range(6):
+            await ask(session, provider.url, "anthropic", begun("anthropic", LONG))
+        assert provider.bill().requests == 6
+        assert provider.bill().bit == sum(record.bit for record in provider.requests) > 0
+        return [record.body is not None for record in provider.requests]
+
+    assert talk(["a"] * 6, converse, most_bodies=25_000) == [False] * 4 + [True] * 2
+
+
+def test_of_conversations_that_may_be_gone_on_from_the_oldest_are_let_go() -> None:
+    kept = Kept(most=1)
+    calls = [asked(encode_json(begun("openai_responses", str(number))), "openai_responses") for number in range(2)]
+    for number, call in enumerate(calls):
+        kept.keep(call, f"resp_{number}", [])
+    goes_on = [
+        asked(encode_json({"model": "m", "previous_response_id": f"resp_{n}"}), "openai_responses") for n in range(2)
+    ]
+    assert [isinstance(kept.resolved(call), Refusal) for call in goes_on] == [True, False]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_only_its_owner_may_read_what_was_recorded(tmp_path: Path, there: bool) -> None:  # noqa: FBT001 - a table of cases
+    path = tmp_path / "requests.jsonl"
+    if there:
+        path.touch(0o644)
+
+    async def converse(provider: SimulatedProvider, session: aiohttp.ClientSession) -> None:
+        await ask(session, provider.url, "anthropic", begun("anthropic", "hi"))
+
+    talk(["a"], converse, record=path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())["body"]["messages"]

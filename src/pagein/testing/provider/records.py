@@ -1,9 +1,12 @@
 """What the simulated provider received, and the bill over all of it."""
 
+import os
+import stat
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
 from pagein.model.codec import encode_json
 from pagein.model.messages import Usage
@@ -15,13 +18,16 @@ Outcome: TypeAlias = Literal["answered", "refused", "failed", "broken", "gone", 
 _SECRET: Final = ("authorization", "x-api-key", "api-key", "cookie", "proxy-authorization", "x-goog-api-key")
 
 
+_OWN: Final = 0o600
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One request. at: seconds since 1970, by the provider's clock. headers: in lower case, credentials left out.
 
     api: None for what is no model call. refused: the id of the rule that it broke, None where it broke none. turn: the place in the
     script of what answered it, -1 for none. usage: None for what never reached the model. reason: of the cache's figures.
-    bit: what it cost.
+    bit: what it cost. body: None where it was none, or is held no more.
     """
 
     at: float
@@ -64,11 +70,17 @@ class Bill:
 
 
 class Book:
-    """All that was received, in order. path: a file of JSON lines to which each request is added once it is over."""
+    """All that was received, in order. path: a file of JSON lines to which each request is added once it is over, for its owner only.
 
-    def __init__(self, path: Path | None = None) -> None:
+    most: bytes of bodies that are held; beyond that those of the oldest requests that are over are let go.
+    """
+
+    def __init__(self, path: Path | None = None, most: int = 256 << 20) -> None:
         self._records: list[Record] = []
         self._path = path
+        self._most = most
+        self._held: deque[tuple[int, int]] = deque()  # places of those with bodies, oldest first, and bytes of these
+        self._bytes = 0
 
     @property
     def records(self) -> list[Record]:
@@ -80,6 +92,20 @@ class Book:
         self._records.append(record)
         return len(self._records) - 1
 
+    def hold(self, place: int, body: Any, size: int) -> None:  # noqa: ANN401 - as it came
+        """The body of a request, of so many bytes."""
+        self._records[place] = replace(self._records[place], body=body)
+        self._held.append((place, size))
+        self._bytes += size
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Bodies of requests that are being answered stay, and those behind them: they are written when the request is over."""
+        while self._bytes > self._most and len(self._held) > 1 and not self.is_pending(self._held[0][0]):
+            place, size = self._held.popleft()
+            self._bytes -= size
+            self._records[place] = replace(self._records[place], body=None)
+
     def is_pending(self, place: int) -> bool:
         """Whether a request is still being answered."""
         return self._records[place].outcome == "pending"
@@ -88,8 +114,18 @@ class Book:
         """What became of a request."""
         record = self._records[place] = replace(self._records[place], **changes)
         if self._path is not None and "outcome" in changes:
-            with self._path.open("ab") as file:
+            with opened(self._path) as file:
                 file.write(encode_json(record.as_json()) + b"\n")
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file to add to. What agents send is in it, so nobody but its owner may read it, whoever made it."""
+    number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _OWN)
+    file = os.fdopen(number, "ab")
+    found = os.fstat(number)
+    if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) & ~_OWN and found.st_uid == os.geteuid():
+        os.fchmod(number, _OWN)
+    return file
 
 
 def bill_of(records: Iterable[Record]) -> Bill:

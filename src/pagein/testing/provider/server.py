@@ -38,7 +38,7 @@ class Server:
     def __init__(self, service: Service, settings: Settings) -> None:
         self._service = service
         self._settings = settings
-        self._book = Book(settings.record)
+        self._book = Book(settings.record, settings.most_bodies)
         self._runner: web.AppRunner | None = None
         self._began = settings.now()
         self._skipped = 0.0
@@ -112,8 +112,9 @@ class Server:
             return self._refuse(place, api, Refusal("M21", 413, "Request exceeds the maximum size"))
         except (BadInput, ValueError) as problem:
             return self._refuse(place, api, Refusal(FIELD, 400, f"The request body is not valid JSON: {problem}"))
-        body = call.body if self._settings.keeps_bodies else None
-        self._book.note(place, api=None if counts else api, model=call.model, body=body)
+        self._book.note(place, api=None if counts else api, model=call.model)
+        if self._settings.keeps_bodies:
+            self._book.hold(place, call.body, call.size)
         try:
             decided = self._decided(call, counts=counts)
         except Exception as problem:  # noqa: BLE001 - whatever a script's function raises is our failure, told as one

@@ -17,10 +17,11 @@ class Settings:
     """How a provider is set up.
 
     apis: the formats that it speaks. now: seconds since 1970. speed: how many seconds pass for one of `now`. prices: a price
-    specification for all models, None: each model's own. counter: from a model to what counts its tokens. account: when the accounts were made (T4), None: lately. secret: what
-    signatures are made with. takes_foreign_thinking: signatures made elsewhere pass. needs_key: calls without credentials are refused.
-    chunk: characters in one event of a stream. keeps_bodies: whether records hold bodies. record: a file of JSON lines that every
-    record is written to as well. models: what the list of models names.
+    specification for all models, None: each model's own. counter: from a model to what counts its tokens. account: when the accounts
+    were made (T4), None: lately. secret: what signatures are made with. takes_foreign_thinking: signatures made elsewhere pass.
+    needs_key: calls without credentials are refused. chunk: characters in one event of a stream. keeps_bodies: whether records hold
+    bodies. most_bodies: bytes of them at most, then those of the oldest are let go. record: a file of JSON lines that every record is
+    written to as well, with its body. models: what the list of models names.
     """
 
     host: str = "127.0.0.1"
@@ -36,5 +37,6 @@ class Settings:
     needs_key: bool = False
     chunk: int = 20
     keeps_bodies: bool = True
+    most_bodies: int = 256 << 20
     record: Path | None = None
     models: tuple[str, ...] = ("fake-1", "claude-sonnet-4-5", "claude-sonnet-5-5", "gpt-5.6-sol", "gpt-5.1-codex")
