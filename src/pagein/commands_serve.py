@@ -38,6 +38,8 @@ OpenAI: TypeAlias = Annotated[
 ]
 
 _WRONG = 1
+# What can be asked of a gateway only where it decides.
+_OF_CHANGES = ("store", "budget", "recall", "subscriptions", "keep_alive")
 # While a worker decides on a long request, streams must not wait for more than this for their turn.
 _SWITCH_INTERVAL = 0.0005
 # Of the time for a decision, what may be spent waiting for the store, once for threads and once for processes: the rest is for sending
@@ -103,7 +105,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
             show_default="off",
         ),
     ] = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Change nothing, only measure.")] = False,
+    measure: Annotated[bool, typer.Option("--measure", help="Change nothing and keep nothing, only measure.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
     log: Annotated[
@@ -129,11 +131,23 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         "recall": recall,
         "keep_alive": keep_alive,
     }
+    if measure:
+        said_to_all = store == os.environ.get("PAGEIN_STORE")
+        _refuse_idle(given | {"store": None if said_to_all else store})
     settings = _settings(given, workspace)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     whole = _run(settings, _parts(store, workspace, log, settings, measure=measure), as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
+
+
+def _refuse_idle(given: dict[str, Any]) -> None:
+    """Raise BadSetting for options that would be without effect where nothing is changed and nothing is kept."""
+    idle = [f"--{name.replace('_', '-')}" for name in _OF_CHANGES if given[name] not in (None, False)]
+    if idle:
+        raise BadSetting(
+            f"--measure changes nothing and keeps nothing, so {' and '.join(idle)} would be without effect; leave one of them out"
+        )
 
 
 def doctor(

@@ -227,6 +227,20 @@ def test_what_cannot_be_served_is_told_and_ends_with_2(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--store=s.pagein", "--recall", "--keep-alive", "--subscriptions", "--budget=1"])
+def test_an_option_that_measuring_leaves_without_effect_is_refused_and_not_ignored(option: str, tmp_path: Path) -> None:
+    done = cli("serve", "--measure", option, "--port", "0", folder=tmp_path)
+    assert done.returncode == 2
+    assert option.partition("=")[0] in done.stderr
+    assert not (tmp_path / "s.pagein").exists()
+
+
+def test_measuring_takes_options_that_say_what_it_does_anyway(tmp_path: Path) -> None:
+    asked = ("--measure", "--no-recall", "--no-keep-alive", "--host", "203.0.113.7")
+    told = cli("serve", *asked, folder=tmp_path, PAGEIN_STORE=str(tmp_path / "s.pagein")).stderr
+    assert "cannot listen" in told
+
+
 def test_a_locked_store_keeps_nobody_from_working(tmp_path: Path) -> None:
     import sqlite3
 
