@@ -38,7 +38,10 @@ class Dialect:
 
 PAGEIN: Final = Dialect()
 PI_RLM: Final = Dialect(
-    "rlm_peek", "rlm_search", ("rlm_query",), {"toolcall": "tool_output", "chat": "conversation", "note": "file"}
+    "rlm_peek",
+    "rlm_search",
+    ("rlm_query",),
+    {"toolcall": "tool_output", "chat": "conversation", "thinking": "conversation", "note": "file"},
 )
 
 
