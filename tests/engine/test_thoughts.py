@@ -174,7 +174,9 @@ def test_what_was_thought_leaves_only_once_it_is_stored(monkeypatch: pytest.Monk
 @given(
     model=st.sampled_from([CARRIES, CARRIES, BINDS, STRIPS, "a-model-of-tomorrow"]),
     steps=st.lists(
-        st.tuples(st.sampled_from(["say", "say", "say", "say", "fork", "restart", "retry"]), TURNS, st.integers(0, 8)),
+        st.tuples(
+            st.sampled_from(["say", "say", "say", "say", "fork", "restart", "retry", "begin"]), TURNS, st.integers(0, 8)
+        ),
         min_size=6,
         max_size=16,
     ),
@@ -192,6 +194,8 @@ def test_whatever_is_said_only_stored_thinking_of_finished_turns_is_missing(
                 run.engine = run.opened()
             if kind == "fork":
                 talk = talk.until(number % (len(talk.turns) + 1))
+            elif kind == "begin":
+                talk = clients.Conversation(f"a summary of it, {number}")
             elif kind != "retry":
                 longer = talk.then(replace(turn, words=turn.words or ("" if turn.results else "go on")))
                 asked = json.loads(bodies[talk])
