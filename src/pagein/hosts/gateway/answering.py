@@ -9,7 +9,7 @@ Rules of this file
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
@@ -132,7 +132,9 @@ class Answerer:
                 await self._ended_badly(out, weaver, b"")
                 return
             if upstream.status != _OK:
-                await self._ended_badly(out, weaver, (await begun(pieces_of(upstream)))[0])
+                told: list[bytes] = []
+                await begun(pieces_of(upstream), told)
+                await self._ended_badly(out, weaver, b"".join(told))
                 return
             weaver.begin(spoke=turn.spoke)
         await self._kept()
@@ -153,6 +155,8 @@ class Answerer:
                 await out.write(shown)
         except (Broken, TooLong) as problem:
             await self._kept_so_far(tee, weaver)
+            if not weaver.held and (shown := weaver.flush()):
+                await out.write(shown)
             raise Broken from problem
         if not weaver.held:
             return None
@@ -185,8 +189,14 @@ class Answerer:
         answers: list[Mapping[str, Any]] = []
         hides = False
         while True:
-            pieces = pieces_of(upstream)
-            body, is_all = await begun(pieces)
+            pieces, found = pieces_of(upstream), list[bytes]()
+            try:
+                is_all = await begun(pieces, found)
+            except Broken:
+                if not answers:  # nothing was taken out of it: it breaks off where it broke off
+                    await _broken_off(request, out, found)
+                raise
+            body = b"".join(found)
             if not is_all:
                 self.lost = "size"
                 return await _passed_on(request, upstream, out if not answers else None, body, pieces)
@@ -278,6 +288,12 @@ async def _passed_on(
         await out.write(piece)
     await out.write_eof()
     return out
+
+
+async def _broken_off(request: web.Request, out: Relayed, found: Sequence[bytes]) -> None:
+    """Send what came of an answer that has no end."""
+    await out.prepare(request)
+    await out.write(b"".join(found))
 
 
 def _beginning(upstream: ClientResponse) -> Relayed:

@@ -52,6 +52,10 @@ class EventStream:
             self.too_long, self._held = True, b""
         return list(_events(whole)) if blank else []
 
+    def end(self) -> list[Event]:
+        """The events that the end of the stream completes: a CR that was its last byte was a line end of its own."""
+        return self.feed(b"\n") if self._held.endswith(b"\r") else []
+
 
 def _events(text: bytes) -> Iterator[Event]:
     for block in text.split(b"\n\n"):

@@ -40,15 +40,15 @@ async def pieces_of(upstream: ClientResponse) -> AsyncIterator[bytes]:
             raise Broken from problem
 
 
-async def begun(pieces: AsyncIterator[bytes]) -> tuple[bytes, bool]:
-    """An answer as far as it is looked at, and whether that is all of it."""
-    found, left = [], LONGEST
+async def begun(pieces: AsyncIterator[bytes], found: list[bytes]) -> bool:
+    """Put an answer into `found`, as far as it is looked at. Whether that is all of it. Raises Broken."""
+    left = LONGEST
     async for piece in pieces:
         found.append(piece)
         left -= len(piece)
         if left < 0:
-            return b"".join(found), False
-    return b"".join(found), True
+            return False
+    return True
 
 
 def _decoder(upstream: ClientResponse) -> Decoder | None:

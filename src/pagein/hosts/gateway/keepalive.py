@@ -182,13 +182,13 @@ class KeepAlive:
         session = window.curated.session
         try:
             async with asyncio.timeout(_SILENCE), window.send(body) as upstream:
-                status, can_read = upstream.status, is_readable(upstream)
-                answer, is_all = await begun(pieces_of(upstream)) if can_read else (b"", True)
+                status, can_read, answer = upstream.status, is_readable(upstream), list[bytes]()
+                is_all = can_read and await begun(pieces_of(upstream), answer)
         except (*UPSTREAM, Broken) as problem:
             return Sent(now, session, "failed", why=type(problem).__name__)
         if status != _OK or not can_read:
             return Sent(now, session, "refused", status)
-        usage = (await asyncio.to_thread(whole, "anthropic", answer)).usage if is_all else None
+        usage = (await asyncio.to_thread(whole, "anthropic", b"".join(answer))).usage if is_all else None
         if usage is None:
             return Sent(now, session, "failed", status, why="no usage was told")
         cost = await self._guard.kept(window.curated, usage, now)

@@ -48,6 +48,8 @@ class Tee:
         """What was said so far. Takes as long as what is kept is long."""
         self.read()
         if self._events is not None:
+            for event in self._events.end():
+                self._reader.take(event)
             return self._reader.reply()
         return NO_REPLY if self.lost else whole(self._api, b"".join(self._body))
 
