@@ -15,7 +15,7 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
 from pagein.engine import outgoing, splicing
-from pagein.engine.chain import Transcript
+from pagein.engine.calling import Call
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.exchanges import Exchange
 from pagein.engine.outgoing import Bytes
@@ -25,7 +25,6 @@ from pagein.policy.forcing import Valve
 from pagein.policy.previews import Previews
 from pagein.policy.residency import Residency
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.request import Envelope
 from pagein.providers.wire.tools import Offer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
@@ -254,7 +253,7 @@ class _locked:  # noqa: N801 -- reads as what it is
 def test_a_bug_of_ours_lets_the_original_out(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     body = clients.body(worked(2), "anthropic")
     traffic = engine.session("one").traffic
-    monkeypatch.setattr(traffic, "_placed", lambda *_: 1 / 0)
+    monkeypatch.setattr(traffic._placing, "placed", lambda *_: 1 / 0)
     prepared = engine.prepare(body, "anthropic", at=0.0, hint="one")
     assert prepared.body is body
     assert "ZeroDivisionError" in (prepared.failure or "")
@@ -264,13 +263,14 @@ def test_what_would_be_refused_is_not_sent_and_not_kept(engine: Engine, monkeypa
     """A renderer gone mad: it loses a result. The checker objects, and the decision is taken back."""
     walk(engine, "anthropic", 2)
     traffic = engine.session("one").traffic
-    whole = traffic._outgoing.rendered
+    whole = traffic._placing.outgoing.rendered
 
-    def lossy(original: bytes, envelope: Envelope, script: Transcript, entry: str) -> Bytes:
-        made = whole(original, envelope, script, entry)
-        return replace(made, body=made.body.replace(b'"tool_result"', b'"text"', 1))
+    def lossy(call: Call, entry: str) -> Bytes:
+        made = whole(call, entry)
+        lost = [one.replace(b'"tool_result"', b'"text"') for one in made.items]
+        return replace(made, body=call.envelope.body(lost), items=lost)
 
-    monkeypatch.setattr(traffic._outgoing, "rendered", lossy)
+    monkeypatch.setattr(traffic._placing.outgoing, "rendered", lossy)
     body = clients.body(worked(4), "anthropic")
     prepared = engine.prepare(body, "anthropic", at=99.0, hint="one")
     assert "would be refused" in (prepared.failure or "")

@@ -9,6 +9,7 @@ from typing import Final, Literal, Self, TypeVar
 
 from pagein.engine.chain import first_name
 from pagein.engine.exchanges import Exchange
+from pagein.engine.heads import model_in
 from pagein.engine.ingesting import Keeper
 from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
@@ -26,6 +27,7 @@ from pagein.policy.forcing import SAFE, Valve
 from pagein.policy.request import DEFAULTS, ReadingSettings
 from pagein.policy.residency import PRICED, Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
+from pagein.providers.abilities import abilities
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope
 from pagein.providers.wire.tools import Offer
@@ -177,6 +179,23 @@ class Engine:
         except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
             return PreparedRequest(body, api, at, original=body, failure=f"{type(problem).__name__}: {problem}")
         return traffic.prepare(body, envelope, at, context, offers, lasting=lasting)
+
+    def untouched(self, body: bytes, api: Api, hint: str | None = None, *, patience: float = 1.0) -> bytes:
+        """The request that came, for when nothing is to be decided for it: the very bytes, but for thinking that is no longer valid.
+
+        A model that binds its thinking to what stood before it refuses what it thought of a window of ours, once that is gone. Such
+        thinking is left out, and nothing else. hint: as in `prepare`. patience: seconds to wait where the session is at work; then all of
+        its thinking is left out. Raises nothing: what cannot be told goes out as it came.
+        """
+        if api != "anthropic":
+            return body
+        try:
+            envelope = self.opened(body, api, hint)
+            if not abilities(model_in(envelope)).may_bind:
+                return body
+            return self._traffic_of(envelope, hint).untouched(body, envelope, patience)
+        except Exception:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+            return body
 
     def opened(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
         """A body taken apart, at the cost of what is new in it. Raises BadInput where no provider would read it."""

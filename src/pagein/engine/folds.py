@@ -1,6 +1,6 @@
 """A second state over a journal: any fold of its entries, remembered at each entry as the journal remembers its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from pagein.model.entries import Body, Entry, EntryId
@@ -19,6 +19,10 @@ class Entries(Protocol):
         """Have this called before entries are forgotten, with the leaf that stays."""
         ...
 
+    def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:
+        """Have this called with the names of entries that were taken back."""
+        ...
+
 
 class Fold(Generic[S]):
     """States folded by `step`, beginning with `start`. One more entry costs one step, however long the branch."""
@@ -29,6 +33,7 @@ class Fold(Generic[S]):
         self._step = step
         self._states: dict[EntryId, S] = {}
         entries.on_forget(self._forget)
+        entries.on_take_back(self._take_back)
 
     def at(self, leaf: EntryId | None) -> S:
         """The state after the branch that ends at `leaf` (None: before everything)."""
@@ -44,3 +49,7 @@ class Fold(Generic[S]):
 
     def _forget(self, leaf: EntryId) -> None:
         self._states = {leaf: self.at(leaf)}
+
+    def _take_back(self, gone: Sequence[EntryId]) -> None:
+        for name in gone:
+            self._states.pop(name, None)

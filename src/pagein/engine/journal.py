@@ -10,7 +10,7 @@ Rules of this file
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
@@ -31,6 +31,7 @@ class Journal(Generic[S]):
         self._entries: dict[EntryId, Entry] = {}
         self._states: dict[EntryId, S] = {}
         self._forgetting: list[Callable[[EntryId], object]] = []
+        self._taking_back: list[Callable[[Sequence[EntryId]], object]] = []
 
     def append(
         self, parent: EntryId | None, body: Body, *, at: float | None = None, name: EntryId | None = None
@@ -82,9 +83,12 @@ class Journal(Generic[S]):
 
     def take_back(self, count: int) -> None:
         """Take back the entries that were added last: what was to be kept with them could not be kept."""
-        for name in list(islice(reversed(self._entries), count)):
+        gone = list(islice(reversed(self._entries), count))
+        for name in gone:
             del self._entries[name]
             self._states.pop(name, None)
+        for tell in self._taking_back if gone else ():
+            tell(gone)
 
     def forget(self, leaf: EntryId) -> None:
         """Let go of all entries and states but those at `leaf`, so that memory holds no more than what the state there holds.
@@ -99,6 +103,10 @@ class Journal(Generic[S]):
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
         """Have this called before entries are forgotten, with the leaf that stays: for other folds over this journal."""
         self._forgetting.append(tell)
+
+    def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:
+        """Have this called with the names of entries that were taken back: one of them may come again, behind another parent."""
+        self._taking_back.append(tell)
 
     def branch(self, leaf: EntryId | None) -> list[Entry]:
         """The entries from the root to `leaf`."""

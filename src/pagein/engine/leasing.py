@@ -4,7 +4,6 @@ What the cache holds is journaled behind each answered request, so another proce
 client's marks say for how long, and only where the caller can keep a session alive (`Traffic.prepare`, `lasting`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,8 +20,6 @@ from pagein.policy import keepalive
 from pagein.policy.economics import Economics, Moment
 from pagein.policy.keepalive import MARGIN, Lease, Lifetimes, Request
 from pagein.providers.billing import Prices, cost
-from pagein.providers.wire.lasting import anchored, shortened
-from pagein.providers.wire.request import Envelope, WireRequest
 
 KIND: Final = "request.lease"
 _CACHED: Final = 0.9  # what is read and written of a window that is marked to its end, at least
@@ -47,11 +44,15 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What a request asks: which model, whether for the long lifetime; and what a keep-alive request behind it may cost, BIT."""
+    """What a request asks: which model, whether for the long lifetime; and what a keep-alive request behind it may cost, BIT.
+
+    was_short: whether we had the request before it ask for the short one.
+    """
 
     model: str
     long: bool
     may_cost: float
+    was_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +166,6 @@ def economics(usual: Economics, terms: Terms) -> Economics:
     )
 
 
-def applied(terms: Terms, envelope: Envelope, items: Sequence[bytes]) -> WireRequest:
-    """The request with the marks that were chosen; `changed` tells whether they are others than the client's."""
-    request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
-    if terms.shortens:
-        request = shortened(request)
-    return anchored(request) if terms.is_behind_a_pause else request
-
-
 def answered(terms: Terms, usage: Usage, *, rewritten: bool) -> Held:
     """What is held once a request was answered. rewritten: whether we changed what stands in front of its end."""
     before = terms.before.lease
@@ -198,12 +191,12 @@ def kept(held: Held, lifetimes: Lifetimes, at: float, cost: float) -> Held:
     return Held(keepalive.kept(held.lease, lifetimes, at, cost), held.kept + 1, held.spent + cost)
 
 
-def _up_to_date(held: Held | None, lifetimes: Lifetimes, sent_at: float | None) -> Held | None:
-    """What is held where a later request went out of which nothing was told: it may be all of that, for as long as was asked."""
+def _up_to_date(held: Held | None, lasted: float, sent_at: float | None) -> Held | None:
+    """What is held where a later request went out of which nothing was told: it may be all of that, for as long as was asked (`lasted`)."""
     if held is None or sent_at is None or held.lease.sent is None or sent_at <= held.lease.sent:
         return held
     lease = keepalive.begun_anew(held.lease)
-    return replace(held, lease=replace(lease, lifetime=lifetimes.asked, sent=sent_at, held=0.0))
+    return replace(held, lease=replace(lease, lifetime=lasted, sent=sent_at, held=0.0))
 
 
 class Leases:
@@ -222,7 +215,8 @@ class Leases:
         if lifetimes is None:
             return None
         state = self._journal.state_at(here)
-        held = _up_to_date(self._held.at(parent), lifetimes, self._journal.state_at(parent).sent_at)
+        lasted = lifetimes.short if asking.was_short else lifetimes.asked
+        held = _up_to_date(self._held.at(parent), lasted, self._journal.state_at(parent).sent_at)
         means = Means(state.account.saved, asking.may_cost)
         return terms(held, lifetimes, moment_of(state, at), means, anew=anew)
 

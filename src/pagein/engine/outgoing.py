@@ -2,74 +2,94 @@
 
 Rules of this file
 ------------------
-1. Where nothing is replaced, inserted or offered, the client's bytes go out, the very same.
-2. What was decided for a request must not make a provider refuse it that would have taken the client's own (law 3). Each
-   message that was spliced keeps its shape, and all that is not as in the request before on its branch is held to every rule;
-   a small request as a whole.
-3. Where an epoch was opened, a mark of ours stands in front of the first result that may leave next, if the client marks at all
-   and leaves room (M14). It lasts as long as the client's last one, so that none stands in front of a longer one (M15).
+1. Where nothing is replaced, inserted, offered or marked, the client's bytes go out, the very same.
+2. What is not the client's own must not make a provider refuse it that would have taken that (law 3). It is held to the rules in its
+   final bytes: each message that was spliced keeps its shape, and all that is not as in the request before on its branch is held to
+   every rule, with all marks where some are ours. A small request for which something was decided is held to them as a whole.
+3. Costs what is new; tools and instructions are read once.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
+from pagein.engine import passing
+from pagein.engine.calling import Call
 from pagein.engine.chain import Transcript
 from pagein.engine.exchanges import Exchanges, with_exchanges
-from pagein.engine.fallback import LastSent, fallback_bytes
+from pagein.engine.fallback import fallback
 from pagein.engine.folds import Fold
 from pagein.engine.heads import Head
 from pagein.engine.journal import Journal
+from pagein.engine.marked import Chosen, applied
+from pagein.engine.offering import Settled
 from pagein.engine.places import Places
 from pagein.engine.rendering import cut
-from pagein.engine.showing import Showing
-from pagein.engine.splicing import Splicer
+from pagein.engine.showing import Showing, binds_thinking
+from pagein.engine.splicing import NOTHING_RENDERED, Change, Splicer, foreign
 from pagein.engine.state import State
 from pagein.errors import HostError
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId
 from pagein.model.messages import Block, ToolCall, ToolResult
-from pagein.providers.caches.marks import MAX_MARKS
-from pagein.providers.marking import Address, Changes
+from pagein.providers.marking import Address
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.marked import with_marks
-from pagein.providers.wire.request import Envelope, WireRequest, decode
+from pagein.providers.wire.lasting import blocks_in
+from pagein.providers.wire.request import WireRequest, decode, items_key
 
 _CHECKED_WHOLE: Final = 64 << 10
-_SAID_BEFORE: Final = b'{"role":"user","content":"what was said before"}'
-_MARK: Final = b'"cache_control"'
-_MAY_CARRY: Final = ("tool_use", "tool_result")
+_SAID_BEFORE: Final = "what was said before"
+_MARK: Final = "cache_control"
+_LASTING: Final = ("tools", "system", "instructions")
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """A request as it goes out. items: its messages. replaced: results that stand as something else; used: the messages it was rendered for.
+    """A request as it goes out. items: its messages; fields: what stands around them. replaced: results that stand as something else;
+    used: the messages it was rendered for.
 
-    news: what of its messages, and of the client's, is not as in the request before it on its branch, and what that rests on.
+    news: where that begins which is not as in the request before it on its branch, and what that rests on: in these messages, and in
+    the client's. rewritten: whether an epoch was opened for it. remarked: whether its marks are others than the client's.
     """
 
     body: bytes
     items: Sequence[bytes] = ()
+    fields: Mapping[str, bytes] | None = None
     replaced: int = 0
     used: int = 0
     why: str = ""
-    news: tuple[Sequence[bytes], Sequence[bytes]] = ((), ())
+    news: tuple[int, int] = (0, 0)
+    rewritten: bool = False
+    remarked: bool = False
 
 
 class Outgoing:
     """Renders the requests of one session. marks: whether marks of ours are added to the client's. Called by one thread at a time."""
 
-    def __init__(self, journal: Journal[State], heads: Fold[Head], places: Places, *, marks: bool = True) -> None:
+    def __init__(
+        self,
+        journal: Journal[State],
+        heads: Fold[Head],
+        settled: Fold[Settled],
+        places: Places,
+        *,
+        marks: bool = True,
+    ) -> None:
         self._journal = journal
         self._places = places
+        self._settled = settled
+        self._passed: Fold[bool] = Fold(journal, False, passing.step)  # noqa: FBT003 -- a state
         self._marks = marks
-        self._showing = Showing(journal, heads)
+        self._showing = Showing(journal, heads, settled)
         self._exchanges = Exchanges()
 
-    def rendered(self, original: bytes, envelope: Envelope, script: Transcript, entry: EntryId) -> Bytes:
-        """The request that stands at this entry. original: the client's, with the tools that are offered beside its own; envelope: of that."""
-        found = self._showing.at(entry, script.units, script.api)
-        shown, stood = found.rendered, self._exchanges.of(script, self._places)
+    def rendered(self, call: Call, entry: EntryId) -> Bytes:
+        """The request that stands at this entry, with the tools that the call offers; marks as the client has them."""
+        script, envelope = call.script, call.envelope
+        stood = self._exchanges.of(script, self._places)
+        found = self._showing.at(entry, script.units, script.api, min(stood, default=None))
+        shown = found.rendered
         splicer, made = found.splicer, with_exchanges(shown.changes, stood)
         goes_on = splicer.basis is not None and splicer.basis[0] is found.before and splicer.basis[1] == stood
         splicer.basis = None
@@ -77,47 +97,101 @@ class Outgoing:
         items: Sequence[bytes] = splicer.items(script, made, since)
         splicer.basis = shown, stood
         start = _answered_from(script, since)
-        news = items[splicer.count(start) :], script.raws[start:]
-        if shown.rewritten and self._marks and script.api == "anthropic" and len(items) == len(script.items):
-            items = self._marked(envelope, items, self._frontier(script, entry))
-        body = envelope.body(items) if made else original
-        return Bytes(body, items, shown.replaced, len(script.units), news=news)
+        body = envelope.body(items) if made else call.body
+        return Bytes(
+            body,
+            items,
+            envelope.fields,
+            shown.replaced,
+            len(script.units),
+            news=(splicer.count(start), start),
+            rewritten=shown.rewritten,
+        )
 
-    def hold(self, envelope: Envelope, made: Bytes) -> None:
+    def passed(self, call: Call) -> Bytes:
+        """The request of a client that says everything anew: as it came, with the tools that the call offers."""
+        start = _answered_from(call.script, len(call.script.units))
+        return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
+
+    def frontier(self, call: Call, made: Bytes, entry: EntryId) -> Address | None:
+        """The block that a mark of ours is to stand on, None for no mark."""
+        script = call.script
+        may = made.rewritten and self._marks and script.api == "anthropic" and len(made.items) == len(script.items)
+        return self._frontier(script, entry) if may else None
+
+    def marked(self, call: Call, made: Bytes, chosen: Chosen) -> Bytes:
+        """The request with these marks."""
+        request = applied(chosen, call.envelope, made.items) if call.script.api == "anthropic" else None
+        if request is None or not request.changed:
+            return made
+        body = call.envelope.body(request.items, request.fields)
+        return replace(made, body=body, items=request.items, fields=request.fields, remarked=True)
+
+    def hold(self, call: Call, made: Bytes, *, decided: bool) -> None:
         """Raises HostError where a provider would refuse this request, and not the client's own. Costs what is new in it.
 
-        envelope: of the client's.
+        decided: whether something was decided for it, so that a small one is checked as a whole.
         """
-        if len(made.body) <= _CHECKED_WHOLE:
-            broken, theirs = _broken(made.body, envelope.api), envelope.body(envelope.items)
-        else:
-            ours, said = made.news
-            in_front = [] if len(ours) == len(made.items) else [_SAID_BEFORE]
-            broken = _broken(envelope.body([*in_front, *ours]), envelope.api)
-            theirs = envelope.body([*in_front, *said])
+        if made.body is call.original:
+            return
+        whole = decided and len(made.body) <= _CHECKED_WHOLE
+        fields = call.envelope.fields if made.fields is None else made.fields
+        ours, theirs = (0, 0) if whole else made.news
+        sent = _Part(call.script.api, fields, made.items, ours, made.remarked)
+        broken = sent.breaks(len(made.body))
         if broken:
-            broken -= _broken(theirs, envelope.api)
+            said = _Part(call.script.api, call.theirs.fields, call.theirs.items, theirs, made.remarked)
+            broken -= said.breaks(len(call.original))
         if broken:
             raise HostError(f"the rendered request would be refused by {', '.join(sorted(broken))}")
 
-    def rendered_last(self, original: bytes, script: Transcript, failure: str) -> Bytes | None:
-        """The request as its branch was rendered last, with what the client said since as it came. None where it was the client's own."""
-        for count in range(len(script.units), 0, -1):
-            unit = script.units[count - 1]
-            sent = self._places.sent(unit.name)
-            if sent is None:
-                continue
-            end = unit.first + unit.count
-            before = script.cut(count)
-            shown = self._showing.at(sent, before.units, script.api).rendered
-            made = with_exchanges(shown.changes, self._exchanges.of(before, self._places))
-            if not made:
-                return None
-            last = LastSent(Splicer().items(before, made), end)
-            found = fallback_bytes(failure, decode(original, script.api), last)
-            replaced = shown.replaced if found.used == "last" else 0
-            return Bytes(found.request.body(), found.request.items, replaced, count, "; ".join(found.reasons))
-        return None
+    def rendered_last(self, call: Call, failure: str) -> Bytes:
+        """The request as its branch was rendered last, with what the client said since as it came; else the client's own, without the
+        thinking that our renderings made invalid. `fields` tells whether tools of ours are in it.
+        """
+        last = self._last(call)
+        original, request = decode(call.original, call.script.api), None
+        if last.changes or call.envelope is not call.theirs:
+            items = Splicer().items(call.script, last.changes)
+            request = replace(original, fields=call.envelope.fields, items=tuple(items), changed=True)
+        found = fallback(failure, original, request, _thoughtless(call, original, last.first))
+        is_last = found.used == "last"
+        fields = call.envelope.fields if is_last else call.theirs.fields
+        why = "; ".join(found.reasons)
+        return Bytes(
+            found.request.body(), found.request.items, fields, last.replaced if is_last else 0, last.count, why
+        )
+
+    def cleaned(self, call: Call) -> bytes:
+        """The client's own request, without the thinking that our renderings made invalid."""
+        if not _thinks(call):
+            return call.original
+        original = decode(call.original, call.script.api)
+        return fallback("", original, None, _thoughtless(call, original, self._last(call).first)).request.body()
+
+    def _last(self, call: Call) -> "_Last":
+        """What was sent last of this conversation, and all that the client said since as it came."""
+        script, units = call.script, call.script.units
+        count = next((at for at in range(len(units), 0, -1) if self._places.sent(units[at - 1].name) is not None), 0)
+        sent = self._places.sent(units[count - 1].name) if count else None
+        stood = self._exchanges.of(script, self._places)
+        tools, apart = -1 if call.offered or self._has_tools(sent) else None, min(stood, default=None)
+        shown = NOTHING_RENDERED
+        if sent is not None:
+            shown = self._showing.at(sent, units[:count], script.api, apart).rendered
+        changes, known = dict(shown.changes), count
+        places = [one for one in (tools, apart, *changes) if one is not None]
+        first = min(places, default=None)
+        if sent is not None and self._passed.at(self._places.stand(units[count - 1].name)):
+            known -= 1
+        for place in foreign(units, known, first) if _thinks(call) else ():
+            changes[place] = replace(changes.get(place, Change()), thoughtless=True)
+        return _Last(with_exchanges(changes, stood), first, shown.replaced, count)
+
+    def _has_tools(self, sent: EntryId | None) -> bool:
+        """Whether a request had tools of ours."""
+        settled = None if sent is None else self._settled.at(sent)
+        return isinstance(settled, tuple) and bool(settled)
 
     def _frontier(self, script: Transcript, entry: EntryId) -> Address | None:
         """The block in front of the first result that may leave one day."""
@@ -134,17 +208,73 @@ class Outgoing:
         at = next((at for at, one in enumerate(blocks) if _is_of(one, first.call_id)), 0)
         return (item, at - 1) if at else (item - 1, len(script.items[item - 1].message.blocks) - 1)
 
-    def _marked(self, envelope: Envelope, items: Sequence[bytes], place: Address | None) -> Sequence[bytes]:
-        count = b"".join((*items, *envelope.fields.values())).count(_MARK)
-        last = next((raw for raw in reversed(items) if _MARK in raw), None)
-        if place is None or last is None or not 0 < count < MAX_MARKS or _MARK in items[place[0]]:
-            return items
-        mark = next((part["cache_control"] for part in _parts(last) if "cache_control" in part), None)
-        target = dict(enumerate(_parts(items[place[0]]))).get(place[1])
-        if not isinstance(mark, dict) or target is None or target.get("type") not in _MAY_CARRY:
-            return items
-        request = WireRequest(envelope.api, b"", {}, tuple(items), (), ())
-        return with_marks(request, Changes(envelope.api, {place: mark})).items
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """What was sent last, with the client's news behind it. changes: what of it is not the client's. first: the first message behind which
+    the prompt was ever another one than the client's, -1 for all of it, None: it never was. count: messages that were sent.
+    """
+
+    changes: Mapping[int, Change]
+    first: int | None
+    replaced: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A request from one of its messages on, as a body that is checked for what it stands for. marks: whether those in front count, too."""
+
+    api: Api
+    fields: Mapping[str, bytes]
+    items: Sequence[bytes]
+    start: int
+    marks: bool
+
+    def breaks(self, size: int) -> set[str]:
+        """The rules of its provider that it breaks. size: bytes of the whole request."""
+        return {one.rule for one in check_body(self._values(), self.api, size=size)}
+
+    def _values(self) -> dict[str, Any]:
+        body = {
+            name: _lasting(bytes(raw)) if name in _LASTING else decode_json(raw) for name, raw in self.fields.items()
+        }
+        said = [one if isinstance(one := decode_json(raw), dict) else _spoken(one) for raw in self.items[self.start :]]
+        return {**body, items_key(self.api): [*self._in_front(), *said]}
+
+    def _in_front(self) -> list[dict[str, Any]]:
+        if not self.start:
+            return []
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": _SAID_BEFORE}]
+        for raw in self.items[: self.start] if self.marks else ():
+            blocks += [{**blocks[0], _MARK: mark} for mark in _marks(raw)]
+        return [_spoken(blocks if self.marks else _SAID_BEFORE)]
+
+
+def may_be_bound(call: Call) -> bool:
+    """Whether thinking must be taken for bound to what stands before it."""
+    return binds_thinking(call.head, call.script.api)
+
+
+def _thinks(call: Call) -> bool:
+    """Whether a request holds such thinking."""
+    units = call.script.units
+    return bool(units) and units[-1].thought >= 0 and may_be_bound(call)
+
+
+def _thoughtless(call: Call, original: WireRequest, behind: int | None) -> WireRequest | None:
+    """The request of a client without the thinking behind this message, None where there is none."""
+    units = call.script.units
+    if behind is None or not _thinks(call) or units[-1].thought <= behind:
+        return None
+    changes = {one.thought: Change(thoughtless=True) for one in units if one.thought > behind}
+    return replace(original, items=tuple(Splicer().items(call.script, changes)), changed=True)
+
+
+def thoughtless(call: Call) -> bytes:
+    """The request of a client without any thinking, for when nobody can say which of it is valid."""
+    original = decode(call.original, call.script.api)
+    return fallback("", original, None, _thoughtless(call, original, -1)).request.body()
 
 
 def _answered_from(script: Transcript, since: int) -> int:
@@ -156,9 +286,25 @@ def _answered_from(script: Transcript, since: int) -> int:
     return units[place].first if place > 0 else 0
 
 
-def _broken(body: bytes, api: Api) -> set[str]:
-    """The rules of its provider that a request breaks."""
-    return {one.rule for one in check_body(_values(body), api)}
+@lru_cache(maxsize=16)
+def _lasting(raw: bytes) -> object:
+    """Tools and prompts are large, and the same from call to call."""
+    return decode_json(raw)
+
+
+def _marks(raw: bytes) -> Iterator[object]:
+    """The marks in a message, those inside of results included, in their order."""
+    for block in blocks_in(raw) if _MARK.encode() in raw else ():
+        inner = block.get("content")
+        yield from (
+            (one[_MARK] for one in inner if isinstance(one, dict) and _MARK in one) if isinstance(inner, list) else ()
+        )
+        if _MARK in block:
+            yield block[_MARK]
+
+
+def _spoken(content: object) -> dict[str, Any]:
+    return {"role": "user", "content": content}
 
 
 def _is_of(block: Block, call: str) -> bool:
@@ -166,14 +312,3 @@ def _is_of(block: Block, call: str) -> bool:
     return (isinstance(block, ToolResult) and block.call_id == call) or (
         isinstance(block, ToolCall) and block.id == call
     )
-
-
-def _parts(raw: bytes) -> list[dict[str, Any]]:
-    """The blocks of a message, those that are none as empty ones."""
-    content = _values(raw).get("content")
-    return [one if isinstance(one, dict) else {} for one in content] if isinstance(content, list) else []
-
-
-def _values(body: bytes) -> Mapping[str, object]:
-    value = decode_json(body)
-    return value if isinstance(value, dict) else {}

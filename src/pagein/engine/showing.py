@@ -5,16 +5,19 @@ A request is looked at behind the one before it on its branch; a few that were l
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.engine.chain import Unit
 from pagein.engine.folds import Fold
 from pagein.engine.heads import Head
 from pagein.engine.journal import Journal
+from pagein.engine.offering import KIND as TOOLS_BEGIN
+from pagein.engine.offering import Settled
+from pagein.engine.passing import is_passed
 from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, Window, rendered
 from pagein.engine.state import State
-from pagein.model.entries import Compacted, EntryId, EpochOpened, RequestSent
+from pagein.model.entries import Compacted, EntryId, EpochOpened, Noted, RequestSent
 from pagein.providers.abilities import abilities
 from pagein.providers.validity import Api
 
@@ -34,22 +37,35 @@ class Shown:
 class Showing:
     """The requests of one journal. Called by one thread at a time."""
 
-    def __init__(self, journal: Journal[State], heads: Fold[Head]) -> None:
+    def __init__(self, journal: Journal[State], heads: Fold[Head], settled: Fold[Settled]) -> None:
         self._journal = journal
         self._heads = heads
+        self._settled = settled
         self._known: OrderedDict[EntryId, tuple[Rendered, Splicer]] = OrderedDict()
+        journal.on_take_back(self._take_back)
 
-    def at(self, entry: EntryId, units: Sequence[Unit], api: Api) -> "Shown":
-        """The request that was sent at this entry, whose conversation these are."""
+    def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "Shown":
+        """The request that was sent at this entry, whose conversation these are. apart: the first message of it that stands for turns
+        which the client did not see, None for none.
+        """
         requests, nearest = self._behind_known(entry)
         before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
         known, since = before, len(units)
         base = self._journal.state_at(entry).draft.said - len(units)
-        for name, epoch in requests:
-            state = self._journal.state_at(name)
-            binds = epoch is not None and binds_thinking(self._heads.at(name), api)
-            takes = epoch is not None and epoch.thought is not None
-            window = Window(state.sent, state.draft.said, epoch is not None, binds, takes)
+        for one in requests:
+            state = self._journal.state_at(one.name)
+            binds = binds_thinking(self._heads.at(one.name), api)
+            has_tools = binds and isinstance(tools := self._settled.at(one.name), tuple) and bool(tools)
+            window = Window(
+                state.sent,
+                state.draft.said,
+                one.epoch is not None,
+                binds,
+                one.epoch is not None and one.epoch.thought is not None,
+                one.begun,
+                -1 if has_tools else apart,
+                one.passed,
+            )
             before = rendered(window, units[: state.draft.said - base], before)
             since = min(since, before.since)
         self._known[entry] = before, splicer
@@ -58,9 +74,13 @@ class Showing:
             self._known.popitem(last=False)
         return Shown(before, splicer, known, since)
 
-    def _behind_known(self, entry: EntryId) -> tuple[list[tuple[EntryId, EpochOpened | None]], EntryId | None]:
-        """The requests up to this one that are not remembered, each with the epoch that was opened for it; and what they follow."""
-        found: list[tuple[EntryId, EpochOpened | None]] = []
+    def _take_back(self, gone: Sequence[EntryId]) -> None:
+        for name in gone:
+            self._known.pop(name, None)
+
+    def _behind_known(self, entry: EntryId) -> tuple[list["_Request"], EntryId | None]:
+        """The requests up to this one that are not remembered, and what they follow."""
+        found: list[_Request] = []
         here: EntryId | None = entry
         while here is not None and here not in self._known:
             one = self._journal.entry(here)
@@ -68,12 +88,29 @@ class Showing:
                 here = None
                 break
             if isinstance(one.body, RequestSent):
-                found.append((here, None))
-            elif isinstance(one.body, EpochOpened) and found:
-                found[-1] = (found[-1][0], one.body)
+                found.append(_Request(here))
+            elif found and isinstance(one.body, EpochOpened):
+                found[-1] = replace(found[-1], epoch=one.body)
+            elif found and isinstance(one.body, Noted) and one.body.kind == TOOLS_BEGIN:
+                found[-1] = replace(found[-1], begun=True)
+            elif found and is_passed(one.body):
+                found[-1] = replace(found[-1], passed=True)
             here = one.parent
         found.reverse()
         return found, here
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request of a branch. epoch: the one that was opened for it; begun: whether tools of ours entered with it.
+
+    passed: whether the one before it went out as its client's, too.
+    """
+
+    name: EntryId
+    epoch: EpochOpened | None = None
+    begun: bool = False
+    passed: bool = False
 
 
 def binds_thinking(head: Head, api: Api) -> bool:

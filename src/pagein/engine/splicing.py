@@ -5,9 +5,10 @@ Rules of this file
 1. Told by the window alone: a result whose text in the window is not the client's is replaced. So it does not matter which
    decision had it so, and a result that was restored is the client's again.
 2. A result that reads as withheld was kept without its text (law 9); it stands as the client sent it.
-3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8).
-   What the model thinks from then on is bound to the window without it. Elsewhere it takes that of finished turns where the settings
-   say so (`thoughts`), for good as well.
+3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8), and
+   tools of ours that enter take all of it. What the model thinks from then on is bound to the window without it.
+   What it thought of a prompt that was none of ours (while we were switched off, or failed) goes where ours is another one.
+   Elsewhere an epoch takes that of finished turns where the settings say so (`thoughts`), for good as well.
 4. Costs what the window differs in from the one before.
 """
 
@@ -59,7 +60,7 @@ class Rendered:
     """A window with what of it is not the client's. tip: the window. changes: by the number of the message in the conversation.
 
     rewritten: whether an epoch was opened for it. since: in front of this message all is as in the window before it on its branch.
-    top: the last message that has changes, -1 for none. replaced: results that stand as something else.
+    top: the last message that has changes, -1 for none. replaced: results that stand as something else. said: messages of the conversation.
     """
 
     tip: Cell | None = None
@@ -68,6 +69,7 @@ class Rendered:
     since: int = 0
     top: int = -1
     replaced: int = 0
+    said: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Window:
     """A window as it was sent. said: messages said by then, the last of the conversation being the last of them.
 
     rewritten: whether an epoch was opened for it. binds: whether thinking is bound to what stands before it. takes: whether the epoch took
-    the thinking of finished turns along.
+    the thinking of finished turns along. begun: whether tools of ours entered with it. apart: the first message behind which the prompt is
+    not the client's whatever its window, -1: all of it is not, None: there is none. passed: whether the request before it went out as its
+    client's, too.
     """
 
     tip: Cell | None
@@ -83,6 +87,9 @@ class Window:
     rewritten: bool = False
     binds: bool = False
     takes: bool = False
+    begun: bool = False
+    apart: int | None = None
+    passed: bool = False
 
 
 _NO_CHANGE: Final = Change()
@@ -107,19 +114,33 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
                 one = changes[place] = _joined(known, change)
                 replaced += _count(one) - _count(known)
                 low, top = min(low, place), max(top, place)
-    for place in _without_thinking(window, units, since):
+    earliest = min(changes, default=None)
+    for place in _without_thinking(window, units, since, before.said, earliest) if window.binds or window.takes else ():
         changes[place] = replace(changes.get(place, _NO_CHANGE), thoughtless=True)
         low, top = min(low, place), max(top, place)
-    return Rendered(window.tip, changes, window.rewritten, low, top, replaced)
+    return Rendered(window.tip, changes, window.rewritten, low, top, replaced, len(units))
 
 
-def _without_thinking(window: Window, units: Sequence[Unit], since: int) -> Iterator[int]:
-    """The messages whose thinking an epoch took along."""
-    if window.rewritten and window.binds:
-        end = len(units)
+def _without_thinking(
+    window: Window, units: Sequence[Unit], since: int, known: int, first: int | None
+) -> Iterator[int]:
+    """The messages that lose their thinking with this window. known: messages in the request before. first: the first that has changes."""
+    if not window.binds:
+        start, end = since, finished([unit.message for unit in units])
     else:
-        end = finished([unit.message for unit in units]) if window.takes else 0
-    return (place for place in range(since, end) if units[place].message.role == "assistant")
+        start, end = 0 if window.begun else since if window.rewritten else len(units), len(units)
+        yield from foreign(units[:start], known - window.passed, window.apart, first)
+    yield from (place for place in range(start, end) if units[place].message.role == "assistant")
+
+
+def foreign(units: Sequence[Unit], known: int, *behind: int | None) -> Iterator[int]:
+    """Messages with thinking about other prompts than these are now. known: of the messages, those in the last request of ours, which the
+    next one answers. behind: first messages that stand otherwise than the client has them, where there are such.
+    """
+    first = min((one for one in behind if one is not None), default=len(units))
+    for place in range(max(known, first) + 1, len(units)):
+        if units[place].thought == place:
+            yield place
 
 
 def _count(change: Change) -> int:

@@ -48,7 +48,7 @@ def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> Marks | Non
     for message, raw in places:
         if _MARK not in raw:
             continue
-        for block, value in enumerate(_blocks(raw)):
+        for block, value in enumerate(blocks_in(raw)):
             if value.get("type") == "tool_result" and any(_FIELD in one for one in _listed(value.get("content"))):
                 return None
             if isinstance(mark := value.get(_FIELD), dict):
@@ -130,7 +130,7 @@ def _end_of(marks: Marks, items: Sequence[bytes]) -> Address | None:
     if marks.automatic is None:
         return marks.places[-1][0]
     for message in range(len(items) - 1, -1, -1):
-        for block, value in reversed(list(enumerate(_blocks(items[message])))):
+        for block, value in reversed(list(enumerate(blocks_in(items[message])))):
             if value.get("type") in (*_CARRIES, "tool_result", "image", "document") and value.get("text") != "":
                 return message, block
     return None
@@ -150,7 +150,7 @@ def _said_last(items: Sequence[bytes]) -> Address | None:
 
 def _answers(said: bytes) -> list[dict[str, Any]]:
     """What makes a request of a turn of the model's: something for each of its calls (M1), or a word (M9)."""
-    calls = [str(one.get("id")) for one in _blocks(said) if one.get("type") == "tool_use"]
+    calls = [str(one.get("id")) for one in blocks_in(said) if one.get("type") == "tool_use"]
     results = [{"type": "tool_result", "tool_use_id": one, "content": _NO_RESULT} for one in calls]
     return [dict(one) for one in results] or [{"type": "text", "text": _NO_RESULT}]
 
@@ -159,7 +159,7 @@ def _short(mark: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in mark.items() if name != "ttl"}
 
 
-def _blocks(raw: bytes) -> list[Mapping[str, Any]]:
+def blocks_in(raw: bytes) -> list[Mapping[str, Any]]:
     """The blocks of a message, or of a list of tools or instructions; those that are no objects as empty ones."""
     value = decode_json(raw)
     return list(_content(value) if isinstance(value, dict) else _listed(value))

@@ -1,0 +1,217 @@
+"""Where a request stands in the journal of its session, what is decided for it there, and the bytes that it goes out as.
+
+Rules of this file
+------------------
+1. A message is known by its name, which stands for all that was said before it (`chain`). What of a request is known already
+   is where its branch goes on.
+2. What was sent once is sent again: a request whose last message ended one before is not decided anew, whoever sent it.
+3. All of it happens in one turn of the session, up to the bytes that go out and their check: two processes on one store decide once,
+   and what is journaled as sent is sent. Whatever fails takes back all of it.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pagein.engine import heads, leasing, marked, offering, passing, rereading
+from pagein.engine.calling import Call
+from pagein.engine.chain import Unit
+from pagein.engine.folds import Fold
+from pagein.engine.gating import gate_of
+from pagein.engine.heads import NO_HEAD, Fronts, Head, profile_in
+from pagein.engine.listening import Listening
+from pagein.engine.outgoing import Bytes, Outgoing, may_be_bound
+from pagein.engine.places import Places
+from pagein.engine.pricing import asks_long, economics_for
+from pagein.engine.requests import Part, Placed, Prepared
+from pagein.engine.state import State
+from pagein.engine.talking import Talk
+from pagein.errors import HostError, StoreError
+from pagein.model.entries import EntryId, RequestSent
+from pagein.policy.clients.profile import Profile
+from pagein.policy.economics import Economics
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """Where a request stands after it was placed, and what was decided for it. call: as it goes out. made: its bytes."""
+
+    call: Call
+    placed: Placed
+    shared: int
+    entry: EntryId
+    made: Bytes
+    terms: leasing.Terms | None = None
+    prepared: Prepared | None = None
+    changes: tuple[Part, ...] = ()
+    repaired: bool = False
+
+
+class Placing:
+    """Places the requests of one session. Called by one thread at a time. `Traffic` says what `begins_anew` and `marks` mean."""
+
+    def __init__(self, talk: Talk, *, begins_anew: bool, marks: bool) -> None:
+        self._talk = talk
+        self._begins_anew = begins_anew
+        self.places = Places()
+        self.heads = Fold(talk.journal, NO_HEAD, heads.step)
+        self._settled: Fold[offering.Settled] = Fold(talk.journal, None, offering.step)
+        self._chosen: Fold[marked.Chosen] = Fold(talk.journal, marked.AS_THE_CLIENT, marked.step)
+        self._newest: dict[tuple[str, str], EntryId] = {}
+        self.listening = Listening()
+        self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
+        self.leases = leasing.Leases(talk.journal)
+        self._fronts = Fronts(talk.journal)
+
+    def placed(self, call: Call, at: float | None) -> Stood | None:
+        """Where a request stands from now on, None for one that is passed as it is."""
+        units = call.script.units
+        with self._talk.turn():
+            self.learn()
+            known = self.known(units)
+            call = self.offering(call, known)
+            sent = self.places.sent(units[-1].name) if known == len(units) else None
+            if sent is not None:
+                stood = self._again(call, known, sent, at)
+            elif self.listening.is_retold(units, known):
+                self.outgoing.hold(call, self.outgoing.passed(call), decided=False)
+                return None
+            else:
+                stood = self._decided(call, known, at)
+        self.learn()
+        return stood
+
+    def _again(self, call: Call, known: int, sent: EntryId, at: float | None) -> Stood:
+        """A request that went out before: as it was sent then, marks included."""
+        chosen = self._chosen.at(self.places.stand(self.places.owner(sent)))
+        made = self.outgoing.marked(call, self.outgoing.rendered(call, sent), chosen)
+        self.outgoing.hold(call, made, decided=False)
+        return Stood(call, "retried", known, sent, made, chosen.terms(self._terms(call, sent, sent, at, "retried")))
+
+    def _decided(self, call: Call, known: int, at: float | None) -> Stood:
+        """A request that did not go out before."""
+        talk, units, head = self._talk, call.script.units, call.head
+        placed, parent = self._parent(units, known, head)
+        talk.move(parent)
+        if placed == "compacted":
+            parent = talk.compacted()
+        before = self._talk.journal.state_at(parent)
+        self._introduced(profile_in(call.envelope))
+        for unit in units[known:]:
+            talk.append(unit.message, name=unit.name)
+        changes = self._noted(head, parent)
+        for kind, data in call.recall.notes:
+            talk.note(kind, data)
+        repaired = self._here().draft.ready().repairs != before.draft.repairs
+        gate = gate_of(call, self._here, has_exchanges=bool(self.places.exchanges), repaired=repaired)
+        terms = self._terms(call, parent, talk.leaf, at, placed)
+        economics = self._economics(call, parent, terms, at)
+        prepared = talk.advance(at, replace(gate, economics=economics))
+        entry = talk.leaf
+        if entry is None:
+            raise HostError("a session stands nowhere after it advanced")
+        call = call.begun(self._settled.at(entry))
+        made = self._made(call, entry, terms, decided=bool(prepared.opened or prepared.previewed))
+        parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
+        return Stood(call, placed, known, entry, made, terms, prepared, parts, repaired)
+
+    def _made(self, call: Call, entry: EntryId, terms: leasing.Terms | None, *, decided: bool) -> Bytes:
+        """The bytes of a request that stands here, checked; marks of ours are journaled behind it."""
+        made = self.outgoing.rendered(call, entry)
+        chosen = marked.Chosen(self.outgoing.frontier(call, made, entry)).with_terms(terms)
+        made = self.outgoing.marked(call, made, chosen)
+        self.outgoing.hold(call, made, decided=decided)
+        if chosen != marked.AS_THE_CLIENT:
+            self._talk.note(marked.KIND, marked.encoded(chosen))
+        return made
+
+    def _economics(
+        self, call: Call, parent: EntryId | None, terms: leasing.Terms | None, at: float | None
+    ) -> Economics | None:
+        """The prices of a call, None for a model that has none."""
+        found = economics_for(call.head.model, call.envelope.fields, call.script, at)
+        if terms is not None and found is not None:
+            found = leasing.economics(found, terms)
+        if found is not None and self._fronts.is_new(parent, call.head, call.script.api):
+            found = replace(found, void=True)
+        return found
+
+    def _terms(
+        self, call: Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
+    ) -> leasing.Terms | None:
+        """What the cache is asked for with a request, None where that is left to the client."""
+        script, model = call.script, call.head.model
+        if call.lasting <= 0 or script.api != "anthropic":
+            return None
+        long = asks_long(call.envelope.fields, script)
+        asking = leasing.Asking(model, long, call.lasting, self._chosen.at(parent).short)
+        return self.leases.terms(parent, here, asking, at, anew=placed in ("new", "compacted"))
+
+    def known(self, units: Sequence[Unit]) -> int:
+        """How many messages were said before, behind each other."""
+        return next((count for count in range(len(units), 0, -1) if units[count - 1].name in self.places), 0)
+
+    def _parent(self, units: Sequence[Unit], known: int, head: Head) -> tuple[Placed, EntryId | None]:
+        if known:
+            name = units[known - 1].name
+            return ("forked" if self.places.goes_on(name) else "continued"), self.places.stand(name)
+        last = self._newest.get(head.conversation) if self._begins_anew else None
+        if last is not None:
+            return "compacted", self.places.stand(last)
+        return "new", self.places.root
+
+    def _noted(self, head: Head, parent: EntryId | None) -> tuple[Part, ...]:
+        """What stands in front of the conversation, journaled where it is not what it was; and what of it the client changed."""
+        before = self.heads.at(parent)
+        if before == head:
+            return ()
+        self._talk.note(heads.KIND, heads.encoded(head))
+        return () if before == NO_HEAD else before.differs_in(head)
+
+    def offering(self, call: Call, known: int) -> Call:
+        """The call as it stands to recall where its first so many messages are known."""
+        if call.offers is None:
+            return call
+        _, parent = self._parent(call.script.units, known, call.head)
+        settled = self._settled.at(parent)
+        if call.recall.settled == settled is not None:
+            return call
+        return call.offering(offering.recall_of(call.theirs, call.script, call.offers, settled))
+
+    def _introduced(self, profile: Profile | None) -> None:
+        """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
+        if profile is not None and self._talk.client is not profile:
+            self._talk.note(rereading.KIND, rereading.noted(profile))
+
+    def learn(self) -> None:
+        fresh = self._talk.journal.newest(len(self._talk.journal) - len(self.places))
+        self.places.learn(fresh)
+        for entry in fresh:
+            if isinstance(entry.body, RequestSent):
+                self._newest[self.heads.at(entry.id).conversation] = self.places.owner(entry.id)
+
+    def noted_behind(self, entry: EntryId, kind: str, data: str) -> None:
+        """Journal a fact behind a request."""
+        with self._talk.turn():
+            self.learn()
+            self._talk.move(self.places.stand(self.places.owner(entry)))
+            self._talk.note(kind, data)
+        self.learn()
+
+    def stand_behind(self, entry: EntryId | None) -> None:
+        if entry is None:
+            raise HostError("the request stands in no session")
+        with self._talk.turn():
+            self.learn()
+            self._talk.move(self.places.stand(self.places.owner(entry)))
+
+    def passed(self, call: Call) -> None:
+        """What was sent before goes out otherwise: noted, so that the answer is not taken for one to that."""
+        name = call.script.units[-1].name if call.script.units else ""
+        sent = self.places.sent(name)
+        if sent is not None and may_be_bound(call):
+            with contextlib.suppress(StoreError):
+                self.noted_behind(sent, passing.KIND, passing.DATA)
+
+    def _here(self) -> State:
+        return self._talk.journal.state_at(self._talk.leaf)
