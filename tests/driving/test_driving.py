@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from pagein import wiring
+from pagein.engine.engine import Engine, Settings
+from pagein.engine.session import Session
 from pagein.model.messages import Message, Other, Recorded, Text, ToolCall, ToolResult
+from pagein.ports import TokenCounter
+from pagein.replay.layers import QUIET
 from pagein.replay.readers import Source, find, read
-from pagein.testing.driving import Bills, Drive, billed
+from pagein.replay.run import Asked, replay
+from pagein.testing.driving import Bills, Drive, billed, write_log
 from pagein.testing.recorded_time import SetClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,3 +115,24 @@ def test_a_recorded_session_costs_over_http_what_its_replay_says(name: str, tmp_
     if not path.exists():
         pytest.skip("the recorded sessions are not here")
     check(billed(entries_of(path), tmp_path))
+
+
+def test_a_replay_tells_the_engine_what_its_own_requests_took_and_not_what_the_recorded_ones_did(
+    tmp_path: Path,
+) -> None:
+    clock, sessions = SetClock(), list[Session]()
+    drive = Drive(list(worked("claude-sonnet-4-5")), "anthropic", "claude-sonnet-4-5")
+    with drive.provider(clock) as provider:
+        write_log(drive.through(provider.url, clock), tmp_path / "log.jsonl")
+
+    def open_engine(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
+        engine = wiring.open_for_replay(store, counter=counter, settings=settings)
+        sessions.append(engine.session("log"))
+        return engine
+
+    terms = Asked((tmp_path / "log.jsonl",), prices=drive.model, policies=(QUIET,), jobs=1)
+    replay(terms, open_engine)
+    (session,) = sessions
+    state = session.journal.state_at(session.leaf)
+    assert state.epoch > 0
+    assert state.scale == pytest.approx(1.0, abs=0.05)

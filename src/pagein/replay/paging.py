@@ -12,12 +12,13 @@ from typing import Final, Protocol, Self
 
 import msgspec
 
+from pagein.engine import answered
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.requests import Gate, Prepared
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
 from pagein.model.entries import PagedOut
-from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.economics import Economics
 from pagein.policy.previews import Previews, preview
 from pagein.policy.pricing import economics_of
@@ -93,6 +94,7 @@ class Paging:
         self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
         self._takes_thinking = settings.residency.thinking == "leaves" and _is_shown_thinking(prices)
         self._turn = 0  # the call that began the turn
+        self._recalled = 0.0  # tokens that were recalled behind the last request
         self._refused = self._lost = 0
 
     def __enter__(self) -> Self:
@@ -106,6 +108,7 @@ class Paging:
 
     def decide(self, sized: Sized, ledger: Ledger) -> Hide:
         """Feed what was said since the last call and let the engine prepare the request."""
+        self._report(sized, ledger)
         if sized.opens_segment and not sized.call.opens_segment:
             # The host dropped its window without saying so: what the call still shows is what came since the last one.
             self._feed(sized.call.said - self._new(sized, ledger))
@@ -188,6 +191,7 @@ class Paging:
 
     def recalled(self, copy: Removable, ledger: Ledger) -> None:
         """The model asks for a slice of what was paged out; the engine answers from the store."""
+        self._recalled += copy.tokens
         original = ledger.recording.calls.blocks[copy.holder]
         part = "arguments" if original.kind == "arguments" else "result"
         object_id = self._paged.get((original.call_id, part))
@@ -219,12 +223,20 @@ class Paging:
         tally.refused = self._refused
         tally.unrecoverable_bytes = self._lost
 
+    def _report(self, sized: Sized, ledger: Ledger) -> None:
+        """What the provider said of the last request: of the one that pagein sent, not of the recorded one."""
+        recalled, self._recalled = self._recalled, 0.0
+        if sized.opens_segment or not sized.call.index:
+            return
+        prompt = ledger.window.size - sum(sized.blocks) - sized.hidden + sized.shrunk - recalled
+        self._session.note(answered.KIND, answered.encoded(Usage(fresh=round(prompt))))
+
     def _feed(self, until: int) -> None:
         while self._fed < until:
             if self._compactions and self._compactions[0] <= self._fed:
                 self._compactions.pop(0)
                 self._session.compacted()
-            self._session.append(self._messages[self._fed])
+            self._session.append(replace(self._messages[self._fed], usage=None))
             self._fed += 1
         while self._compactions and self._compactions[0] <= self._fed:
             self._compactions.pop(0)
