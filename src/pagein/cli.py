@@ -41,6 +41,8 @@ _INTERRUPTED = 130
 _SIGNALLED = 128
 # Tables have this width where there is no terminal to ask and COLUMNS does not say.
 _PIPE_WIDTH = 120
+# Characters of a file's name in a complaint about it.
+_LONGEST_NAME = 200
 _WIDEST = 1000
 # Sessions offered by `pagein replay` without arguments.
 _OFFERED = 20
@@ -63,6 +65,11 @@ def main() -> NoReturn:
         app(prog_name="pagein")
     except PageinError as error:
         _complain(str(error))
+        sys.exit(_UNUSABLE)
+    except OSError as error:  # of a file that was named: a name too long, a folder that is closed, a disk that is full
+        if error.filename is None or error.strerror is None:
+            raise
+        _complain(f"{str(error.filename)[:_LONGEST_NAME]}: {error.strerror}")
         sys.exit(_UNUSABLE)
     except KeyboardInterrupt:
         _complain("interrupted")
@@ -205,7 +212,9 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         bool | None,
         typer.Option("--sessions/--no-sessions", help="A row per session.", show_default="when there are few"),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=0, help="Processes at work; 0 is one per core.")] = 0,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Processes at work; 0 is one per core.")
+    ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only, and no progress.")] = False,
 ) -> None:
     """Put recorded sessions through pagein and print the bill with and without it.

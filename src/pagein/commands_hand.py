@@ -6,18 +6,13 @@ inside the commands, as in `cli`.
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from pagein.errors import BadSetting, StoreError
 from pagein.options import AsJson, Store, Workspace
-
-if TYPE_CHECKING:
-    from pagein.engine.session import Session
 
 SessionName: TypeAlias = Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")]
 Target: TypeAlias = Annotated[
@@ -49,9 +44,10 @@ def window(
     session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False
 ) -> None:
     """List the tool results in a session's window: whole, as a preview or as a stub, and what is wished for them."""
+    from pagein import wiring
     from pagein.tools import hand_commands as commands
 
-    with _session(session, workspace, store) as opened:
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
         _print(commands.window(opened), as_json=as_json)
 
 
@@ -73,10 +69,11 @@ def pin(
 
     A result that is out comes back with the next epoch.
     """
+    from pagein import wiring
     from pagein.tools import hand_commands as commands
 
     wanted = _either(target, text)
-    with _session(session, workspace, store) as opened:
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
         done = commands.say(opened, wanted) if target is None else commands.touch(opened, "pin", wanted, now=now)
         _print(done, as_json=as_json)
 
@@ -95,10 +92,11 @@ def unpin(
     as_json: AsJson = False,
 ) -> None:
     """Take back a pin or a veto: the result may leave again; the text is not shown anew any more."""
+    from pagein import wiring
     from pagein.tools import hand_commands as commands
 
     wanted = _either(target, text)
-    with _session(session, workspace, store) as opened:
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
         done = commands.unsay(opened, wanted) if target is None else commands.touch(opened, "unpin", wanted)
         _print(done, as_json=as_json)
 
@@ -138,18 +136,20 @@ def veto(
 
 def epoch(session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
     """Have the next call open an epoch, if anything may go or is to come back. It is paid for, whether it pays or not."""
+    from pagein import wiring
     from pagein.tools import hand_commands as commands
 
-    with _session(session, workspace, store) as opened:
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
         _print(commands.epoch(opened), as_json=as_json)
 
 
 def _touch(
     act: str, session: str, target: str, *, now: bool, workspace: Path, store: str | None, as_json: bool
 ) -> None:
+    from pagein import wiring
     from pagein.tools import hand_commands as commands
 
-    with _session(session, workspace, store) as opened:
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
         _print(commands.touch(opened, act, target, now=now), as_json=as_json)
 
 
@@ -157,20 +157,6 @@ def _either(target: str | None, text: str | None) -> str:
     if (target is None) == (text is None):
         raise BadSetting("name an OBJECT or give --text, one of the two")
     return target if target is not None else text or ""
-
-
-@contextmanager
-def _session(name: str, workspace: Path, store: str | None) -> "Iterator[Session]":
-    from pagein import wiring
-    from pagein.tools import hand_commands as commands
-
-    def known() -> list[str]:
-        with closing(wiring.open_for_upkeep(store, workspace=workspace, new=True)) as kept:
-            newest = sorted(kept.sessions(), key=lambda one: -(one.touched or 0.0))
-        return [one.name for one in newest if one.leaf is not None]
-
-    with wiring.open(store, workspace=workspace) as engine:
-        yield commands.existing(engine, name, known)
 
 
 def _print(answer: dict[str, Any], *, as_json: bool) -> None:

@@ -71,15 +71,23 @@ def refresh(
 
 def status(
     *,
-    session: SessionName,
+    session: Annotated[
+        str, typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session's name.")
+    ],
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
     """What a session's model has read, and what that saved."""
+    from pagein import wiring
     from pagein.tools import reading_commands as commands
 
-    _print(_in_session(session, workspace, store, commands.status), as_json=as_json)
+    try:
+        with wiring.kept_session(session, store, workspace=workspace) as kept:
+            answer = commands.status(kept)
+    except StoreError:  # which a status tells of too
+        answer = _in_session(session, workspace, store, commands.status)
+    _print(answer, as_json=as_json)
 
 
 def _in_session(

@@ -39,6 +39,8 @@ Versions: TypeAlias = Literal["newest", "current", "all"]
 
 _AGO: Final = re.compile(r"([0-9]{1,9})\s*(s|min|m|h|d|w)")
 _SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+# Versions and places in a store are far below this.
+_MOST: Final = 10**15
 # After a search the index is brought up for so long, for the next one.
 _LINGER: Final = 2.0
 
@@ -67,9 +69,10 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
     since: Since = None,
     until: Until = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="Also those that are gone by now.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="At most so many.")] = 50,
     before: Annotated[
-        int | None, typer.Option("--before", metavar="SEQUENCE", help="The next page: objects older than this.")
+        int | None,
+        typer.Option("--before", metavar="SEQUENCE", min=0, max=_MOST, help="The next page: objects older than this."),
     ] = None,
     workspace: Workspace = Path(),
     store: Store = None,
@@ -105,7 +108,9 @@ def history(name: Name, *, workspace: Workspace = Path(), store: Store = None, a
 def show(  # noqa: PLR0913 - a command has as many options as it has
     name: Name,
     *,
-    version: Annotated[int | None, typer.Option("--version", metavar="N", help="This version, not the newest.")] = None,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", min=1, max=_MOST, help="This version, not the newest.")
+    ] = None,
     at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="The version of that time.")] = None,
     field: Annotated[
         str | None, typer.Option("--field", metavar="NAME", help="Another field than the content, such as a summary.")

@@ -18,6 +18,7 @@ from pagein.providers.tokens import ratio_counter
 from pagein.settings.reading import configured
 
 if TYPE_CHECKING:
+    from pagein.engine.session import Session
     from pagein.store.postgres import PostgresStore
     from pagein.store.search_shelves import SearchedStore
     from pagein.store.sqlite import SqliteStore
@@ -93,6 +94,21 @@ def open_for_upkeep(store: str | Path | None = None, *, workspace: str | Path = 
     if not new and not path.is_file():
         raise BadInput(f"there is no store at {path}; name one with --store, or the folder it is of with --workspace")
     return SqliteUpkeep(path)
+
+
+@contextlib.contextmanager
+def kept_session(name: str, store: str | Path | None = None, *, workspace: str | Path = ".") -> "Iterator[Session]":
+    """A session that was kept, opened from a store named as for `open`. Raises BadInput where there is none of this name, or no store."""
+    from pagein.tools.hand_commands import existing
+
+    def known() -> list[str]:
+        with contextlib.closing(open_for_upkeep(store, workspace=workspace)) as kept:
+            newest = sorted(kept.sessions(), key=lambda one: -(one.touched or 0.0))
+        return [one.name for one in newest if one.leaf is not None]
+
+    open_for_upkeep(store, workspace=workspace).close()  # who asks for what was kept makes no store
+    with open(store, workspace=workspace) as engine:
+        yield existing(engine, name, known)
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:

@@ -313,3 +313,10 @@ def test_ctrl_c_ends_quietly_with_130_and_leaves_no_report(session: Path, tmp_pa
     assert (status, out) == (130, b"")
     assert b"Traceback" not in err
     assert not list(tmp_path.glob("out/*"))
+
+
+def test_a_name_that_no_file_can_have_is_told_in_one_line(run: Run, session: Path) -> None:
+    ran = run("replay", session, "--html", f"{'a' * 5000}/report.html")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.endswith(": File name too long\n")
+    assert ran.err.count("\n") == 1

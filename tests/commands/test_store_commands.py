@@ -269,3 +269,17 @@ def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["objects", "--store", str(tmp_path / "none.pagein")])
     assert "none.pagein" in str(result.exception)
     assert not (tmp_path / "none.pagein").exists()
+
+
+def test_what_left_a_window_is_no_object_with_versions_and_both_commands_say_where_it_is(run: Run, paged: str) -> None:
+    told = run("history", paged)
+    assert isinstance(told.exception, PageinError)
+    assert f"`pagein show {paged}` prints it" in str(told.exception)
+    assert "`pagein search`" in run("objects", "--type", "chat").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("objects", "--limit"), ("objects", "--before"), ("show", NOTE, "--version")], ids=" ".join
+)
+def test_a_number_beyond_all_stores_is_refused(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run(*arguments, "9" * 26).exit_code == 2

@@ -96,6 +96,24 @@ def test_a_command_that_cannot_be_done_says_what_to_change(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("window", "one"), ("pin", "one", "a"), ("status", "--session", "one")],
+    ids=["window", "pin", "status"],
+)
+def test_who_asks_about_a_session_that_was_never_kept_is_told_so_and_makes_no_store(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = run(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no store at" in done.stderr
+    assert not list(tmp_path.iterdir())
+    with opened(tmp_path) as engine:
+        begun(engine, "a")
+    done = run(tmp_path, *(argument.replace("one", "won") for argument in arguments))
+    assert "there is no session 'won' in this store; those it holds: one" in done.stderr
+
+
 def test_a_store_that_cannot_be_written_is_told_and_nothing_is_claimed(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         begun(engine, "a").append(ASK)

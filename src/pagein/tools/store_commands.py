@@ -52,8 +52,10 @@ def _lies_at(version: Version, path: str) -> bool:
     return isinstance(where, str) and path_matches(path, where)
 
 
-def history(store: ObjectStore, name: str) -> Answer:
+def history(store: "ShownStore", name: str) -> Answer:
     """All versions of an object, newest first. Shape: `{"id", "versions": [...]}`."""
+    if store.current(name) is None and _paged(store, name) is not None:
+        raise NotRecallable(f"{name} left a window or was ingested and has no versions; `pagein show {name}` prints it")
     meant = _meant(store, name)
     return {"id": meant.id, "versions": [described(version) for version in reversed(store.history(meant.id))]}
 

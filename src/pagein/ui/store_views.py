@@ -18,7 +18,8 @@ def show_objects(console: Console, answer: Answer) -> None:
     """One line per object, newest first."""
     rows = answer["objects"]
     if not rows:
-        console.print(Text("no objects"))
+        told = "no objects; `pagein search` finds what left a window or was ingested, `pagein window` lists a session's"
+        console.print(Text(told))
         return
     table = _table(
         ("id", "left"), ("type", "left"), ("v", "right"), ("chars", "right"), ("when (UTC)", "left"), ("what", "left")
