@@ -64,7 +64,7 @@ class SessionFacts:
 class Sized:
     """One call with sizes. `blocks`: tokens of each new block, in order. `hidden`: tokens that entered unseen.
 
-    thought: how many of these at least are what the model thought in its reply before, by a model that is shown that again for good.
+    thought: how many of these count as what the model thought in its reply before; none where it is not known to be shown that for good.
 
     shrunk: tokens taken back from earlier hidden growth, newest first. opens_segment: a new window begins here,
     recorded or, where the prompt collapsed without notice, inferred. cap: what the recording read at a miss inside the

@@ -1,7 +1,7 @@
 """What a prompt holds beyond what is visible in it, and the thinking among it, under one policy.
 
-How much of that is thinking is known only from below (`Sized.thought`), and only so much may ever leave. It entered behind the blocks of
-its call although the model thought in front of them, so what entered with the block at the frontier stays.
+How much of that is thinking is told by what the reply before was billed for (`Sized.thought`), and only so much may ever leave. It stands
+behind the blocks of its call although the model thought in front of them, so what entered with the block at the frontier stays.
 """
 
 from collections.abc import Mapping
