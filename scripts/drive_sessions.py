@@ -20,7 +20,7 @@ from pagein.testing.driving import Bills, billed
 def row(name: str, found: Bills) -> str:
     """One line about a session."""
     http, replayed = found.ratios
-    agree = found.replayed[0] / found.direct
+    agree = found.replayed[0] / found.direct if found.direct else 1.0
     wrong = f"  refused {found.refused}, failed {found.failed}" if found.refused or found.failed else ""
     return f"{name[-60:]:60} {found.requests:5} calls  http {http:.3f}  replay {replayed:.3f}  (append over http, as replayed: {agree:.4f}){wrong}"
 

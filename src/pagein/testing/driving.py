@@ -8,7 +8,7 @@ Rules of this file
 1. The client is one that marks the end of its prompt, as agents do, for as long as it was recorded to, and resends what was recorded,
    whatever it is answered.
 2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
-3. After a compaction of the host the prompt holds what came after it.
+3. After a compaction of the host the prompt holds what came after it. What a tool answered to a call that is not there is the user's.
 4. What clients read again is not answered, as it is not in a replay: what is compared is what leaves the window, and when.
 5. The calls of an answer get the ids under which the client goes on to speak of them.
 6. Which call a request is of, and what it is answered, is told by what of a recording the wire can hold.
@@ -19,7 +19,7 @@ Rules of this file
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from urllib.request import Request, urlopen
 from pagein import wiring
 from pagein.engine.engine import Settings as EngineSettings
 from pagein.model.codec import encode_json
-from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall
+from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.tokens import ratio_counter
 from pagein.providers.validity import Api
 from pagein.providers.wire import decode, render
@@ -148,7 +148,7 @@ class Bills:
     def ratios(self) -> tuple[float, float]:
         """The bill with pagein as a part of the bill without: over HTTP, and as replayed."""
         append, pagein = self.replayed
-        return self.through / self.direct, pagein / append
+        return self.through / self.direct if self.direct else 1.0, pagein / append if append else 1.0
 
 
 def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
@@ -194,7 +194,21 @@ def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
 
 def _prompt(calls: Calls, call: Call) -> list[Message]:
     begins = max((one.said for one in calls.compactions if one.said < call.said), default=0)
-    return list(calls.messages[begins : call.said])
+    made: set[str] = set()
+    found: list[Message] = []
+    for one in calls.messages[begins : call.said]:
+        made.update(block.id for block in one.blocks if isinstance(block, ToolCall))
+        found.append(_of_calls(one, made))
+    return found
+
+
+def _of_calls(message: Message, made: Collection[str]) -> Message:
+    """A message whose results are all of calls that were made: what answers none was said by the user."""
+    strange = [one for one in message.blocks if isinstance(one, ToolResult) and one.call_id not in made]
+    if not strange:
+        return message
+    blocks = tuple(Text(one.text) if isinstance(one, ToolResult) and one in strange else one for one in message.blocks)
+    return replace(message, role="user" if len(strange) == len(blocks) else message.role, blocks=blocks)
 
 
 def _place(messages: Sequence[Message]) -> _Place:
