@@ -63,7 +63,8 @@ class KeptPaging(Paging):
         floor = ledger.recording.floor[0]
         goes_on = before.sent is not None and not sized.opens_segment
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
-        written = self._fresh if before.alive(sized.call.at) else max(0.0, size - floor)
+        # of what others hold nobody knows before the answer; in the gateway too all of it counts as written (`engine.leasing`)
+        written = self._fresh if before.alive(sized.call.at) else size
         self._asking = keepalive.chosen(before, self.lifetimes, size, written, self._saved)
         if self._asking != self.lifetimes.asked and self.ttl is not None:
             self.course.asked[sized.call.index] = self.ttl
