@@ -1,6 +1,15 @@
 """What holds for all tests."""
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from pagein.errors import BadInput
+from pagein.testing.postgres import programs, running_server
 
 # How fast examples come says how busy the machine is, and nothing about what is tested.
 settings.register_profile("pagein", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -8,3 +17,17 @@ settings.register_profile("pagein", deadline=None, suppress_health_check=[Health
 # `make fuzz`, and by each plain run of pytest.
 settings.register_profile("same", settings.get_profile("pagein"), derandomize=True)
 settings.load_profile("pagein")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a real PostgreSQL server, installed first where this machine lets us."""
+    if programs() is None:
+        script = Path(__file__).resolve().parents[1] / "scripts" / "install_postgres.sh"
+        subprocess.run([str(script)], check=False, capture_output=True)  # noqa: S603 -- our own
+    with ExitStack() as stack:
+        try:
+            address = stack.enter_context(running_server())
+        except BadInput as problem:
+            pytest.skip(str(problem))
+        yield address

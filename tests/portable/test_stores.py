@@ -1,36 +1,22 @@
 from collections.abc import Iterator
-from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from pagein.errors import BadInput
 from pagein.store.memory_upkeep import MemoryUpkeep
 from pagein.store.postgres_upkeep import PostgresUpkeep
 from pagein.store.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in import lived_in
-from pagein.testing.postgres import running_server
 from pagein.testing.upkeep import WholeStoreContract, exported, noted, taken_in
 from pagein.upkeep import check_store
 
 _SCHEMAS = count()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of a real server."""
-    with ExitStack() as stack:
-        try:
-            address = stack.enter_context(running_server())
-        except BadInput as problem:
-            pytest.skip(str(problem))
-        yield address
-
-
 @pytest.fixture
-def postgres(server: str) -> Iterator[PostgresUpkeep]:
-    store = PostgresUpkeep(server, f"upkeep_{next(_SCHEMAS)}")
+def kept(postgres: str) -> Iterator[PostgresUpkeep]:
+    store = PostgresUpkeep(postgres, f"upkeep_{next(_SCHEMAS)}")
     yield store
     store.close()
 
@@ -51,18 +37,18 @@ class TestSqlite(WholeStoreContract):
 
 class TestPostgres(WholeStoreContract):
     @pytest.fixture
-    def store(self, postgres: PostgresUpkeep) -> PostgresUpkeep:
-        return postgres
+    def store(self, kept: PostgresUpkeep) -> PostgresUpkeep:
+        return kept
 
 
-def test_a_store_moves_from_sqlite_to_postgres_and_back(postgres: PostgresUpkeep, tmp_path: Path) -> None:
+def test_a_store_moves_from_sqlite_to_postgres_and_back(kept: PostgresUpkeep, tmp_path: Path) -> None:
     lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 1, 80)
     here, back = SqliteUpkeep(lived.store), SqliteUpkeep(tmp_path / "back.pagein")
     lines = exported(here)
-    taken_in(postgres, lines)
-    assert exported(postgres) == lines
-    assert check_store(postgres).is_clean
-    taken_in(back, exported(postgres))
+    taken_in(kept, lines)
+    assert exported(kept) == lines
+    assert check_store(kept).is_clean
+    taken_in(back, exported(kept))
     assert exported(back) == lines
     here.close()
     back.close()

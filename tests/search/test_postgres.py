@@ -1,20 +1,15 @@
 """Search in PostgreSQL, on a real server: the answers of the other stores, and an index that is used."""
 
 import itertools
-import subprocess
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search.generated import patterns, texts
 from tests.search.stores import Desk, places, scanned
 
 from pagein.archive import archive_of
-from pagein.errors import BadInput
 from pagein.model.search import Search
 from pagein.policy.patterns import needed
 from pagein.store.memory import MemoryStore
@@ -23,31 +18,16 @@ from pagein.store.search_building import grow
 from pagein.store.search_index import TrigramIndex
 from pagein.store.search_shelves import VersionShelf
 from pagein.store.search_sql import SqlShelf, database_of
-from pagein.testing.postgres import programs, running_server
 
-ROOT = Path(__file__).resolve().parents[2]
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    if programs() is None:
-        script = ROOT / "scripts" / "install_postgres.sh"
-        subprocess.run([str(script)], check=False, capture_output=True)  # noqa: S603 - our own
-    with ExitStack() as stack:
-        try:
-            found = stack.enter_context(running_server())
-        except BadInput as problem:
-            pytest.skip(str(problem))
-        yield found
-
-
-def desk_at(address: str, stack: ExitStack) -> tuple[Desk, TrigramIndex]:
+def desk_at(postgres: str, stack: ExitStack) -> tuple[Desk, TrigramIndex]:
     from pagein.store.postgres_database import PostgresDatabase
     from pagein.store.postgres_upkeep import PostgresUpkeep
     from pagein.store.search_postgres import PostgresIndex
 
-    store = PostgresUpkeep(address, f"search_{next(_NUMBERS)}")
+    store = PostgresUpkeep(postgres, f"search_{next(_NUMBERS)}")
     stack.callback(store.close)
     database = database_of(store)
     assert isinstance(database, PostgresDatabase)
@@ -66,10 +46,10 @@ def desk_at(address: str, stack: ExitStack) -> tuple[Desk, TrigramIndex]:
     upto=st.integers(0, 6),
 )
 def test_postgres_finds_what_a_scan_of_everything_finds(
-    address: str, contents: list[tuple[int, str]], asked: list[str], upto: int
+    postgres: str, contents: list[tuple[int, str]], asked: list[str], upto: int
 ) -> None:
     with ExitStack() as stack:
-        desk, index = desk_at(address, stack)
+        desk, index = desk_at(postgres, stack)
         twin = Desk(MemoryStore())
         for number, (key, content) in enumerate(contents):
             if number == upto:
@@ -83,9 +63,9 @@ def test_postgres_finds_what_a_scan_of_everything_finds(
                 assert places(desk.pages(question)) == scanned(twin, question)
 
 
-def test_the_index_leaves_out_what_cannot_match_and_is_asked_by_its_own_index(address: str) -> None:
+def test_the_index_leaves_out_what_cannot_match_and_is_asked_by_its_own_index(postgres: str) -> None:
     with ExitStack() as stack:
-        desk, index = desk_at(address, stack)
+        desk, index = desk_at(postgres, stack)
         for number in range(300):
             desk.put(f"text of number {number:03} " + "filling words " * 30)
         while grow(index, desk.shelf):
@@ -104,9 +84,9 @@ def test_the_index_leaves_out_what_cannot_match_and_is_asked_by_its_own_index(ad
         assert "grams_v_by_gram" in str(plan)
 
 
-def test_an_index_of_another_store_is_not_believed(address: str) -> None:
+def test_an_index_of_another_store_is_not_believed(postgres: str) -> None:
     with ExitStack() as stack:
-        desk, index = desk_at(address, stack)
+        desk, index = desk_at(postgres, stack)
         desk.put("one")
         while grow(index, desk.shelf):
             pass
@@ -118,11 +98,11 @@ def test_an_index_of_another_store_is_not_believed(address: str) -> None:
         assert list(index.candidates(desk.shelf, needed("one"), 2)) == [1]
 
 
-def test_an_archive_on_postgres_has_an_index(address: str) -> None:
+def test_an_archive_on_postgres_has_an_index(postgres: str) -> None:
     from pagein.store.postgres_upkeep import PostgresUpkeep
 
     with ExitStack() as stack:
-        store = PostgresUpkeep(address, f"search_{next(_NUMBERS)}")
+        store = PostgresUpkeep(postgres, f"search_{next(_NUMBERS)}")
         stack.callback(store.close)
         desk = Desk(store)
         desk.put("needle")
