@@ -229,15 +229,6 @@ def indexed(folder: Path) -> dict[str, Any]:
     return right
 
 
-def is_record(line: bytes) -> bool:
-    """Whether a line is one of a log of this format."""
-    try:
-        _record_in(line)
-    except _STRANGE:
-        return False
-    return True
-
-
 def _replace(path: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

@@ -23,13 +23,9 @@ _PATH: Final = b"pathKey"
 
 @dataclass(slots=True)
 class Withholding:
-    """One export."""
+    """One session of an export."""
 
     said: Messages = field(default_factory=Messages)
-
-    def begin_session(self) -> None:
-        """What is said next belongs to another session."""
-        self.said = Messages()
 
     def entry(self, entry: Entry) -> Entry:
         """The entry as it may leave; the same one where it says nothing that must not."""

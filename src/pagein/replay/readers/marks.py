@@ -124,7 +124,6 @@ _PI_LINES: Final = frozenset(
         "session_info",
     ),
 )
-_CLAUDE_TURNS: Final = frozenset(("user", "assistant", "system", "attachment", "progress"))
 
 
 def marks(source: Source) -> Iterator[Mark]:

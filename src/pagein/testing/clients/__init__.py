@@ -6,13 +6,12 @@
 from pagein.testing.clients.agents import AGENTS, Agent, agent_named, commands_folder, version_of
 from pagein.testing.clients.comparing import Figures, compared
 from pagein.testing.clients.gateways import GatewayProcess
-from pagein.testing.clients.jobs import LONG_JOB, SHORT_JOB, Job
+from pagein.testing.clients.jobs import LONG_JOB, Job
 from pagein.testing.clients.runs import Outcome, Place, work
 
 __all__ = [
     "AGENTS",
     "LONG_JOB",
-    "SHORT_JOB",
     "Agent",
     "Figures",
     "GatewayProcess",

@@ -200,25 +200,6 @@ def _recalled(name: str, *, by_shell: bool = False) -> tuple[Step, ...]:
     return (Recall(f"report {name} of", 120, 20, instead, by_shell),)
 
 
-SHORT_JOB: Final = Job(
-    "short",
-    _FILES,
-    (
-        Prompt(
-            "short-1",
-            "Open the ledger, please.",
-            (
-                (Read("src/ledger.py"),),
-                (report("b1", _BIG),),
-                (_OPENED,),
-                (Read("src/ledger.py"), Read("README.md")),
-                (Say("The ledger is open."),),
-            ),
-        ),
-    ),
-)
-"""One prompt, five model calls."""
-
 LONG_JOB: Final = Job(
     "long",
     _FILES,
