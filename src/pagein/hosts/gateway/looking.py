@@ -1,15 +1,23 @@
-"""What the dashboard shows of the inside of a session, as plain values, and the look into the engine that finds it."""
+"""What the dashboard shows of the inside of a session, as plain values, and the look into the engine that finds it.
 
-from collections import Counter
+The page asks every few seconds. A session in which nothing happened is not looked at again, and of one that went on the epochs that
+were told before are not looked for again; its window is, whole.
+"""
+
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Final, Protocol, TypeAlias, TypedDict
 
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
-from pagein.model.entries import EpochOpened, RequestSent
+from pagein.model.entries import EntryId, EpochOpened, RequestSent
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 
 _EPOCHS: Final = 50
+_SESSIONS: Final = 8  # that are remembered as they were when somebody looked last
+_LEAVES: Final = 16
 HITS: Final = 50
 """Places that a search tells, at most."""
 
@@ -72,48 +80,84 @@ class Looker(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """A session as it was looked at. epochs: up to each leaf where it was looked at, of those last; newest first."""
+
+    leaf: EntryId | None = None
+    inside: Inside | None = None
+    epochs: "OrderedDict[EntryId, tuple[EpochView, ...]]" = field(default_factory=OrderedDict)
+
+
 class EngineLooker:
     """Looks into an engine, and changes nothing in it."""
 
     def __init__(self, engine: Engine, search: Search) -> None:
         self._engine = engine
         self.search: Search = search
+        self._lock = Lock()
+        self._looked: OrderedDict[str, _Looked] = OrderedDict()
 
     def inside(self, session: str) -> Inside:
         """What a session holds where it stands."""
         found = self._engine.session(session)
-        rows = found.hand.window()
-        forms = {row.call_id: row.form for row in rows}
-        return Inside(
-            name=session,
-            window=_composition(found.window(), forms),
-            epochs=_epochs(found),
-            objects=[
-                ObjectView(
-                    id=row.object_id,
-                    call=row.call_id,
-                    tool=row.tool,
-                    form=row.form,
-                    tokens=row.tokens,
-                    marks=list(row.marks),
-                    description=row.description,
-                )
-                for row in rows
-            ],
-        )
+        leaf = found.leaf
+        with self._lock:
+            known = self._looked.get(session, _Looked())
+        if known.inside is not None and known.leaf == leaf:
+            return known.inside
+        epochs = known.epochs.copy()
+        inside = _inside(session, found, list(_epochs(found, leaf, epochs)))
+        with self._lock:
+            self._looked[session] = _Looked(leaf, inside, epochs)
+            self._looked.move_to_end(session)
+            while len(self._looked) > _SESSIONS:
+                self._looked.popitem(last=False)
+        return inside
 
 
-def _epochs(session: Session) -> list[EpochView]:
+def _inside(name: str, session: Session, epochs: list[EpochView]) -> Inside:
+    rows = session.hand.window()
+    forms = {row.call_id: row.form for row in rows}
+    return Inside(
+        name=name,
+        window=_composition(session.window(), forms),
+        epochs=epochs,
+        objects=[
+            ObjectView(
+                id=row.object_id,
+                call=row.call_id,
+                tool=row.tool,
+                form=row.form,
+                tokens=row.tokens,
+                marks=list(row.marks),
+                description=row.description,
+            )
+            for row in rows
+        ],
+    )
+
+
+def _epochs(
+    session: Session, leaf: EntryId | None, known: "OrderedDict[EntryId, tuple[EpochView, ...]]"
+) -> tuple[EpochView, ...]:
+    """The last epochs up to a leaf. known: those up to leaves before; told this one as well."""
     found: list[EpochView] = []
-    here, at = session.leaf, None
-    while here is not None and len(found) < _EPOCHS:
+    here, at = leaf, None
+    while here is not None and here not in known and len(found) < _EPOCHS:
         entry = session.journal.entry(here)
         if isinstance(entry.body, RequestSent):
             at = entry.body.moment  # an epoch opens with the request behind it
         if isinstance(entry.body, EpochOpened):
             found.append(_epoch(entry.body, at))
         here = entry.parent
-    return found
+    epochs = (*found, *(known.get(here, ()) if here is not None else ()))[:_EPOCHS]
+    if leaf is not None and (not epochs or epochs[0]["at"] is not None):  # else its request is not sent yet
+        known[leaf] = epochs
+        known.move_to_end(leaf)
+        while len(known) > _LEAVES:
+            known.popitem(last=False)
+    return epochs
 
 
 def _epoch(body: EpochOpened, at: float | None) -> EpochView:
