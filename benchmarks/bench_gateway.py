@@ -45,20 +45,9 @@ def measure() -> dict[str, float]:
         relay, _ = stack.enter_context(_process(__file__, "relay", upstream))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         store = str(Path(folder) / "store.pagein")
-        serve: tuple[str, ...] = (
-            "-m",
-            "pagein",
-            "serve",
-            "--port",
-            "0",
-            "--json",
-            "--store",
-            store,
-            "--log",
-            os.devnull,
-        )
+        serve: tuple[str, ...] = ("-m", "pagein", "serve", "--port", "0", "--json", "--log", os.devnull)
         serve += ("--anthropic", upstream, "--openai", upstream)
-        gateway, pid = stack.enter_context(_process(*serve))
+        gateway, pid = stack.enter_context(_process(*serve, "--store", store))
         measuring, _ = stack.enter_context(_process(*serve, "--measure"))
         return asyncio.run(_measured(relay, gateway, measuring, pid))
 
@@ -92,15 +81,19 @@ async def _latency(client: ClientSession, relay: str, gateway: str) -> dict[str,
 
 
 async def _first_byte(client: ClientSession, relay: str, gateway: str, measuring: str) -> dict[str, float]:
-    """Milliseconds until the first byte of a stream, for a request of 10 KB that grows; and where nothing is decided."""
-    session = _session("first", 10_000) | {"stream": True, "events": 3}
+    """Milliseconds until the first byte of a stream, for a turn of a session of about 10 KB; and where nothing is decided."""
     took: dict[str, list[float]] = {relay: [], gateway: [], measuring: []}
-    for number in range(3 * _ROUNDS):
-        body = json.dumps(session).encode()
-        for address, found in took.items():
-            found.append(await _timed(client, address, body, whole=False))
-        if number % 3 == 0:
-            _grow(session, number)
+    for number in range(_ROUNDS):
+        session = _session(f"first {number}", 4_000) | {"stream": True, "events": 3}
+        for turn in range(4):
+            body = json.dumps(session).encode()
+            for address in sorted(
+                took, key=lambda one: hash((number, turn, one))
+            ):  # who follows whom makes a difference
+                found = await _timed(client, address, body, whole=False)
+                if turn:  # the first one opens the session
+                    took[address].append(found)
+            _grow(session, f"{number} {turn}")
     plain, ours, bare = took.values()
     return {
         "first byte, plain relay, ms, median": statistics.median(plain),
