@@ -244,6 +244,7 @@ def _parts(
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
         logger,
+        look=wiring.file_watch(store, workspace=workspace),
     )
 
 
@@ -330,7 +331,10 @@ def _store_finding(store: str | None, workspace: Path) -> "Finding":
     from pagein.hosts.gateway.checkup import Finding, open_to_others
 
     try:
-        file = wiring.store_file(store, workspace=workspace)
+        watch = wiring.file_watch(store, workspace=workspace)
+        file = watch.path if watch is not None else None
+        if watch is not None and (unsound := watch(thorough=False)):
+            return Finding("wrong", "store", unsound)
         exposed = open_to_others(file) if file is not None else ""
         opened = wiring.open_for_upkeep(store, workspace=workspace, new=True)
         try:

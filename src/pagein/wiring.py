@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pagein.engine.session import Session
     from pagein.store.postgres import PostgresStore
     from pagein.store.search_shelves import SearchedStore
+    from pagein.store.soundness import FileWatch
     from pagein.store.sqlite import SqliteStore
 
 MEMORY: Final = ":memory:"
@@ -120,6 +121,14 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         return None
     return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
+
+
+def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") -> "FileWatch | None":
+    """What looks whether the store's file is still sound; None where it is no file. Raises BadSetting as `open`."""
+    from pagein.store.soundness import FileWatch
+
+    file = store_file(store, workspace=workspace) if store != MEMORY else None
+    return FileWatch(file) if file is not None else None
 
 
 def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:

@@ -135,6 +135,8 @@ def _gateway(url: str) -> Finding:
     if not isinstance(value, dict) or "version" not in value:
         return Finding("wrong", "gateway", f"what answers at {url} is no gateway of pagein's")
     told = f"answers at {url}, version {value['version']}"
+    if value.get("store"):
+        return Finding("wrong", "gateway", f"{told}, but {value['store']}")
     if value.get("off"):
         return Finding("note", "gateway", f"{told}, switched off: {value['off']}")
     if not value.get("curating"):

@@ -1,14 +1,13 @@
 """The gateway's own pages: health and figures. They answer only to names of this machine, as other pages in a browser must not read them."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from ipaddress import ip_address
 from typing import Final, TypeAlias
 
 from aiohttp import web
 
 from pagein.hosts.gateway.metrics import CONTENT_TYPE, Metrics
-from pagein.hosts.gateway.switch import Switch
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -52,12 +51,11 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def health(switch: Switch, *, curating: bool, version: str) -> Handler:
-    """Whether the gateway runs, and whether it curates."""
+def health(told: Callable[[], Awaitable[Mapping[str, object]]]) -> Handler:
+    """Whether the gateway runs, whether it curates, and what is wrong with its store."""
 
     async def answer(_: web.Request) -> web.Response:
-        value = {"status": "ok", "version": version, "off": switch.why(), "curating": curating}
-        return web.Response(body=json.dumps(value).encode(), content_type="application/json")
+        return web.Response(body=json.dumps(await told()).encode(), content_type="application/json")
 
     return answer
 

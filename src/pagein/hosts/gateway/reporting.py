@@ -12,6 +12,7 @@ from pagein.hosts.gateway.logs import tell
 from pagein.hosts.gateway.metrics import Metrics
 from pagein.hosts.gateway.replies import NO_REPLY, Reply
 from pagein.hosts.gateway.routes import Route
+from pagein.hosts.gateway.soundness import Look, Soundness
 from pagein.hosts.gateway.state import Board, Call
 
 _LONGEST = 300
@@ -47,11 +48,15 @@ class Reading(Protocol):
 class Reporter:
     """Tells of calls."""
 
-    def __init__(self, metrics: Metrics, board: Board, logger: logging.Logger, guard: Guard) -> None:
+    def __init__(
+        self, metrics: Metrics, board: Board, logger: logging.Logger, guard: Guard, look: Look | None = None
+    ) -> None:
         self.metrics = metrics
+        self.soundness = Soundness(look, self.notice)
         self.board = board
         self._logger = logger
         self._guard = guard
+        self._failures = 0
 
     def notice(self, text: str) -> None:
         """Say something once, on the page and in the log."""
@@ -60,6 +65,7 @@ class Reporter:
 
     def failed(self, kind: str, why: str) -> None:
         """Something failed that the client was kept from."""
+        self._failures += 1
         self.metrics.failed(kind)
         tell(self._logger, "failure", logging.WARNING, kind=kind, why=why[:_LONGEST])
 
@@ -83,6 +89,7 @@ class Reporter:
     async def answered(self, one: Answered, tee: Reading | None) -> tuple[Reply, Noted]:
         """A model call is over; `tee` has what the answer was. Returns that, and what was made of it."""
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
+        failures = self._failures
         noted = await self._noted(one, reply)
         call = _call(one, reply, noted)
         self.board.add(call)
@@ -114,6 +121,7 @@ class Reporter:
             who=call.who,
             unread=tee.lost if tee is not None else "",
         )
+        await self.soundness.after(failed=self._failures > failures or _failed(one))
         return reply, noted
 
     async def _noted(self, one: Answered, reply: Reply) -> Noted:
@@ -146,6 +154,11 @@ class Reporter:
                 metrics.epoch(side)
         if call.cause:
             metrics.fell_short(call.cause, call.who, call.shortfall)
+
+
+def _failed(one: Answered) -> bool:
+    """Whether it went out otherwise than it should have, for a reason of ours that a store may have to do with."""
+    return one.decision is not None and one.decision.kind not in (None, "unreadable")
 
 
 def _call(one: Answered, reply: Reply, noted: Noted) -> Call:

@@ -23,6 +23,7 @@ from pagein.hosts.gateway.pages import Names, figures, health, in_brackets, is_t
 from pagein.hosts.gateway.relay import Relay
 from pagein.hosts.gateway.reporting import Reporter
 from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.hosts.gateway.soundness import Look
 from pagein.hosts.gateway.state import Board, Overview, SetupView
 from pagein.hosts.gateway.switch import Switch, default_switch
 
@@ -44,6 +45,7 @@ class Parts:
     switch: Switch | None = None
     logger: logging.Logger | None = None
     clock: Clock | None = None
+    look: Look | None = None
 
 
 class Gateway:
@@ -59,7 +61,7 @@ class Gateway:
         self.metrics = Metrics()
         self.board = Board()
         logger = given.logger if given.logger is not None else logging.getLogger(LOGGER)
-        self._reporter = Reporter(self.metrics, self.board, logger, self._guard)
+        self._reporter = Reporter(self.metrics, self.board, logger, self._guard, given.look)
         self._logger = logger.getChild("http")
         self._clock = given.clock if given.clock is not None else SystemClock()
         self._http: ClientSession | None = None
@@ -102,6 +104,15 @@ class Gateway:
             ],
         )
 
+    async def _health(self) -> dict[str, object]:
+        return {
+            "status": "ok",
+            "version": __version__,
+            "off": self._switch.why(),
+            "curating": self._curates,
+            "store": await self._reporter.soundness.asked(),
+        }
+
     async def start(self) -> None:
         """Listen. Raises OSError where the address cannot be had."""
         self.began = time.time()  # noqa: TID251 -- the rim reads the clock
@@ -133,6 +144,7 @@ class Gateway:
             await self.stop(0)
             raise
         self.port = self._runner.addresses[0][1]
+        await self._reporter.soundness.after(failed=False)
 
     async def drain(self, seconds: float | None = None) -> bool:
         """Take no new connections, and wait for calls under way, so long or as the settings say. Whether all came to their end."""
@@ -178,7 +190,7 @@ class Gateway:
         app.router.add_get("/api/state", own.only(dashboard.state(self.overview)))
         app.router.add_get("/api/session", own.only(dashboard.session(self.board, self._looker)))
         app.router.add_get("/api/search", own.only(dashboard.search(self._looker)))
-        app.router.add_get("/healthz", own.only(health(self._switch, curating=self._curates, version=__version__)))
+        app.router.add_get("/healthz", own.only(health(self._health)))
         app.router.add_get("/metrics", own.only(figures(self.metrics)))
         app.router.add_route("*", "/{path:(?s:.*)}", relay.handle)  # a path may hold an escaped end of line
         return app
