@@ -254,10 +254,10 @@ class Failing(MemoryStore):
             raise StoreError("disk full")
         return super().put_objects(objects)
 
-    def append(self, session: str, entries: Sequence[Entry]) -> None:
+    def append(self, session: str, entries: Sequence[Entry]) -> int:
         if self.broken:
             raise StoreError("disk full")
-        super().append(session, entries)
+        return super().append(session, entries)
 
 
 def test_when_the_store_fails_nothing_leaves_and_the_failure_is_reported() -> None:

@@ -13,6 +13,7 @@ from pagein.engine.heads import model_in
 from pagein.engine.ingesting import Keeper
 from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
+from pagein.engine.placing import NOWHERE
 from pagein.engine.reading import Outside
 from pagein.engine.recalling import Branch, Reach, Recalling
 from pagein.engine.requests import Observed, PreparedRequest
@@ -20,7 +21,7 @@ from pagein.engine.session import Parts, Session
 from pagein.engine.sessions import Sessions
 from pagein.engine.talking import Reply, in_thread
 from pagein.engine.traffic import Traffic
-from pagein.errors import BadInput, StoreError
+from pagein.errors import BadInput, HostError, StoreError
 from pagein.model.messages import Usage
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import SAFE, Valve
@@ -223,7 +224,9 @@ class Engine:
         return Observed() if traffic is None else traffic.observe(prepared, reply)
 
     def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
-        """A window was kept alive (see `Traffic.kept`)."""
+        """A window was kept alive (see `Traffic.kept`). None for a request that stands in no session."""
+        if not prepared.session:
+            return None
         return self.session(prepared.session).traffic.kept(prepared, usage, at)
 
     async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observed:
@@ -232,6 +235,8 @@ class Engine:
 
     def spliced(self, prepared: PreparedRequest, exchange: Exchange) -> str | None:
         """The answer to a request stands for turns that its client did not see (see `Traffic.spliced`)."""
+        if not prepared.session:
+            return NOWHERE
         try:
             return self.session(prepared.session).traffic.spliced(prepared, exchange)
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
@@ -239,6 +244,8 @@ class Engine:
 
     def behind(self, prepared: PreparedRequest, work: Callable[[Session], T]) -> T:
         """Do something with the session of a request, where it stands behind that (see `Traffic.behind`)."""
+        if not prepared.session:
+            raise HostError(NOWHERE)
         session = self.session(prepared.session)
         return session.traffic.behind(prepared, lambda: work(session))
 

@@ -4,14 +4,19 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from threading import RLock
+from typing import Final
 
 from pagein.engine.journal import Journal
+from pagein.engine.readlog import KIND as READING
 from pagein.engine.state import State
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, Said
+from pagein.model.hand import HAND
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.withholding import Withholding
 from pagein.ports import JournalStore
+
+_OF_ALL: Final = (READING, HAND)
 
 
 class Keeping:
@@ -95,7 +100,8 @@ class Keeping:
         """Take in what other processes added to this session. Raises StoreError.
 
         The session then stands where it was left last, by whomever; unless it was moved since, or holds entries that are
-        not kept yet: then what others said of files and compactions is said again behind these.
+        not kept yet: then what others said of files, wished and compacted is said again behind these. All else that they noted is of
+        requests, and holds where it stands.
         """
         if self._journals is None:
             return
@@ -106,7 +112,7 @@ class Keeping:
             self._fresh.extend(self._news(self._journals))
             if self._unkept:
                 for entry in self._fresh:
-                    if isinstance(entry.body, Noted | Compacted):
+                    if _is_of_all(entry.body):
                         self.add(entry.body)
             elif self._fresh and not self._moved:
                 leaf = self._journals.leaf(self._name)
@@ -153,3 +159,8 @@ class Keeping:
                     self._journal.add(entry)
                     fresh.append(entry)
         return fresh
+
+
+def _is_of_all(body: Body) -> bool:
+    """Whether an entry says what holds wherever the session stands."""
+    return isinstance(body, Compacted) or (isinstance(body, Noted) and body.kind in _OF_ALL)

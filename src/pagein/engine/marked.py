@@ -88,8 +88,9 @@ def _marked(request: WireRequest, place: Address) -> WireRequest:
     items = request.items
     if not 0 <= item < len(items) or _MARK in items[item]:
         return request
-    count = sum(raw.count(_MARK) for raw in (*items, *request.fields.values()))
-    behind = next((raw for raw in items[item + 1 :] if _MARK in raw), None)
+    holding = [(at, raw) for at, raw in enumerate(items) if _MARK in raw]
+    count = sum(raw.count(_MARK) for raw in (*(raw for _, raw in holding), *request.fields.values()))
+    behind = next((raw for at, raw in holding if at > item), None)
     if behind is None or not 0 < count < MAX_MARKS:
         return request
     mark = next((part["cache_control"] for part in _parts(behind) if "cache_control" in part), None)

@@ -22,7 +22,7 @@ from pagein.engine.fallback import fallback
 from pagein.engine.folds import Fold
 from pagein.engine.heads import Head
 from pagein.engine.journal import Journal
-from pagein.engine.marked import Chosen, applied
+from pagein.engine.marked import AS_THE_CLIENT, Chosen, applied
 from pagein.engine.offering import Settled
 from pagein.engine.places import Places
 from pagein.engine.rendering import cut
@@ -41,6 +41,7 @@ from pagein.providers.wire.request import WireRequest, decode, items_key
 _CHECKED_WHOLE: Final = 64 << 10
 _SAID_BEFORE: Final = "what was said before"
 _MARK: Final = "cache_control"
+_MARKED: Final = b'"cache_control"'
 _LASTING: Final = ("tools", "system", "instructions")
 
 
@@ -121,8 +122,10 @@ class Outgoing:
 
     def marked(self, call: Call, made: Bytes, chosen: Chosen) -> Bytes:
         """The request with these marks."""
-        request = applied(chosen, call.envelope, made.items) if call.script.api == "anthropic" else None
-        if request is None or not request.changed:
+        if chosen == AS_THE_CLIENT or call.script.api != "anthropic":
+            return made
+        request = applied(chosen, call.envelope, made.items)
+        if not request.changed:
             return made
         body = call.envelope.body(request.items, request.fields)
         return replace(made, body=body, items=request.items, fields=request.fields, remarked=True)
@@ -184,7 +187,7 @@ class Outgoing:
         first = min(places, default=None)
         if sent is not None and self._passed.at(self._places.stand(units[count - 1].name)):
             known -= 1
-        for place in foreign(units, known, first) if _thinks(call) else ():
+        for place in foreign(units, known, lambda: first) if _thinks(call) else ():
             changes[place] = replace(changes.get(place, Change()), thoughtless=True)
         return _Last(with_exchanges(changes, stood), first, shown.replaced, count)
 
@@ -246,7 +249,7 @@ class _Part:
         if not self.start:
             return []
         blocks: list[dict[str, Any]] = [{"type": "text", "text": _SAID_BEFORE}]
-        for raw in self.items[: self.start] if self.marks else ():
+        for raw in [one for one in self.items[: self.start] if _MARKED in one] if self.marks else ():
             blocks += [{**blocks[0], _MARK: mark} for mark in _marks(raw)]
         return [_spoken(blocks if self.marks else _SAID_BEFORE)]
 
@@ -294,7 +297,7 @@ def _lasting(raw: bytes) -> object:
 
 def _marks(raw: bytes) -> Iterator[object]:
     """The marks in a message, those inside of results included, in their order."""
-    for block in blocks_in(raw) if _MARK.encode() in raw else ():
+    for block in blocks_in(raw):
         inner = block.get("content")
         yield from (
             (one[_MARK] for one in inner if isinstance(one, dict) and _MARK in one) if isinstance(inner, list) else ()

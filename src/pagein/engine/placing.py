@@ -12,6 +12,7 @@ Rules of this file
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pagein.engine import heads, leasing, marked, offering, passing, rereading
 from pagein.engine.calling import Call
@@ -30,6 +31,8 @@ from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
 from pagein.policy.clients.profile import Profile
 from pagein.policy.economics import Economics
+
+NOWHERE: Final = "the request stands in no session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +65,14 @@ class Placing:
         self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
         self.leases = leasing.Leases(talk.journal)
         self._fronts = Fronts(talk.journal)
+        self.given_up: set[EntryId] = set()  # last messages of requests whose decision nobody waited for
 
     def placed(self, call: Call, at: float | None) -> Stood | None:
         """Where a request stands from now on, None for one that is passed as it is."""
         units = call.script.units
         with self._talk.turn():
             self.learn()
+            self._note_given_up()
             known = self.known(units)
             call = self.offering(call, known)
             sent = self.places.sent(units[-1].name) if known == len(units) else None
@@ -200,7 +205,7 @@ class Placing:
 
     def stand_behind(self, entry: EntryId | None) -> None:
         if entry is None:
-            raise HostError("the request stands in no session")
+            raise HostError(NOWHERE)
         with self._talk.turn():
             self.learn()
             self._talk.move(self.places.stand(self.places.owner(entry)))
@@ -212,6 +217,15 @@ class Placing:
         if sent is not None and may_be_bound(call):
             with contextlib.suppress(StoreError):
                 self.noted_behind(sent, passing.KIND, passing.DATA)
+
+    def _note_given_up(self) -> None:
+        """What was decided too late did not go out."""
+        while self.given_up:
+            sent = self.places.sent(self.given_up.pop())
+            if sent is not None:
+                self._talk.move(self.places.stand(self.places.owner(sent)))
+                self._talk.note(passing.KIND, passing.DATA)
+                self.learn()
 
     def _here(self) -> State:
         return self._talk.journal.state_at(self._talk.leaf)

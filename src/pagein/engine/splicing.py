@@ -13,7 +13,7 @@ Rules of this file
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -114,33 +114,40 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
                 one = changes[place] = _joined(known, change)
                 replaced += _count(one) - _count(known)
                 low, top = min(low, place), max(top, place)
-    earliest = min(changes, default=None)
-    for place in _without_thinking(window, units, since, before.said, earliest) if window.binds or window.takes else ():
+    for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
         changes[place] = replace(changes.get(place, _NO_CHANGE), thoughtless=True)
         low, top = min(low, place), max(top, place)
     return Rendered(window.tip, changes, window.rewritten, low, top, replaced, len(units))
 
 
 def _without_thinking(
-    window: Window, units: Sequence[Unit], since: int, known: int, first: int | None
-) -> Iterator[int]:
-    """The messages that lose their thinking with this window. known: messages in the request before. first: the first that has changes."""
+    window: Window, units: Sequence[Unit], since: int, known: int, changes: Mapping[int, Change]
+) -> list[int]:
+    """The messages that lose their thinking with this window. known: messages in the request before. changes: what differs so far."""
+    lost: list[int] = []
     if not window.binds:
         start, end = since, finished([unit.message for unit in units])
     else:
         start, end = 0 if window.begun else since if window.rewritten else len(units), len(units)
-        yield from foreign(units[:start], known - window.passed, window.apart, first)
-    yield from (place for place in range(start, end) if units[place].message.role == "assistant")
+        lost = foreign(
+            units if start == len(units) else units[:start],
+            known - window.passed,
+            lambda: _earliest(changes, window.apart),
+        )
+    return [*lost, *(place for place in range(start, end) if units[place].message.role == "assistant")]
 
 
-def foreign(units: Sequence[Unit], known: int, *behind: int | None) -> Iterator[int]:
+def _earliest(changes: Mapping[int, Change], apart: int | None) -> int | None:
+    return min((*changes, *(() if apart is None else (apart,))), default=None)
+
+
+def foreign(units: Sequence[Unit], known: int, first: Callable[[], int | None]) -> list[int]:
     """Messages with thinking about other prompts than these are now. known: of the messages, those in the last request of ours, which the
-    next one answers. behind: first messages that stand otherwise than the client has them, where there are such.
+    next one answers. first: the first message that stands otherwise than the client has it; asked for where that matters.
     """
-    first = min((one for one in behind if one is not None), default=len(units))
-    for place in range(max(known, first) + 1, len(units)):
-        if units[place].thought == place:
-            yield place
+    found = [place for place in range(known + 1, len(units)) if units[place].thought == place]
+    behind = first() if found else None
+    return [] if behind is None else [place for place in found if place > behind]
 
 
 def _count(change: Change) -> int:

@@ -25,7 +25,7 @@ from pagein.engine.laying import IN_FRONT, Sent
 from pagein.engine.opening import Opener
 from pagein.engine.outgoing import thoughtless
 from pagein.engine.places import EXCHANGE
-from pagein.engine.placing import Placing, Stood
+from pagein.engine.placing import NOWHERE, Placing, Stood
 from pagein.engine.requests import Observed, PreparedRequest
 from pagein.engine.state import State
 from pagein.engine.talking import Reply, Talk, usage_of
@@ -108,6 +108,7 @@ class Traffic:
         """
         if not self._lock.acquire(timeout=patience):
             script = transcript(envelope.items, envelope.api)
+            self._placing.given_up.update(unit.name for unit in script.units[-1:])
             return thoughtless(Call(script, envelope, body, head_of(envelope, script), None, envelope, body))
         try:
             script = self._placing.listening.read(envelope)
@@ -184,7 +185,7 @@ class Traffic:
         with self._lock:
             try:
                 if prepared.entry is None:
-                    return "the request stands in no session"
+                    return NOWHERE
                 self._placing.noted_behind(prepared.entry, EXCHANGE, encoded(exchange, prepared.api))
             except Exception as problem:  # noqa: BLE001 -- law 7: the caller goes on without
                 return f"{type(problem).__name__}: {problem}"

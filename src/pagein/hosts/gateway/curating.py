@@ -118,6 +118,9 @@ class Curator(Protocol):
     def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
         """The window of a request was kept alive at this time. What that cost, BIT; None where it cannot be said."""
 
+    def untouched(self, asked: Asked) -> bytes:
+        """The bytes to send where nothing is decided: the client's own, but for what only stood with what we decided before."""
+
     def close(self) -> None:
         """Let go of everything."""
 
@@ -148,6 +151,10 @@ class PassThrough:
         """Nothing was asked for."""
         del curated, usage, at
         return None
+
+    def untouched(self, asked: Asked) -> bytes:
+        """The request as it came."""
+        return asked.body
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -181,10 +188,19 @@ class Guard:
         try:
             done = await self._deciding.asked(self._budget, self._curator.prepare, asked)
         except TimeoutError:
-            return Decision(Curated(asked.body), "budget", f"no decision within {self._budget:g} s")
+            return Decision(Curated(await self.untouched(asked)), "budget", f"no decision within {self._budget:g} s")
         except _AllBusy:
-            return Decision(Curated(asked.body), "busy", "all threads are at work on requests that were given up")
+            return Decision(
+                Curated(await self.untouched(asked)), "busy", "all threads are at work on requests that were given up"
+            )
         return _judged(asked, done)
+
+    async def untouched(self, asked: Asked) -> bytes:
+        """What to send where nothing is decided; the client's own bytes where that is not told in time. Never raises."""
+        try:
+            return (await self._following.asked(self._budget, self._curator.untouched, asked)).result()
+        except Exception:  # noqa: BLE001 -- law 7
+            return asked.body
 
     async def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         """Tell the curator of an answer. Raises whatever it raises, and TimeoutError."""

@@ -21,6 +21,7 @@ from pagein.providers.prices import Prices, cost, prices
 from pagein.tools.brief import OFFERS, answered
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
+_PATIENCE: Final = 0.2  # seconds for a session that is at work: who asks has waited before
 _NOT_SHORT: Final = ("none", "first")
 
 
@@ -105,6 +106,13 @@ class EngineCurator:
         if not isinstance(ticket, _Ticket):
             return "the request was not prepared here"
         return self._engine.spliced(ticket.prepared, exchange) or ""
+
+    def untouched(self, asked: Asked) -> bytes:
+        """The client's bytes, but for thinking that is bound to a window of ours."""
+        hint = asked.hint
+        if hint is None and asked.api == "anthropic":
+            hint = from_fields(self._engine.opened(asked.body, asked.api).fields)
+        return self._engine.untouched(asked.body, asked.api, hint.key if hint is not None else None, patience=_PATIENCE)
 
     def close(self) -> None:
         """Let go of the store."""

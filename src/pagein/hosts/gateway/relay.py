@@ -14,7 +14,7 @@ import io
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from aiohttp import ClientResponse, ClientSession, StreamReader, web
@@ -139,7 +139,8 @@ class Relay:
         passed = self._passed(request, given, found)
         try:
             if found.api is None or passed:
-                return await self._forward(request, self._as_it_came(request, given, found, passed))
+                outgoing = self._as_it_came(request, given, found, passed)
+                return await self._forward(request, await self._put_right(request, given, outgoing))
             return await self._forward(request, await self._curated(request, given, found))
         except web.HTTPRequestEntityTooLarge:
             limit = self._settings.body_limit
@@ -171,6 +172,19 @@ class Relay:
             at=self._clock.now(),
             began=time.perf_counter(),
         )
+
+    async def _put_right(self, request: web.Request, given: Headers, outgoing: Outgoing) -> Outgoing:
+        """A request that passes because we are switched off, without thinking that is bound to a window of ours; else as it is."""
+        api, length = outgoing.route.api, request.content_length
+        is_plain = not names.value_of(given, "content-encoding") and length is not None
+        if outgoing.passed not in _SWITCHED_OFF or api != "anthropic" or not is_plain:
+            return outgoing
+        if not 0 < (length or 0) <= self._settings.body_limit:
+            return outgoing
+        original = await request.read()
+        body = await self._guard.untouched(Asked(original, api, outgoing.hint, outgoing.at, _context(given)))
+        data = original if body == original else body
+        return replace(outgoing, headers=names.passed_on(given, length=False), data=data)
 
     async def _curated(self, request: web.Request, given: Headers, found: Route) -> Outgoing:
         original = await request.read()

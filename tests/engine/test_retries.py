@@ -1,0 +1,112 @@
+"""Retries are the same bytes, and what went wrong is not believed to have been sent."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine import wire_clients as clients
+from tests.engine.test_requests import _locked
+from tests.engine.wire_clients import Conversation, Manner, Turn
+
+import pagein
+from pagein.engine import answered
+from pagein.engine.engine import Engine, Settings
+from pagein.engine.exchanges import Exchange
+from pagein.engine.requests import PreparedRequest
+from pagein.errors import HostError
+from pagein.model.entries import Noted, RequestSent
+from pagein.model.messages import Usage
+from pagein.policy.residency import Residency
+
+EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
+LONG = {"type": "ephemeral", "ttl": "1h"}
+BIG = "word " * 1500
+
+
+def opened(folder: Path) -> Engine:
+    return pagein.open(folder / "store.db", workspace=folder, settings=EAGER)
+
+
+def worked(turns: int) -> Conversation:
+    talk = Conversation("please do it")
+    for _ in range(turns):
+        talk = talk.then(Turn("on it", (BIG,)))
+    return talk
+
+
+def asked(turns: int) -> bytes:
+    body: dict[str, Any] = json.loads(clients.body(worked(turns), "anthropic", Manner(marks=1)))
+    body["messages"][-1]["content"][-1]["cache_control"] = LONG
+    return json.dumps(body).encode()
+
+
+def ask(engine: Engine, turns: int, at: float, lasting: float) -> PreparedRequest:
+    prepared = engine.prepare(asked(turns), "anthropic", at=at, hint="one", lasting=lasting)
+    assert prepared.failure is None
+    return prepared
+
+
+def test_a_retry_asks_for_the_lifetime_that_the_first_try_asked_for(tmp_path: Path) -> None:
+    """Behind a pause, in another process, with keep-alive switched off or on: whatever would be chosen by then."""
+    with opened(tmp_path) as engine:
+        bodies = []
+        for turns in range(6):
+            prepared = ask(engine, turns, 30.0 * turns, 1e6)
+            engine.observe(prepared, Usage(fresh=10, written=4000 * (turns + 1)))
+            bodies.append(prepared.body)
+        assert any(b'"1h"' not in one for one in bodies)
+        again = [ask(engine, turns, 9000.0 + turns, lasting).body for turns in range(6) for lasting in (1e6, 0.0)]
+    assert again == [one for one in bodies for _ in range(2)]
+    with opened(tmp_path) as other:
+        assert [ask(other, turns, 99000.0, 0.0).body for turns in range(6)] == bodies
+    with opened(tmp_path) as plain:
+        first = plain.prepare(asked(2), "anthropic", at=0.0, hint="two")
+        retried = plain.prepare(asked(2), "anthropic", at=1.0, hint="two", lasting=1e6)
+    assert (retried.placed, retried.body) == ("retried", first.body)
+
+
+def test_what_fails_behind_the_decision_is_not_believed_to_have_been_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as engine:
+        for turns in range(3):
+            ask(engine, turns, 10.0 * turns, 0.0)
+        before = len(engine.session("one").journal)
+        rendered = engine.session("one").traffic._placing.outgoing
+        with monkeypatch.context() as broken:
+            broken.setattr(rendered, "rendered", lambda *_: 1 / 0)
+            failed = engine.prepare(asked(3), "anthropic", at=30.0, hint="one")
+        assert "ZeroDivisionError" in (failed.failure or "")
+        assert failed.entry is None
+        assert len(engine.session("one").journal) == before
+        assert ask(engine, 3, 40.0, 0.0).placed == "continued"
+
+
+def test_what_others_noted_of_their_requests_is_not_said_again_behind_ones_own(tmp_path: Path) -> None:
+    """A process that could not keep what happened takes over what was read and wished for, and nothing of others' requests."""
+    with opened(tmp_path) as one, opened(tmp_path) as other:
+        ask(one, 1, 0.0, 0.0)
+        session = one.session("one")
+        with _locked(tmp_path / "store.db", one):
+            session.note("app.note", "{}")
+            with pytest.raises(Exception, match="locked"):
+                session.keep()
+        theirs = ask(other, 2, 10.0, 0.0)
+        other.observe(theirs, Usage(fresh=123))
+        other.session("one").hand.say("no tabs")
+        session.catch_up()
+        kinds = [entry.body.kind for entry in session.journal.branch(session.leaf) if isinstance(entry.body, Noted)]
+        assert answered.KIND not in kinds
+        assert kinds.count("hand") == 1
+        assert sum(isinstance(entry.body, RequestSent) for entry in session.journal.branch(session.leaf)) == 1
+
+
+def test_a_request_that_stands_in_no_session_makes_none(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        nowhere = PreparedRequest(b"{}", "anthropic")
+        assert engine.kept(nowhere, Usage(fresh=1), 0.0) is None
+        assert engine.spliced(nowhere, Exchange((), ())) == "the request stands in no session"
+        with pytest.raises(HostError, match="stands in no session"):
+            engine.behind(nowhere, lambda session: session.name)
+        assert "" not in engine._sessions

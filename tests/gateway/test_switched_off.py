@@ -1,0 +1,130 @@
+"""Sessions of a model that binds its thinking to what stood before it, while the gateway is switched off or too slow and behind that.
+
+The simulated provider refuses what the vendor does: thinking that stands behind another prompt than it was made for.
+"""
+
+import io
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.gateway.recalling_clients import Messages
+from tests.gateway.test_recalls import CALL
+from tests.gateway.upstreams import run
+
+from pagein import wiring
+from pagein.engine.placing import Placing
+from pagein.hosts.gateway.engine import EngineCurator
+from pagein.hosts.gateway.logs import logger_to
+from pagein.hosts.gateway.server import Gateway, Parts
+from pagein.hosts.gateway.settings import GatewaySettings
+from pagein.hosts.gateway.switch import Switch, turn_off, turn_on
+from pagein.testing.provider import SimulatedProvider
+
+SCRIPT = [
+    [{"thinking": "first make"}, CALL],
+    [{"thinking": "and again"}, CALL],
+    [{"thinking": "once more"}, CALL],
+    [{"thinking": "and now"}, CALL],
+    [{"thinking": "so"}, {"text": "done"}],
+]
+
+
+class Thinker(Messages):
+    """An agent of a model that binds its thinking."""
+
+    def body(self) -> dict[str, Any]:
+        return {**super().body(), "model": "claude-sonnet-5-5", "thinking": {"type": "adaptive"}}
+
+
+@dataclass
+class Stage:
+    """A client, a provider and the file that switches the gateway off."""
+
+    client: Thinker
+    provider: SimulatedProvider
+    switch: Path
+
+    def thoughts(self) -> int:
+        """How much thinking the provider got with the last request."""
+        blocks = [one for item in self.provider.requests[-1].body["messages"] for one in item["content"]]
+        return sum(isinstance(one, dict) and one["type"] == "thinking" for one in blocks)
+
+
+@asynccontextmanager
+async def stage(folder: Path, budget: float = 60) -> AsyncIterator[Stage]:
+    switch = folder / "off"
+    async with SimulatedProvider(SCRIPT) as provider:
+        settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=budget)
+        parts = Parts(
+            EngineCurator(wiring.open(folder / "s.pagein")), None, Switch(switch, {}), logger_to(io.StringIO())
+        )
+        async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
+            yield Stage(Thinker(gateway.url, http, stream=True), provider, switch)
+        assert [record.refused for record in provider.requests if record.refused] == []
+
+
+def test_switched_off_in_mid_session_nothing_is_refused_and_neither_when_it_is_on_again(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with stage(tmp_path) as here:
+            await here.client.turn()
+            await here.client.turn()
+            assert here.thoughts() == 1
+            turn_off(here.switch)
+            await here.client.turn()
+            assert here.thoughts() == 0
+            sent = here.provider.requests[-1].body
+            assert [one["name"] for one in sent["tools"]] == ["Bash"]
+            assert b"pg-" not in json.dumps(sent["messages"]).encode()
+            turn_on(here.switch)
+            await here.client.turn()
+            assert await here.client.turn() == ["done"]
+
+    run(go())
+
+
+def test_while_switched_off_a_session_that_was_never_changed_passes_byte_for_byte(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with stage(tmp_path) as here:
+            turn_off(here.switch)
+            for _ in range(3):
+                body = here.client.body()
+                await here.client.turn()
+                assert here.provider.requests[-1].body == body
+            assert here.thoughts() == 2
+
+    run(go())
+
+
+def test_a_decision_that_takes_too_long_leaves_a_request_that_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, free = threading.Event(), threading.Event()
+    placed: Callable[..., Any] = Placing.placed
+
+    def waiting(placing: Placing, *args: Any) -> Any:  # noqa: ANN401 -- whatever the real one is given and gives
+        found = placed(placing, *args)
+        if slow.is_set():
+            free.wait(60)
+        return found
+
+    monkeypatch.setattr(Placing, "placed", waiting)
+
+    async def go() -> None:
+        async with stage(tmp_path, budget=3) as here:
+            await here.client.turn()
+            await here.client.turn()
+            slow.set()
+            await here.client.turn()
+            slow.clear()
+            free.set()
+            await here.client.turn()
+            assert await here.client.turn() == ["done"]
+
+    run(go())
