@@ -104,7 +104,9 @@ def step(state: State, body: Body, rules: Rules) -> State:
 def _said(state: State, said: Said, rules: Rules) -> State:
     moved = _with_draft(state, state.draft.with_said(said.message, said.result_tokens, said.tokens), rules)
     now = _latest(state.now, said.message.at)
-    standing = moved.standing.at_call(moved.draft.calls, rules.residency)
+    standing = moved.standing
+    if standing is not state.standing or standing.call != moved.draft.calls:  # else nobody grew old by it
+        standing = standing.at_call(moved.draft.calls, rules.residency)
     usage = said.message.usage if said.message.role == "assistant" else None
     return _calibrated(_hastened(replace(moved, standing=standing, now=now)), usage)
 

@@ -1,6 +1,7 @@
 """Journals in a SQL database."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.codec import decode_entry, encode_entry
@@ -9,6 +10,9 @@ from pagein.model.messages import Unreadable
 from pagein.store.packing import packed, unpacked
 from pagein.store.rows import OnDatabase
 from pagein.store.sql_blobs import plain
+
+_AT_ONCE: Final = 500
+"""Entries that are fetched while the store is held."""
 
 
 class SqlJournals(OnDatabase):
@@ -34,12 +38,19 @@ class SqlJournals(OnDatabase):
         return (entry for _, entry in self.news(session))
 
     def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
-        with self._database.reading() as rows:
-            found = rows.execute(
-                "SELECT number, codec, line FROM entry WHERE session = ? AND number > ? ORDER BY number",
-                (plain(session), after),
-            ).fetchall()
-        return ((number, _entry(number, codec, line)) for number, codec, line in found)
+        while True:
+            with (
+                self._database.reading() as rows
+            ):  # let go of in between: others must not wait until a long session is read
+                found = rows.execute(
+                    "SELECT number, codec, line FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
+                    (plain(session), after, _AT_ONCE),
+                ).fetchall()
+            for number, codec, line in found:
+                yield number, _entry(number, codec, line)
+            if len(found) < _AT_ONCE:
+                return
+            after = found[-1][0]
 
     def leaf(self, session: str) -> EntryId | None:
         with self._database.reading() as rows:

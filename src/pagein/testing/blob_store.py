@@ -154,6 +154,14 @@ class JournalStoreContract:
         assert list(store.news("one", news[-1][0])) == []
         assert places == sorted(places)
 
+    def test_a_long_session_comes_whole_and_in_order(self, store: JournalStore) -> None:
+        names = [f"{number:04}" for number in range(1234)]
+        store.append("one", _branch(*names))
+        store.append("two", _branch("x"))
+        assert [entry.id for entry in store.entries("one") if isinstance(entry, Entry)] == names
+        places = [place for place, _ in store.news("one")]
+        assert [place for place, _ in store.news("one", places[99])] == places[100:]
+
     def test_who_appends_learns_the_last_place(self, store: JournalStore) -> None:
         store.append("two", _branch("x", "y"))
         for entries in (_branch("a", "b"), [Entry("c", "b", Compacted(1))], _branch("a")):
