@@ -3,9 +3,9 @@
 Inside of a tool loop, where thinking is bound to its prefix, an edit of ours would be refused; the provider clears what stands in
 front of the model and leaves the bindings of the prompt as it was sent (T7). What is cleared stays in the journal (law 1).
 
-The planner does not use it yet. Parameters that stay the same clear one more result with each call, so the prefix changes at each; a
-`keep` that grows is another request to the provider, and whether its cache takes it for the same prompt is not documented. The
-simulated provider takes it for another one. Measure with a real account before this is relied on.
+The planner does not use it (docs/decisions/0016): what may leave is seldom a run that the parameters can name, and clearing the part that
+they can costs more than waiting for the user's turn. Beside that a `keep` that grows is another request to the provider, and whether its
+cache takes it for the same prompt is not documented. Measure with a real account before this is relied on.
 
 Rules of this file
 ------------------

@@ -4,6 +4,9 @@ Rules of this file
 ------------------
 1. Each request is edited as it comes, from nothing but itself: the client keeps sending all of it, and all of it is counted again.
 2. The cache sees the prompt after the edits; bindings of thinking are those of the prompt as it was sent (T7).
+3. The parameters are part of the prompt's name in the cache: the documents count them among what affects it (provider-rules 2.5). Whether
+   parameters that grow so that the same results stay cleared are taken for the same prompt is not said; here they are not, which is the
+   dearer reading.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
