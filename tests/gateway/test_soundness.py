@@ -43,7 +43,7 @@ def worked(folder: Path, turns: int) -> None:
         for turn in range(turns):
             run(sent(url, conversation(turn)))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     (folder / "gateway.jsonl").unlink()
 
 
@@ -83,7 +83,7 @@ def test_on_a_damaged_store_calls_go_out_as_they_came_and_what_to_do_is_told_onc
             assert "pagein check --repair" in found[what]["told"]
             assert "move the file away" in found[what]["told"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     assert notices(tmp_path) == [store]
 
 
@@ -110,7 +110,7 @@ def test_what_becomes_of_a_store_under_a_gateway_that_runs_is_noticed(how: str, 
 
 
 def until_told(url: str, word: str) -> None:
-    for _ in range(200):
+    for _ in range(1200):
         if word in run(health(url))["store"]:
             return
         time.sleep(0.1)
