@@ -173,7 +173,7 @@ def changed(body: dict[str, Any], changes: list[tuple[int, str, object]]) -> dic
     return body
 
 
-@pytest.mark.parametrize("path", PATHS[:1])
+@pytest.mark.parametrize("path", PATHS)
 def test_a_request_gone_wrong_is_answered_as_the_provider_answers_it(path: str) -> None:
     @settings(max_examples=5, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.lists(CHANGE, min_size=1, max_size=3), min_size=1, max_size=4), st.booleans())
@@ -188,6 +188,7 @@ def test_a_request_gone_wrong_is_answered_as_the_provider_answers_it(path: str) 
                     status, said = await on.post(path, raw, x_api_key="k")
                     alone, told = await on.direct(provider.url + path, raw)
                     assert (status, OWN.sub(b"", said)) == (alone, OWN.sub(b"", told)), body
+                await on.calls()
             failures = [line for line in on.logged() if line["event"] in ("failure", "http")]
             assert [one for one in failures if one.get("kind") != "unreadable"] == []
 
@@ -231,6 +232,22 @@ def test_a_model_may_be_called_anything(path: str, tmp_path: Path) -> None:
         async with stage(says(b"{}"), tmp_path, curator=EngineCurator(wiring.open(wiring.MEMORY))) as on:
             await on.post(path, body)
             assert [line for line in on.logged() if line["event"] == "failure"] == []
+
+    run(go())
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_role_may_be_called_anything(path: str, tmp_path: Path) -> None:
+    body = copy.deepcopy(VALID[path])
+    body["messages" if "messages" in body else "input"][-1]["role"] = "\ud800"
+    usage = b'{"usage":{"input_tokens":3,"output_tokens":1,"prompt_tokens":3,"completion_tokens":1},"type":"message"}'
+
+    async def go() -> None:
+        answer = says(usage, "Content-Type: application/json")
+        async with stage(answer, tmp_path, curator=EngineCurator(wiring.open(wiring.MEMORY))) as on:
+            await on.post(path, json.dumps(body).encode())
+            await on.calls()
+            assert [line for line in on.logged() if line["event"] == "failure" and line["kind"] != "unreadable"] == []
 
     run(go())
 

@@ -55,7 +55,7 @@ def _side(block: Json, side: str) -> str:
 def _block(block: Json, side: str, counter: Counter) -> Footprint:
     mark = next((block[name] for name in _FIELDS if isinstance(block.get(name), Mapping)), None)
     ttl = 0 if mark is None else LONG if mark.get("ttl") in ("1h", "12h") else SHORT
-    name = blake2b(side.encode() + b"\n" + same_name([dict(block)]), digest_size=16).digest()
+    name = blake2b(side.encode("utf-8", "surrogatepass") + b"\n" + same_name([dict(block)]), digest_size=16).digest()
     kind: Kind = "said" if side == "assistant" else "system" if side == "system" else "result"
     tokens = sum(_tokens(text, counter, kind) for text in _texts(block))
     return Footprint(name, tokens, ttl, side)
