@@ -1,18 +1,18 @@
 """Measure pagein against its bar: what it costs, loses and risks on recorded sessions, by each policy and at several prices.
 
-    python scripts/measure_bar.py DIR|ARCHIVE... [--json] [--jobs N] [--prepare]
+    python scripts/measure_bar.py DIR|ARCHIVE... [--json] [--jobs N] [--prepare] [--arguments]
 
 The table of docs/residency.md is what this prints. Ratios are costs against append-only with the lifetime that the host used, recalls
 charged, stress recalls included; macro is the mean over the coding sources, each counting once. Rows about named sources stand only
 where sessions of these sources are given. `--prepare` measures the time of preparing a request as well, best on a machine that is
-otherwise idle.
+otherwise idle. `--arguments` measures with the setting `arguments`: text of files leaves the arguments of old calls under all settings.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,6 +20,8 @@ sys.path.insert(0, str(ROOT))
 
 from pagein import wiring  # noqa: E402 the benchmarks beside the sources must be found first
 from pagein.model.bill import Bill, Figures, SessionBill  # noqa: E402
+from pagein.policy.arguments import CAREFUL  # noqa: E402
+from pagein.replay.paging import USUAL as USUAL_SETTINGS  # noqa: E402
 from pagein.replay.run import Asked, replay  # noqa: E402
 
 BASELINE = "append"
@@ -79,12 +81,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("paths", nargs="+", type=Path, help="sessions, folders or archives, as for pagein replay")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
     parser.add_argument("--jobs", type=int, default=0, help="processes at work; 0 is one per core")
+    parser.add_argument("--arguments", action="store_true", help="mask arguments of old calls, as the setting does")
     parser.add_argument("--prepare", action="store_true", help="measure the time of preparing a request, too")
     return parser
 
 
 def _replayed(asked: argparse.Namespace, prices: str, policies: tuple[str, ...], without: tuple[str, ...] = ()) -> Bill:
-    order = Asked(tuple(asked.paths), prices=prices, policies=policies, without=without, jobs=asked.jobs)
+    settings = USUAL_SETTINGS
+    if asked.arguments:
+        settings = replace(settings, residency=replace(settings.residency, arguments=CAREFUL))
+    order = Asked(
+        tuple(asked.paths), prices=prices, policies=policies, without=without, jobs=asked.jobs, usual=settings
+    )
     return replay(order, wiring.open_for_replay).bill
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Access, ToolCall
-from pagein.policy.arguments import NOTHING, ArgumentRules, masked, same_but_texts, weight
+from pagein.policy.arguments import CAREFUL, NOTHING, SOON, ArgumentRules, masked, same_but_texts, weight
 from pagein.policy.echo import Owned, echoes
 from pagein.policy.residency import EMPTY, PRICED, Residency, Resident, Standing
 from pagein.policy.texts import NO_TEXTS
@@ -43,6 +43,13 @@ def aged(standing: Standing, call: int) -> list[tuple[str, str]]:
 def test_nothing_is_masked_unless_it_is_asked_for() -> None:
     assert Residency().arguments is None
     assert PRICED.arguments is None
+
+
+def test_the_careful_settings_leave_all_but_big_arguments_alone() -> None:
+    big = edit(new="a line of the file\n" * 500)
+    assert weight(edit(), CAREFUL) == NOTHING
+    assert weight(edit(), SOON).without_any < len(edit().arguments)
+    assert weight(big, CAREFUL).without_any < len(big.arguments)
 
 
 def test_of_an_edit_the_text_that_it_replaced_may_go_alone() -> None:

@@ -30,3 +30,10 @@ def test_each_row_is_measured_for_each_policy_and_rows_of_absent_sources_are_emp
 def test_where_there_is_nothing_to_measure_that_is_told(tmp_path: Path) -> None:
     done = _measured(str(tmp_path))
     assert (done.returncode, done.stderr.strip()) == (2, "no session could be used")
+
+
+def test_it_is_measured_with_arguments_masked_too() -> None:
+    done = _measured(str(ROOT / "examples" / "demo-session.jsonl.gz"), "--json", "--arguments")
+    assert done.returncode == 0, done.stderr
+    rows = {row["row"]: row for row in json.loads(done.stdout)["rows"]}
+    assert 0 < float(rows["cost, macro, read price .05"]["pagein"]) < 1

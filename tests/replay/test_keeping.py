@@ -44,6 +44,23 @@ def test_where_the_host_asks_for_an_hour_the_short_lifetime_is_cheaper(story: St
     assert ledger.tally.cost < 0.9 * _append(recording, charged).tally.cost
 
 
+def test_the_front_of_a_session_is_not_written_for_an_hour_although_others_may_hold_it(
+    story: Story, charged: Prices
+) -> None:
+    story.asks()
+    for call in range(6):
+        new = 150 if call else 20_000
+        usage = Usage(read=20_000 + 150 * (call - 1) if call else 0, written=new, written_1h=new, output=20)
+        story.works(120, usage=usage)
+    recording = story.says().recording()
+    assert recording.ttl == 3600
+    with KeptPaging(recording, wiring.open_for_replay, charged) as paging:
+        ledger = KeptLedger(recording, paging, charged, stress=False)
+        ledger.run()
+    assert set(paging.course.asked) == set(range(7))
+    assert ledger.tally.cost < 0.8 * _append(recording, charged).tally.cost
+
+
 def test_a_pause_is_bridged_by_one_request_that_is_charged(story: Story, charged: Prices) -> None:
     _host(story.asks(), 8, hour=True).says().waits(1500).asks()
     recording = _host(story, 3, hour=True).says().recording()
