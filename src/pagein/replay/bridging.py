@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pagein.policy.keepalive import MARGIN
 from pagein.providers.cache import CacheRequest, Mark, Served, bill
+from pagein.providers.caches.marks import MAX_MARKS
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Block
 from pagein.replay.growth import FIVE_MINUTES, ONE_HOUR, Sized
@@ -66,6 +67,7 @@ class KeptLedger(Ledger):
         return served
 
     def _marks(self) -> tuple[Mark, ...]:
+        frontier_before = self._frontier
         marks = super()._marks()
         if self._first_changed and self._anchor >= self._first_changed:
             self._anchor = 0
@@ -74,7 +76,10 @@ class KeptLedger(Ledger):
         # the previous end is gone by now, and what was kept alive stands too far in front of the others to be found
         end = len(self.window)
         positions = {mark.position for mark in marks} - ({self._previous_end} if self._previous_end != end else set())
-        return tuple(Mark(position, marks[-1].ttl) for position in sorted(positions | {self._anchor}))
+        positions.add(self._anchor)
+        if len(positions) > MAX_MARKS:  # what stood there is gone by now as well
+            positions.discard(frontier_before)
+        return tuple(Mark(position, marks[-1].ttl) for position in sorted(positions))
 
     def _wait(self, sized: Sized) -> None:
         answer = self._answer(sized)
