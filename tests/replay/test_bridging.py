@@ -1,0 +1,59 @@
+"""The marks of a session that is kept alive, call by call, under the simulator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pagein.providers.cache import Served
+from pagein.providers.prices import Prices
+from pagein.replay.bridging import KeptLedger
+from pagein.replay.calls import Block
+from pagein.replay.growth import FIVE_MINUTES, Sized
+from pagein.replay.ledger import Hide, Ledger, Recall, Removable
+from pagein.testing.story import Story
+
+
+@dataclass
+class Scripted:
+    """Keeps the window alive behind one call, and pages out what a later call saw first. frontier_mark: which result the mark stands before."""
+
+    kept_behind: int
+    hides_at: int
+    hides_born: int
+    frontier_mark: int = 1
+
+    name: str = "scripted"
+    recall: Recall = "slice"
+    ttl: int | None = FIVE_MINUTES
+    caches: bool = True
+
+    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        if sized.call.index != self.hides_at:
+            return Hide()
+        self.frontier_mark += 1
+        return Hide([(one, 10.0) for one in ledger.resident if one.born == self.hides_born])
+
+    def frontier(self, ledger: Ledger) -> int:
+        return ledger.resident[self.frontier_mark].position if len(ledger.resident) > self.frontier_mark else 0
+
+    def recalled(self, copy: Removable, ledger: Ledger) -> None: ...
+
+    def served(self, sized: Sized, served: Served, size: float) -> None: ...
+
+    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:
+        return sized.call.index == self.kept_behind
+
+    def kept(self, sized: Sized, at: float, cost: float) -> None: ...
+
+
+def test_a_rewrite_behind_a_second_pause_asks_for_no_more_marks_than_there_are(story: Story, charged: Prices) -> None:
+    story.asks()
+    for call in range(12):
+        story.works(1000, wait=400.0 if call in (4, 10) else 10.0)
+    recording = story.says().recording()
+    policy = Scripted(kept_behind=4, hides_at=11, hides_born=8)
+    ledger = KeptLedger(recording, policy, charged, stress=False, trace=True)
+    ledger.run()
+    assert ledger.tally.keep_alives == 1
+    assert ledger.trace is not None
+    # what was kept alive behind call 4 is read: the front and five results
+    assert ledger.trace.read[11] > 5 * 1000
