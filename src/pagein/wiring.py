@@ -180,7 +180,7 @@ def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
         return Folder(str(Path(path).absolute()), chosen.excluded)
 
     now = time.time  # noqa: TID251 -- the rim reads the clock
-    return Outside(blobs, folder, home, now, chosen.reading, chosen.witness)
+    return Outside(blobs, folder, home, now, chosen.reading)
 
 
 def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) -> Reach:

@@ -12,6 +12,7 @@ from pagein.engine.engine import Engine
 from pagein.engine.requests import PreparedRequest
 from pagein.model.messages import Usage
 from pagein.policy.stubs import LONGEST
+from pagein.policy.ways import are_small, tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.tools import Offer
 
@@ -203,3 +204,9 @@ def test_tools_that_are_handed_over_in_the_input_may_be_a_shell(engine: Engine) 
     prepared = engine.prepare(given, "openai_responses", at=0.0, hint="one", offers=OFFERS)
     assert prepared.offered == ()
     assert [f"Run `pagein peek {one.object_id}`" in one.stub for one in prepared.previewed] == [True]
+
+
+def test_tools_are_small_up_to_half_a_percent_of_the_first_request() -> None:
+    assert are_small(500, 100_000)
+    assert not are_small(501, 100_000)
+    assert tokens_of(4000) == 1000.0

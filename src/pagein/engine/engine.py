@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
@@ -84,7 +84,7 @@ class Engine:
         self._settings = settings if settings is not None else Settings()
         self._pager = Pager(blobs, workspace)
         self._keeper = Keeper(blobs, workspace, counter)
-        self._outside = outside
+        self._outside = outside if outside is None or not self._settings.witness else replace(outside, witness=True)
         self._reach = reach if reach is not None else Reach()
         self._sessions = Sessions(keeps=journals is not None)
         self._opener = Opener()

@@ -28,7 +28,7 @@ from pagein.engine.chain import Transcript
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, Noted, RequestSent
 from pagein.policy.clients.catalogue import CODEX, OTHER, profile_of, tools_of
-from pagein.policy.ways import SHELL, TOOLS, Begins, Way
+from pagein.policy.ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope
 from pagein.providers.wire.tools import Offer, definition, names_of
@@ -38,10 +38,6 @@ LATER_KIND: Final = "request.tools.later"
 LATER: Final = "later"
 Settled: TypeAlias = tuple[Offer, ...] | Literal["later"] | None
 """The tools of ours that a conversation has, None where that is open, `LATER` where it gets them when something leaves."""
-
-_SHARE: Final = 0.005
-"""Of the bytes of a first request, so many may be our tools."""
-_PER_TOKEN: Final = 4.0
 
 _OURS: Final = re.compile(r"(^|_)pagein(_|$)|(^|_)rlm_peek$")
 _FREE: Final = (None, "auto")
@@ -104,7 +100,7 @@ def recall_of(envelope: Envelope, script: Transcript, offers: Sequence[Offer] | 
         return Recall(settled=settled, way=_other_way(envelope, script) if settled is None else None)
     if settled is None and not _is_small(envelope, offers):
         return _with(tuple(offers), settled, envelope, script, notes=((KIND, encoded(offers)),))
-    begins = Begins(KIND, encoded(offers), _weight(offers, envelope.api) / _PER_TOKEN)
+    begins = Begins(KIND, encoded(offers), tokens_of(_weight(offers, envelope.api)))
     notes = () if settled == LATER else ((LATER_KIND, "{}"),)
     return Recall(settled=settled, notes=notes, begins=begins)
 
@@ -126,7 +122,7 @@ def _is_small(envelope: Envelope, offers: Sequence[Offer]) -> bool:
     if _is_known(bytes(envelope.fields["tools"])):
         return False
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
-    return _weight(offers, envelope.api) > _SHARE * whole
+    return not are_small(_weight(offers, envelope.api), whole)
 
 
 def _weight(offers: Sequence[Offer], api: Api) -> int:

@@ -42,7 +42,8 @@ class State:
     draft: the next request in the making. standing: what in it may be paged out. epoch: how many times the window was rewritten, by
     us or by the host. sent: the last request that left, None before the first. sent_at: when that was. now: the latest time that
     anything said carried. account: what the session cost and saved so far. floor: tokens in front of all messages, scale: tokens the
-    provider counts for one of our estimate; both by the usage it reported, the latest counting. hand: what the user wants. warm: what
+    provider counts for one of our estimate; both by the usage it
+    reported: the first tells the floor, each later one the scale. hand: what the user wants. warm: what
     was recalled lately. hasty: whether results that are to go may wait for their age still.
     """
 

@@ -123,6 +123,16 @@ class Usage:
         """All prompt tokens of the call."""
         return self.fresh + self.read + self.written
 
+    def __add__(self, other: "Usage") -> "Usage":
+        """What both calls took."""
+        return Usage(
+            self.fresh + other.fresh,
+            self.read + other.read,
+            self.written + other.written,
+            self.written_1h + other.written_1h,
+            self.output + other.output,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

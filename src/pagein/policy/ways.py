@@ -56,3 +56,18 @@ class Begins:
     kind: str
     data: str
     tokens: float
+
+
+SHARE: Final = 0.005
+"""Of the bytes of a first request, so many may be our tools (law 5: they cost something in each request, also where nothing is saved)."""
+_PER_TOKEN: Final = 4.0
+
+
+def are_small(tools: int, request: int) -> bool:
+    """Whether our tools are next to nothing in what a conversation costs that begins with such a request. Both in bytes."""
+    return tools <= SHARE * request
+
+
+def tokens_of(tools: int) -> float:
+    """About how many tokens our tools take. tools: their bytes."""
+    return tools / _PER_TOKEN

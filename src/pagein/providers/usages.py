@@ -30,8 +30,7 @@ def _anthropic(told: Mapping[str, Any]) -> Usage:
     if (
         isinstance(rounds, list) and len(rounds) > 1
     ):  # with compaction the fields at the top leave out the call made for it
-        parts = [_anthropic(one) for one in rounds if isinstance(one, Mapping)]
-        return Usage(*(sum(getattr(part, name) for part in parts) for name in Usage.__slots__))
+        return sum((_anthropic(one) for one in rounds if isinstance(one, Mapping)), Usage())
     lives = told.get("cache_creation")
     long = _count(lives, "ephemeral_1h_input_tokens") if isinstance(lives, Mapping) else 0
     return Usage(

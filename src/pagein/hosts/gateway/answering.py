@@ -90,7 +90,9 @@ class Answerer:
         if len(replies) < 2:  # noqa: PLR2004 -- one turn tells for itself
             return replace(replies[0], recalls=self._recalls) if replies else NO_REPLY
         used = [one.usage for one in replies if one.usage is not None]
-        return replace(replies[-1], usage=_sum(used) if used else None, first=replies[0].usage, recalls=self._recalls)
+        return replace(
+            replies[-1], usage=sum(used, Usage()) if used else None, first=replies[0].usage, recalls=self._recalls
+        )
 
     @property
     def behind(self) -> tuple[bytes, ...]:
@@ -307,13 +309,3 @@ def _read(api: Api, body: bytes) -> tuple[dict[str, Any] | None, Reply]:
 
 def _plain_type(upstream: ClientResponse) -> list[tuple[str, str]]:
     return [("content-type", upstream.headers.get("Content-Type", ""))]
-
-
-def _sum(used: list[Usage]) -> Usage:
-    return Usage(
-        sum(one.fresh for one in used),
-        sum(one.read for one in used),
-        sum(one.written for one in used),
-        sum(one.written_1h for one in used),
-        sum(one.output for one in used),
-    )

@@ -201,7 +201,7 @@ class _Session:
         self.failures += bool(call.failure)
         self.errors += call.status >= _ERROR
         self.shortfall += call.shortfall
-        self.used = _sum(self.used, call.usage or NOTHING)
+        self.used += call.usage or NOTHING
         self.cost += call.cost or 0.0
         self.saved += call.saved or 0.0
         self.recent.append(call)
@@ -229,16 +229,6 @@ class _Session:
             keep_alives=self.keep_alives,
             keep_alive_cost=self.keep_alive_cost,
         )
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        one.fresh + other.fresh,
-        one.read + other.read,
-        one.written + other.written,
-        one.written_1h + other.written_1h,
-        one.output + other.output,
-    )
 
 
 def _view(call: Call) -> CallView:
