@@ -18,18 +18,25 @@ from pagein.policy.residency import Residency
 SHORT, LONG = 150, 1200  # messages; what grows with them is called a thousand times more in the longer one
 ALLOWED = 150
 NOTHING_LEAVES = Settings(Residency(batch_tokens=1 << 40))
-ARGUMENTS = {"Bash": "command", "Read": "file_path"}
+ARGUMENTS = {"Bash": "command", "Read": "file_path", "Write": "file_path"}
 LINE = "a line of it, as tools print them\n"
 
 
 def messages(count: int, text: str, tool: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "make it work"}]}]
     for turn in range(count // 2):
-        call = {"type": "tool_use", "id": f"c{turn}", "name": tool, "input": {ARGUMENTS[tool]: f"/w/part-{turn}"}}
-        result = {"type": "tool_result", "tool_use_id": f"c{turn}", "content": f"{text}     9\tpart {turn}\n"}
-        found.append({"role": "assistant", "content": [{"type": "text", "text": f"part {turn}"}, call]})
-        found.append({"role": "user", "content": [result]})
+        found += exchange(f"c{turn}", tool, {ARGUMENTS[tool]: f"/w/part-{turn}"}, f"{text}     9\tpart {turn}\n")
     return found
+
+
+def exchange(name: str, tool: str, given: dict[str, str], result: str) -> list[dict[str, Any]]:
+    """A call and its result."""
+    call = {"type": "tool_use", "id": name, "name": tool, "input": given}
+    answer = {"type": "tool_result", "tool_use_id": name, "content": result}
+    return [
+        {"role": "assistant", "content": [{"type": "text", "text": f"now {name}"}, call]},
+        {"role": "user", "content": [answer]},
+    ]
 
 
 def body(said: list[dict[str, Any]]) -> bytes:
@@ -92,3 +99,27 @@ def test_a_dropped_result_that_waits_for_an_epoch_costs_the_turns_until_then_not
         standing = session.journal.state_at(session.leaf).standing
     assert excess(few["preparing"], many["preparing"], ALLOWED) == {}
     assert f"c{LONG // 2 + 1}" in {one.call_id for one in standing.old()}
+
+
+def test_a_call_that_writes_a_marker_is_told_of_it_without_a_look_at_all_markers(tmp_path: Path) -> None:
+    text = "".join(f"{line:6}\tline {line} of a file that is read again and again\n" for line in range(1, 30))
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path, settings=NOTHING_LEAVES) as engine:
+        few, many = (calls_of_an_echo(engine, count, text) for count in (10, 120))
+    assert excess(few, many, 60) == {}
+
+
+def calls_of_an_echo(engine: Engine, reads: int, text: str) -> Counter[str]:
+    """What it calls to prepare the request in which a marker was written, behind so many reads that were answered by one."""
+    said, name = [{"role": "user", "content": [{"type": "text", "text": "make it work"}]}], f"echo {reads}"
+    for turn in range(reads):
+        said += exchange(f"c{turn}", "Read", {"file_path": f"/w/part-{turn // 2}"}, text)
+        prepared = engine.prepare(body(said), "anthropic", at=10.0 * turn, hint=name)
+    results = [
+        block["content"] for one in prepared.request["messages"] for block in one["content"] if "content" in block
+    ]
+    marker = next(one for one in results if one.startswith("[readcache:"))
+    said += exchange("write", "Write", {"file_path": "/w/other", "content": marker}, "File created")
+    prepared, calls = counted(lambda: engine.prepare(body(said), "anthropic", at=10.0 * reads, hint=name))
+    assert prepared.failure is None
+    assert "pagein notice" in prepared.body.decode()
+    return calls

@@ -10,7 +10,7 @@ Rules of this file
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -34,12 +34,13 @@ from pagein.model.entries import (
     Said,
 )
 from pagein.model.messages import Message, ToolResult
+from pagein.model.sharing import SharedMap
 from pagein.policy.clients.catalogue import OTHER, PROFILES
 from pagein.policy.clients.chains import START, ClientReads, restored, without
 from pagein.policy.clients.echo_notice import finding, served_in
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.rereads import Reader, answer, lost_base, with_message
-from pagein.policy.echo import Owned, may_echo
+from pagein.policy.echo import Facts, Owned, may_echo
 from pagein.policy.exclusions import EXCLUDED
 
 KIND: Final = "client.profile"
@@ -48,16 +49,35 @@ ECHO: Final = "echo"
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """Markers, reduced to what they say. One more costs one step, however many there are."""
+
+    _known: SharedMap[Facts] = field(default_factory=SharedMap)
+
+    def __contains__(self, facts: object) -> bool:
+        return repr(facts) in self._known
+
+    def with_stubs(self, paged: Iterable[PagedOut]) -> "Served":
+        """Also those in what stands for these."""
+        known = self._known
+        for facts in served_in(one.stub for one in paged):
+            known = known.put(repr(facts), facts)
+        return self if known is self._known else Served(known)
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What the client's reads have shown at one point of a branch. profile: None where nobody said which client it is: then nothing is told.
 
     waiting: messages behind the last of the model's that no request held yet. stands: what stands in place of results among them.
+    served: the markers that stood in place of results so far.
     """
 
     profile: Profile | None = None
     reads: ClientReads = START
     waiting: tuple[Message, ...] = ()
     stands: Mapping[str, str] = field(default_factory=dict)
+    served: Served = Served()
 
     def settled(self, excluded: tuple[str, ...] = EXCLUDED) -> "Seen":
         """As it is once a request holds all that waits."""
@@ -85,6 +105,9 @@ def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: S
     settle = settle or (lambda one: one.settled(excluded))
     if isinstance(body, Noted):
         return _introduced(seen, body)
+    if isinstance(body, Previewed | EpochOpened):
+        served = seen.served.with_stubs(body.paged)
+        seen = seen if served is seen.served else replace(seen, served=served)
     if seen.profile is None:
         return seen
     match body:
@@ -99,7 +122,7 @@ def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: S
         case RequestSent():
             seen = settle(seen)
         case Compacted():
-            seen = Seen(seen.profile)
+            seen = Seen(seen.profile, served=seen.served)
         case _:
             pass
     return seen
@@ -123,7 +146,7 @@ def _introduced(seen: Seen, note: Noted) -> Seen:
         return seen
     name = record.get("profile") if isinstance(record, dict) else None
     profile = PROFILES.get(name, OTHER) if isinstance(name, str) else OTHER
-    return seen if profile is seen.profile else Seen(profile)
+    return seen if profile is seen.profile else Seen(profile, served=seen.served)
 
 
 def entering_again(state: State, seen: Seen, rules: Rules, recall: Callable[[PagedOut], str | None]) -> list[StandIn]:
@@ -237,8 +260,7 @@ class Rereads:
         calls = [(call, one) for one in results if (call := seen.reads.calls.get(one.call_id)) is not None]
         if not any(may_echo(call.arguments) for call, _ in calls):
             return
-        away = self._journal.state_at(leaf).hand.away.values()
-        owned = Owned(self._pager.made_here, frozenset(served_in(one.stub for one in away)))
+        owned = Owned(self._pager.made_here, seen.served)
         for call, result in calls:
             found = finding(seen.profile, call, result, owned)
             if found is not None:

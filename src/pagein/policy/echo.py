@@ -9,7 +9,7 @@ is text like any other.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -48,7 +48,7 @@ class Owned:
     """What is ours. made_here: whether this store made an id. served: what the branch's reads and recalls were answered with."""
 
     made_here: Callable[[ObjectId], bool]
-    served: frozenset[Facts] = frozenset()
+    served: Container[Facts] = frozenset()
 
     def echoes(self, text: str) -> Iterator[Echo]:
         """Owned stubs and markers in a text, in the order of their places, stubs first."""
