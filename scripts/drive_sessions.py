@@ -3,8 +3,8 @@
     python scripts/drive_sessions.py FILE|DIR...
 
 Prints per session the bill through pagein as a part of the bill without, over HTTP and as replayed. Both count tokens alike, for
-the replay reads a log of what was sent. All happens at the recorded times; nothing is waited for. Re-reads are not answered, as they
-are not in a replay, and nothing is recalled, so the replay's recalls are left out.
+the replay reads a log of what was sent. All happens at the recorded times; nothing is waited for. Re-reads are answered and
+nothing is recalled, here and there.
 Exit status 1 where a request was refused or something of pagein's failed.
 """
 

@@ -10,12 +10,11 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
-from pagein.policy.clients.catalogue import CLAUDE_CODE, CODEX, OPENCODE, OTHER, PI
+from pagein.policy.clients.catalogue import profile_by_calls
 from pagein.policy.clients.chains import START
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.rereads import Reader, answer, with_message
@@ -23,7 +22,6 @@ from pagein.policy.witness import witness
 from pagein.replay.readers import Source, find, read
 
 _LEAST_BLOCKS = 40
-_TOOLS = {"Read": CLAUDE_CODE, "exec_command": CODEX, "shell_command": CODEX}
 
 
 @dataclass
@@ -39,15 +37,6 @@ class Figures:
     slowest: float = 0.0
     by_tool: Counter[str] = field(default_factory=Counter)
     objections: list[str] = field(default_factory=list)
-
-
-def profile_in(entries: Iterable[Recorded], agent: str) -> Profile:
-    """The profile of the client that recorded this."""
-    if agent == "pi":
-        return PI
-    names = [b.name for e in entries if isinstance(e, Message) for b in e.blocks if isinstance(b, ToolCall)]
-    found = next((_TOOLS[name] for name in names if name in _TOOLS), None)
-    return found or (OPENCODE if "read" in names else OTHER)
 
 
 class Measuring:
@@ -121,7 +110,8 @@ def measure(paths: list[Path]) -> dict[str, Figures]:
             if session.head.parent is not None or blocks < _LEAST_BLOCKS:
                 continue
             figures = found.setdefault(session.head.source, Figures())
-            measuring = Measuring(profile_in(entries, session.head.agent), figures)
+            said = (block for one in entries if isinstance(one, Message) for block in one.blocks)
+            measuring = Measuring(profile_by_calls(one for one in said if isinstance(one, ToolCall)), figures)
             for entry in entries:
                 measuring.take(entry)
             measuring.end()

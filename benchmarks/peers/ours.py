@@ -9,9 +9,10 @@ from benchmarks.peers.pricing import Bill, beginning
 
 from pagein import __version__, wiring
 from pagein.providers.prices import Prices
+from pagein.replay.changes import Hide, Removable
 from pagein.replay.growth import Sized
 from pagein.replay.layers import QUIET
-from pagein.replay.ledger import Hide, Ledger, Policy, Recall, Removable
+from pagein.replay.ledger import Ledger, Policy, Recall
 from pagein.replay.paging import Paging
 from pagein.replay.policies import APPEND, Clear, Rolling
 from pagein.replay.recording import Recording

@@ -9,6 +9,7 @@ from tests.clients_profiles.clients import REPEATED, STUB, Talk
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.clients.rereads import Reader, answer, with_message
+from pagein.policy.clients.seams import WHOLE
 
 CLIENTS = ("claude-code", "codex", "opencode", "pi")
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 41))
@@ -87,16 +88,17 @@ def test_lines_that_moved_are_told_by_the_numbers_they_were_shown_under(client: 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_part_that_changed_is_shown_with_the_client_s_line_numbers_between_markers(client: str) -> None:
-    session = talk(client)
+    text = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 201))
+    session = talk(client, text)
     session.read("a.py")
-    lines = FILE.split("\n")
-    session.edit("a.py", 19, [lines[19]], ["another line 20"])
+    session.edit("a.py", 99, ["line 100 of the file, with words of its own"], ["another line 100"])
     told = session.read("a.py")
     rows = told.split("\n")
-    gutter = {"claude-code": "20\t", "codex": "", "opencode": "20: ", "pi": ""}[client]
-    assert f"{gutter}another line 20" in rows
-    assert any(row.startswith("[readcache: unchanged in lines 1-19") for row in rows)
-    assert any(row.startswith("[readcache: unchanged in lines 21-") for row in rows)
+    gutter = {"claude-code": "100\t", "codex": "", "opencode": "100: ", "pi": ""}[client]
+    assert f"{gutter}another line 100" in rows
+    # and so many lines around it that an edit finds what it quotes in one piece
+    assert any(row.startswith(f"[readcache: unchanged in lines 1-{100 - WHOLE}") for row in rows)
+    assert any(row.startswith(f"[readcache: unchanged in lines {100 + WHOLE}-") for row in rows)
     assert session.objections() == ()
 
 

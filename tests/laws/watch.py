@@ -28,6 +28,8 @@ from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Compacted, Entry, EntryId, PagedOut, RequestSent, Said
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
+from pagein.policy.clients.chains import ClientReads
+from pagein.policy.witness import witness
 from pagein.ports import BlobStore, TokenCounter
 from pagein.providers.validity import Api, Checker, check_messages
 from pagein.providers.wire import render
@@ -54,6 +56,7 @@ class Laws:
     forks: bool = False
     requests: int = 0
     paged: int = 0
+    answered: int = 0
     rewritten: int = 0
     bytes_compared: int = 0
     request: list[Message] = field(default_factory=list)
@@ -86,9 +89,10 @@ class Laws:
             self._gone(one)
         self.rewritten += prepared.opened is not None
         self._valid(prepared)
+        reads = session.client_reads
         for message in self.request[prepared.keep :]:
-            self._lossless(message)
-        self._proven(session)
+            self._lossless(message, reads)
+        self._proven(session, reads)
         self._frozen(session, prepared)
 
     def _gone(self, one: PagedOut) -> None:
@@ -107,8 +111,8 @@ class Laws:
         if len(self.request) <= _SHORT or self.requests % _OFTEN == 0:
             assert check_messages(self.request) == [], "a provider would refuse it (law 3)"
 
-    def _lossless(self, message: Message) -> None:
-        """Each result is what was said, or what stands for it; and what stands for it leads to what was said."""
+    def _lossless(self, message: Message, reads: ClientReads) -> None:
+        """Each result is what was said, or what stands for it; and what stands for it leads to what was said, or is proven."""
         for block in message.blocks:
             if isinstance(block, ToolCall):
                 self._asked(block)
@@ -119,7 +123,10 @@ class Laws:
                 continue
             assert block.text in self.issued.get(block.call_id, ()), "neither what was said nor what stands for it"
             found = _ID.search(block.text)
-            assert found is not None, "what stands for a result does not name it"
+            if found is None:
+                assert block.call_id in reads.path_of, "what stands for a result neither names it nor is borne out"
+                self.answered += 1
+                continue
             original = self.engine.recall(found[1])
             assert original in whole
             if "[the end:]\n" in block.text:
@@ -137,10 +144,12 @@ class Laws:
         for said, shown in _leaves(json.loads(original), json.loads(call.arguments)):
             assert said == shown or _ID.search(str(shown)), "something else changed in a call"
 
-    def _proven(self, session: Session) -> None:
+    def _proven(self, session: Session, reads: ClientReads) -> None:
         """The witness reads the request and the journal's claims: markers and diffs, where there are any."""
         told = told_to_witness(session.evidence, self.request if session.evidence.path_of else (), self._stored)
         assert told.objections(self._stored) == (), "a marker or diff is not borne out (law 2)"
+        if self.answered and (len(self.request) <= _SHORT or self.requests % _OFTEN == 0):
+            assert witness(self.request, reads.claims(), reads.stored) == (), "an answer is not borne out (law 2)"
 
     def _frozen(self, session: Session, prepared: Prepared) -> None:
         """In an epoch the bytes of a request extend those of its parent on the branch, in every wire format."""

@@ -26,6 +26,7 @@ from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy import forcing
 from pagein.policy.clients.chains import START, ClientReads
 from pagein.policy.economics import Account, Moment, is_cold
+from pagein.policy.files import Work
 from pagein.policy.forcing import Back, Valve
 from pagein.policy.residency import Plan, Residency, plan
 from pagein.policy.stubs import MARKER
@@ -142,7 +143,9 @@ def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
     # what must stay is asked for where something is to leave: it takes a look at all reads that stand in the window
     if planned.epoch is not None or hand.epoch_now:
         last = state.draft.calls - max(settings.reads_wait, 1)
-        also = _kept(scene) | _warm(state) | scene.reads.held_by_young(last)
+        rules = settings.files
+        work = None if rules is None else Work(rules, state.draft.calls, state.standing.task)
+        also = _kept(scene) | _warm(state) | scene.reads.held_by_young(last, work)
         planned = spared(planned, state, scene.ground, settings, moment, also)
         if planned.epoch is None and hand.epoch_now:
             planned = forcing.ordered(state.standing, settings, moment, account, also)

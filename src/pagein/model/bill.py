@@ -19,7 +19,7 @@ class Figures(TypedDict):
     stress_recalls: recalls drawn beyond the textual ones; rereads: reads the recording made of something paged out.
     keep_alives: requests sent through a pause so that the cache keeps what it holds; keep_alive_cost: BIT of these, in the cost.
     quotes_*: exact edit quotes visible in the request that made them, of all, and lost against `append`.
-    stubs: results replaced by a stub or a preview; epochs: batches of such replacements (compactions for `compact`).
+    stubs: results replaced by a stub, a preview or, where they were read again, by a marker or a diff; epochs: batches of such replacements (compactions for `compact`).
     refused: requests a provider would refuse; unrecoverable_bytes: paged-out bytes that recall did not return exactly.
     """
 
@@ -94,7 +94,8 @@ class Prediction(TypedDict):
 class Decided(TypedDict):
     """One decision of pagein on one session. call: before which, from 0; at: seconds from the first call.
 
-    kind: `epoch` (old results left in one batch) or `previews` (big outputs entered as previews); reason: why then. paged: how many
+    kind: `epoch` (old results left in one batch), `previews` (big outputs entered as previews) or `rereads` (what was read again was
+    answered by what stands in the window); reason: why then. paged: how many
     results; tokens: by how much that made the prompt shorter. In BIT: expected, what the engine counted on; realised, what the
     session had saved by it at its end, recalls included (null where nobody reckoned); bankroll, what it had in hand before.
     """

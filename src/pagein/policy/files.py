@@ -39,6 +39,24 @@ class FileRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """The work at hand. call: the next model call; task: the first call since a person spoke last."""
+
+    rules: FileRules
+    call: int
+    task: int
+
+    def keeps(self, born: int, *, touched: int, edited: int) -> bool:
+        """Whether a read born at this call is to stay, by the calls that saw its file touched and edited last."""
+        idle = self.call - touched
+        if born <= edited and idle >= self.rules.after_edit:
+            return False
+        if born < self.task and idle >= self.rules.after_task:
+            return False
+        return self.rules.untouched is None or idle < self.rules.untouched
+
+
+@dataclass(frozen=True, slots=True)
 class _Visit:
     """A touch of a file, when it was the last one so far."""
 

@@ -310,6 +310,11 @@ class Standing:
             return self.old_before
         return first_ripe.before if self._old is None else min(self.old_before, first_ripe.before)
 
+    @property
+    def task(self) -> int:
+        """The first call of the task at hand."""
+        return self._files.task
+
     def rent(self, read: float) -> float:
         """What carrying the old ones has cost since each grew old, this call included."""
         return read * ((self.call + 1) * self.old_gain - self.old_since)

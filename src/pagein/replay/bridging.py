@@ -36,10 +36,14 @@ class Keeper(Policy, Protocol):
 
 @dataclass(slots=True)
 class Course:
-    """What was chosen, call by call. asked: the lifetime, where it was not the host's own; kept: calls behind which the window was kept alive."""
+    """What was chosen, call by call. asked: the lifetime, where it was not the host's own; kept: calls behind which the window was kept alive.
+
+    notices: tokens of texts of ours that entered with a call.
+    """
 
     asked: dict[int, int] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)
+    notices: dict[int, float] = field(default_factory=dict)
 
 
 class KeptLedger(Ledger):

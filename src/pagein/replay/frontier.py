@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from itertools import islice
 
-from pagein.replay.ledger import Ledger, Removable
+from pagein.replay.changes import Removable
+from pagein.replay.ledger import Ledger
 
 
 class Frontier:

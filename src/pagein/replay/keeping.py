@@ -16,9 +16,10 @@ from pagein.providers.cache import Served
 from pagein.providers.prices import Prices
 from pagein.replay.bridging import Course
 from pagein.replay.calls import Block
+from pagein.replay.changes import Hide
 from pagein.replay.growth import FIVE_MINUTES, ONE_HOUR, Sized
 from pagein.replay.layers import FULL
-from pagein.replay.ledger import Hide, Ledger
+from pagein.replay.ledger import Ledger
 from pagein.replay.paging import USUAL, OpenEngine, Paging
 from pagein.replay.recording import Recording
 
@@ -69,7 +70,7 @@ class KeptPaging(Paging):
         if self._asking != self.lifetimes.asked and self.ttl is not None:
             self.course.asked[sized.call.index] = self.ttl
         hide = super().decide(sized, ledger)
-        self._fresh = max(0.0, self._fresh - sum(one.block.tokens - one.tokens for one in hide.previews))
+        self._fresh = max(0.0, self._fresh - _spared(hide))
         self._rewrites = bool(hide.stubs or hide.masked)
         return hide
 
@@ -111,3 +112,9 @@ class KeptPaging(Paging):
         """A keep-alive request went out."""
         self.course.kept.add(sized.call.index)
         self.lease = keepalive.kept(self.lease, self.lifetimes, at, cost)
+
+
+def _spared(hide: Hide) -> float:
+    """Tokens that do not enter, less those that enter besides."""
+    previews = sum(one.block.tokens - one.tokens for one in hide.previews)
+    return previews + sum(one.block.tokens - one.tokens for one in hide.rereads) - hide.notices

@@ -80,6 +80,10 @@ LAYERS: Final[Mapping[str, Layer]] = {
         "big outputs enter as previews",
         _residency(lambda residency: replace(residency, previews=None)),
     ),
+    "rereads": Layer(
+        "what a client's tools read again enters as a marker or a diff",
+        lambda planning: replace(planning, settings=replace(planning.settings, rereads=False)),
+    ),
     "epochs": Layer(
         "old results leave in batches",
         _residency(lambda residency: replace(residency, economics=None, batch_tokens=_NEVER)),

@@ -7,7 +7,7 @@ before the recall. Definitions: DESIGN section 9; notes on real sessions, 2.
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
@@ -15,6 +15,7 @@ from pagein.model.bill import EpochMark
 from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, Reason, Served, bill
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Block
+from pagein.replay.changes import Hide, Masked, Previewed, ReadAgain, Removable
 from pagein.replay.growth import Sized
 from pagein.replay.hidden import HiddenGrowth
 from pagein.replay.needs import Holder, Need, Needs
@@ -28,63 +29,6 @@ RECALL_OUTPUT = 60.0
 STRESS_SHARE, STRESS_REACH, STRESS_PREVIEWS = 0.10, 30, 0.25
 SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
 _SYSTEM_POSITION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Removable:
-    """A block that may leave the prompt: a tool result, or the copy of one that was recalled.
-
-    position: where it stands. born: index of the first call that saw it. holder: ordinal of the original block.
-    first, last: the characters of the original that it shows.
-    """
-
-    key: tuple[object, ...]
-    position: int
-    tokens: float
-    born: int
-    holder: int
-    call_id: str
-    first: int = 0
-    last: int = 1 << 62
-    is_arguments: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Masked:
-    """Arguments some texts in which leave. tokens: what stays; shown: runs of characters of their texts that stay."""
-
-    block: Removable
-    tokens: float
-    shown: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Previewed:
-    """A block that enters as a preview of `tokens`. head, tail: characters of it that stand at its beginning and end."""
-
-    block: Removable
-    tokens: float
-    head: int
-    tail: int
-
-
-@dataclass(frozen=True, slots=True)
-class Hide:
-    """What a policy does before a call: the stub that replaces each block, in tokens; what enters as a preview; arguments that are
-    masked; or a compaction.
-
-    finished: with what leaves goes what was thought behind it and before the call of this index; 0: none of it.
-    """
-
-    stubs: Sequence[tuple[Removable, float]] = ()
-    previews: Sequence[Previewed] = ()
-    masked: Sequence[Masked] = ()
-    compact: bool = False
-    reason: str = ""
-    finished: int = 0
-
-
-NOTHING = Hide()
 
 
 class Policy(Protocol):
@@ -175,6 +119,9 @@ class Ledger:
         self._cover: dict[
             int, tuple[tuple[int, int], ...]
         ] = {}  # of previewed originals and masked arguments: what is shown
+        self._answers: dict[
+            int, int | None
+        ] = {}  # of reads that were answered, with the earlier read that is shown again
         self._position: dict[int, int] = {}
         self._growth = HiddenGrowth()
         self._copies: dict[int, list[Removable]] = {}
@@ -192,6 +139,10 @@ class Ledger:
             hide = self.policy.decide(sized, self)
             for one in hide.previews:
                 self._preview(sized, one)
+            for reread in hide.rereads:
+                self._read_again(reread)
+            if hide.notices:
+                self.window.append(("n", sized.call.index), "stubs", hide.notices)
             if hide.compact:
                 self._compact(sized, hide)
             elif hide.stubs or hide.masked:
@@ -216,9 +167,10 @@ class Ledger:
         own = ("floor", "own", self._windows)
         self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
         self._windows += 1
-        for state in (self.resident, self.hidden, self._cover, self._position, self._growth, self._copies, self._due):
+        for state in (self.resident, self.hidden, self._position, self._growth, self._copies, self._due):
             state.clear()
-        self.arguments.clear()
+        for shown in (self._cover, self._answers, self.arguments):
+            shown.clear()
         self.resident_tokens = 0.0
         self.gone_before = ordinal
         self._previous_end = self._first_changed = self._frontier = 0
@@ -254,6 +206,8 @@ class Ledger:
                 self._draw(sized.call.index, removable.holder)
             elif removable.key[0] == "p":
                 del self._cover[removable.holder]
+            elif removable.key[0] == "a":
+                self._unanswer(sized.call.index, removable)
             else:
                 self._copies[removable.holder].remove(removable)
         for masked in hide.masked:
@@ -285,13 +239,35 @@ class Ledger:
         whole = one.block
         chars = self.recording.calls.blocks[whole.holder].chars
         small = replace(whole, key=("p", whole.holder), tokens=one.tokens)
+        self._stand_in(whole, small)
+        self._cover[whole.holder] = ((0, one.head), (chars - one.tail, 1 << 62))
+        self._draw_preview(sized.call.index, whole.holder)
+
+    def _read_again(self, one: ReadAgain) -> None:
+        """A read that no request held yet enters as what rests on other text: nothing before the tail changes."""
+        whole = one.block
+        small = replace(whole, key=("a", whole.holder), tokens=one.tokens)
+        self._stand_in(whole, small)
+        self._cover[whole.holder] = one.shown
+        self._answers[whole.holder] = one.again
+        if one.again is not None:
+            self._copies.setdefault(one.again, []).append(small)
+
+    def _unanswer(self, index: int, answer: Removable) -> None:
+        """An answer leaves, and what it was given for with it."""
+        del self._cover[answer.holder]
+        again = self._answers.pop(answer.holder)
+        if again is not None:
+            self._copies[again].remove(answer)
+        self._draw(index, answer.holder)
+
+    def _stand_in(self, whole: Removable, small: Removable) -> None:
+        """A block stands as another one, in its place."""
         self.resident = deque(small if other.key == whole.key else other for other in self.resident)
         self.resident_tokens += small.tokens - whole.tokens
         self.window.replace({whole.position: (small.key, "stubs", small.tokens)})
         self.hidden[whole.holder] = whole
-        self._cover[whole.holder] = ((0, one.head), (chars - one.tail, 1 << 62))
         self.tally.stubs += 1
-        self._draw_preview(sized.call.index, whole.holder)
 
     def _compact(self, sized: Sized, hide: Hide) -> None:
         """One more request writes a summary; the window becomes floor, summary and what is new."""
@@ -332,7 +308,7 @@ class Ledger:
             shown = shown or any(self._covered(place, quote.length) for place in quote.places)
             tally.quotes_visible += shown
             tally.quotes_lost += quote.visible_raw and not shown
-        tally.rereads += sum(not self._whole(ordinal) for ordinal in needs.rereads)
+        tally.rereads += sum(not self._whole(one) and one not in self._answers for one in needs.rereads)
         wanted: dict[int, Holder] = {}
         for need in needs.needs:
             if not self._met(need) and not any(holder.ordinal in wanted for holder in need.holders):

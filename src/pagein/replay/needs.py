@@ -45,7 +45,8 @@ class Need:
 class Quote:
     """An exact edit quote. `holders`: blocks that hold it alone; `spans`: blocks that hold it only together.
 
-    Both empty: the raw window did not show it either. places: where it stands in arguments of calls, last; length: its characters.
+    Both empty: the raw window did not show it either. places: where it stands in arguments of calls, last, and in reads of files;
+    length: its characters.
     """
 
     holders: tuple[int, ...]
@@ -93,6 +94,7 @@ class _Index:
         self.short: dict[str, list[Holder]] = {}  # patch context: lines too short to be needs by themselves
         self.texts: list[tuple[int, str]] = []
         self.arguments: set[int] = set()
+        self.partly: set[int] = set()  # of which a part may stand in the window: arguments, and reads of files
         self.accesses: dict[str, tuple[Access, ...]] = {}
         self.reads: dict[str, list[tuple[int, Access]]] = {}
 
@@ -101,8 +103,7 @@ class _Index:
         if not text:
             return
         self.texts.append((block.ordinal, text))
-        if block.kind == "arguments":
-            self.arguments.add(block.ordinal)
+        self._kinds(block)
         offset = 0
         for line in text.split("\n"):
             size = len(line)
@@ -118,6 +119,12 @@ class _Index:
         if block.kind == "result" and not block.is_error:
             for access in self.accesses.get(block.call_id, ()):
                 self.reads.setdefault(access.path, []).append((block.ordinal, access))
+
+    def _kinds(self, block: Block) -> None:
+        if block.kind == "arguments":
+            self.arguments.add(block.ordinal)
+        if block.kind == "arguments" or block.is_read:
+            self.partly.add(block.ordinal)
 
     def needed_by(self, reply: Message) -> Needs:
         needs: list[Need] = []
@@ -156,8 +163,9 @@ class _Index:
         found = [(ordinal, text) for ordinal, text in self.texts if old in text]
         holders = tuple(ordinal for ordinal, _ in found)
         if holders or "\n" not in old:
-            # behind the text that an edit replaced stands the text that it wrote
-            places = tuple(Holder(ordinal, text.rfind(old)) for ordinal, text in found if ordinal in self.arguments)
+            places = tuple(
+                Holder(ordinal, self._place(ordinal, text, old)) for ordinal, text in found if ordinal in self.partly
+            )
             return Quote(holders, places=places, length=len(old))
         return Quote((), self._spanning(old))
 
@@ -177,8 +185,11 @@ class _Index:
     def _at(self, old: str, holders: tuple[int, ...]) -> Iterator[Holder]:
         texts = dict(self.texts)
         for ordinal in holders[-_MOST_HOLDERS:]:
-            text = texts[ordinal]
-            yield Holder(ordinal, text.rfind(old) if ordinal in self.arguments else text.find(old))
+            yield Holder(ordinal, self._place(ordinal, texts[ordinal], old))
+
+    def _place(self, ordinal: int, text: str, old: str) -> int:
+        """Where a block holds a text. In arguments the last place: behind the text that an edit replaced stands the text that it wrote."""
+        return text.rfind(old) if ordinal in self.arguments else text.find(old)
 
     def _patched(self, lines: tuple[str, ...]) -> Iterator[Need]:
         for line in lines:

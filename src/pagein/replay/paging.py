@@ -5,6 +5,7 @@ provider would check it, and in the end everything that was paged out is recalle
 """
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -15,10 +16,12 @@ import msgspec
 from pagein.engine import answered
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.requests import Gate, Prepared
+from pagein.engine.rereading import KIND, noted
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
-from pagein.model.entries import PagedOut
+from pagein.model.entries import Inserted, PagedOut, RequestSent
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
+from pagein.policy.clients.chains import START
 from pagein.policy.economics import Economics
 from pagein.policy.previews import Previews, preview
 from pagein.policy.pricing import economics_of
@@ -28,11 +31,13 @@ from pagein.providers.tokens import RatioCounter
 from pagein.providers.validity.checking import Checker
 from pagein.replay.bridging import Course
 from pagein.replay.calls import strings_in
+from pagein.replay.changes import NOTHING, Hide, Masked, Previewed, ReadAgain, Removable
 from pagein.replay.frontier import Frontier
 from pagein.replay.growth import ONE_HOUR, Sized
 from pagein.replay.layers import FULL, planned
-from pagein.replay.ledger import NOTHING, Hide, Ledger, Masked, Previewed, Recall, Removable, Tally
+from pagein.replay.ledger import Ledger, Recall, Tally
 from pagein.replay.recording import Recording
+from pagein.replay.rereads import Rereads
 from pagein.replay.why import Reckoning, Steps, idle
 
 USUAL: Final = Settings()
@@ -76,6 +81,7 @@ class Paging:
             for block in recording.calls.blocks
             if block.kind in ("result", "arguments")
         }
+        self._rereads = Rereads(recording)
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
         planning = planned(name, settings_for(prices, recording.ttl, usual))
@@ -85,6 +91,7 @@ class Paging:
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
+        self._session.note(KIND, noted(recording.client))
         self._checker = Checker()
         self.steps = Steps(settings.residency)
         first = None if settings.residency.arguments is None else self._first
@@ -137,17 +144,16 @@ class Paging:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
             self._frontier.moved()
+        notices = self._notices()
+        if notices:
+            self.course.notices[sized.call.index] = notices
         if prepared.opened is None and not prepared.previewed:
-            return NOTHING
+            return Hide(notices=notices) if notices else NOTHING
         residents = {one.call_id: one for one in ledger.resident}
         opened = prepared.opened.paged if prepared.opened is not None else ()
         for paged in (*prepared.previewed, *opened):
             self._paged[paged.call_id, paged.part] = paged.object_id
-        previews = [
-            self._entering(paged, residents[paged.call_id])
-            for paged in prepared.previewed
-            if paged.call_id in residents
-        ]
+        previews, rereads = self._entered(prepared, residents)
         stubs = [
             (residents[paged.call_id], len(paged.stub) / self._ratio)
             for paged in opened
@@ -160,8 +166,41 @@ class Paging:
         ]
         reason = prepared.opened.reason if prepared.opened is not None else ""
         return Hide(
-            stubs, previews, masked, reason=reason or "batch", finished=self._turn if self._takes_thinking else 0
+            stubs,
+            previews,
+            rereads,
+            masked,
+            notices,
+            reason=reason or "batch",
+            finished=self._turn if self._takes_thinking else 0,
         )
+
+    def _entered(
+        self, prepared: Prepared, residents: Mapping[str, Removable]
+    ) -> tuple[list[Previewed], list[ReadAgain]]:
+        """What entered with this call as something else than was recorded, and did not leave at once."""
+        left = {one.call_id for one in prepared.opened.paged} if prepared.opened is not None else set[str]()
+        entered = [one for one in prepared.previewed if one.call_id in residents and one.call_id not in left]
+        reads = self._session.client_reads if entered else START
+        previews, rereads = list[Previewed](), list[ReadAgain]()
+        for paged in entered:
+            answer = self._rereads.answered(paged, residents[paged.call_id], reads)
+            if answer is None:
+                previews.append(self._preview(paged, residents[paged.call_id]))
+            else:
+                rereads.append(answer)
+        return previews, rereads
+
+    def _notices(self) -> float:
+        """Tokens of the texts of ours that entered with the request that was prepared last."""
+        tokens, name = 0.0, self._session.leaf
+        entry = None if name is None else self._session.journal.entry(name)
+        while entry is not None and entry.parent is not None:
+            entry = self._session.journal.entry(entry.parent)
+            if isinstance(entry.body, RequestSent):
+                break
+            tokens += entry.body.tokens if isinstance(entry.body, Inserted) else 0
+        return tokens
 
     def _masked(self, paged: PagedOut, block: Removable) -> Masked:
         """What of a call's arguments stays, by the texts in them."""
@@ -174,7 +213,7 @@ class Paging:
             at += len(text) + 1
         return Masked(block, block.tokens * len(paged.stub) / max(1, len(original)), tuple(runs))
 
-    def _entering(self, paged: PagedOut, resident: Removable) -> Previewed:
+    def _preview(self, paged: PagedOut, resident: Removable) -> Previewed:
         text = self._originals[paged.call_id, "result"].text
         shown = preview(paged.object_id, "", 0, text, self._previews)
         return Previewed(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)

@@ -6,8 +6,9 @@ Parameters: DESIGN section 9, notes on real sessions, 2, notes on cache economic
 from dataclasses import dataclass
 from itertools import takewhile
 
+from pagein.replay.changes import NOTHING, Hide, Removable
 from pagein.replay.growth import FIVE_MINUTES, ONE_HOUR, Sized
-from pagein.replay.ledger import NOTHING, Hide, Ledger, Recall, Removable
+from pagein.replay.ledger import Ledger, Recall
 
 STUB_TOKENS = 40.0
 REMOVABLE_FROM = 200.0

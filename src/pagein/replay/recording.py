@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
+from pagein.model.messages import ToolCall
+from pagein.policy.clients.catalogue import profile_by_calls
+from pagein.policy.clients.profile import Profile
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Calls
 from pagein.replay.growth import FIVE_MINUTES, Sized, SourceFacts, floors, grow, recorded_ttl
@@ -15,7 +18,7 @@ class Recording:
 
     floor: (all of it, the part that outlives a compaction), tokens. chars_per_token: the calibrated ratio.
     ttl: seconds the host asked the cache to live. first_read: what the first call read. cold_read: see
-    SourceFacts; at most the floor.
+    SourceFacts; at most the floor. client: what the host's tools mean, by the calls that were made of them.
     """
 
     head: SessionHead
@@ -27,6 +30,7 @@ class Recording:
     ttl: int
     first_read: float
     cold_read: float
+    client: Profile
     flags: dict[str, object] = field(default_factory=dict)
 
 
@@ -70,6 +74,9 @@ def record(head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token:
         first_read=float(first.read) if first else 0.0,
         # others can keep warm only what they share with this session: its floor
         cold_read=min(facts.cold_read, floor[0]),
+        client=profile_by_calls(
+            block for call in calls.calls for block in call.reply.blocks if isinstance(block, ToolCall)
+        ),
         flags=flags,
     )
 

@@ -23,9 +23,10 @@ from pagein.providers.cache import Served
 from pagein.providers.prices import Prices
 from pagein.replay.bridging import Course, KeptLedger
 from pagein.replay.calls import Block
+from pagein.replay.changes import NOTHING, Hide, Masked, Previewed, ReadAgain, Removable
 from pagein.replay.frontier import Frontier
 from pagein.replay.growth import Sized
-from pagein.replay.ledger import NOTHING, Hide, Ledger, Masked, Previewed, Recall, Removable
+from pagein.replay.ledger import Ledger, Recall
 from pagein.replay.recording import Recording
 
 _MOST_WORK: Final = 400_000
@@ -54,18 +55,32 @@ class Steps:
     def note(self, sized: Sized, hide: Hide, prepared: Prepared, session: Session, prices: Economics | None) -> None:
         """A decision was made at this call, by these prices. Asked right after it, while the journal holds what led to it."""
         at = sized.call.at
-        if prepared.previewed and hide.previews:
-            state = _before(session, Entered)
-            after = credited(state.account, prepared.previewed, self.residency, state.scale)
-            expected, bankroll = after.saved - state.account.saved, _bankroll(state, prices)
-            entering = replace(hide, stubs=(), masked=())
-            self.all.append(Step(sized.call.index, at, "big output", entering, expected, bankroll))
+        if hide.previews or hide.rereads:
+            self._entered(sized, hide, prepared, session, prices)
         if prepared.opened is not None and (hide.stubs or hide.masked):
             state = _before(session, EpochOpened)
             expected = self._expected(state, at, prices)
-            hidden = replace(hide, previews=())
+            hidden = replace(hide, previews=(), rereads=())
             bankroll = _bankroll(state, prices)
             self.all.append(Step(sized.call.index, at, prepared.opened.reason, hidden, expected, bankroll))
+
+    def _entered(
+        self, sized: Sized, hide: Hide, prepared: Prepared, session: Session, prices: Economics | None
+    ) -> None:
+        """Results entered as something shorter: big outputs, and reads made again."""
+        state = _before(session, Entered)
+        read = {one.block.call_id for one in hide.rereads}
+        for reason, entering in (
+            ("big output", Hide(previews=hide.previews)),
+            ("read again", Hide(rereads=hide.rereads)),
+        ):
+            paged = tuple(one for one in prepared.previewed if (one.call_id in read) == bool(entering.rereads))
+            if entering.previews or entering.rereads:
+                after = credited(state.account, paged, self.residency, state.scale)
+                expected = after.saved - state.account.saved
+                self.all.append(
+                    Step(sized.call.index, sized.call.at, reason, entering, expected, _bankroll(state, prices))
+                )
 
     def _expected(self, state: State, at: float, prices: Economics | None) -> float:
         """What it brings at once, and then the rent that is still to come by the engine's own rule.
@@ -140,16 +155,23 @@ class _Rerun:
 
     def decide(self, sized: Sized, ledger: Ledger) -> Hide:
         self.ttl = self._course.asked.get(sized.call.index)
+        notices = self._course.notices.get(sized.call.index, 0.0)
         steps = self._steps.get(sized.call.index, ())
         if sized.opens_segment or any(step.hide.stubs or step.hide.masked for step in steps):
             self._frontier.moved()
         if not steps:
-            return NOTHING
+            return Hide(notices=notices) if notices else NOTHING
         residents = {one.call_id: one for one in ledger.resident}
         previews = [
             replace(one, block=residents[one.block.call_id])
             for step in steps
             for one in step.hide.previews
+            if one.block.call_id in residents
+        ]
+        rereads = [
+            replace(one, block=residents[one.block.call_id])
+            for step in steps
+            for one in step.hide.rereads
             if one.block.call_id in residents
         ]
         stubs = [
@@ -165,7 +187,13 @@ class _Rerun:
             if one.block.call_id in ledger.arguments
         ]
         return Hide(
-            stubs, previews, masked, reason=steps[-1].reason, finished=max(step.hide.finished for step in steps)
+            stubs,
+            previews,
+            rereads,
+            masked,
+            notices,
+            reason=steps[-1].reason,
+            finished=max(step.hide.finished for step in steps),
         )
 
     def frontier(self, ledger: Ledger) -> int:
@@ -229,13 +257,13 @@ class Reckoning:
 
 
 def _decided(step: Step, at: float, realised: float | None) -> Decided:
-    partly: list[Previewed | Masked] = [*step.hide.previews, *step.hide.masked]
+    partly: list[Previewed | ReadAgain | Masked] = [*step.hide.previews, *step.hide.rereads, *step.hide.masked]
     leaving = [one for one, _ in step.hide.stubs] + [one.block for one in partly]
     stays = sum(stub for _, stub in step.hide.stubs) + sum(one.tokens for one in partly)
     return Decided(
         call=step.call,
         at=round(at, 1),
-        kind="epoch" if step.hide.stubs or step.hide.masked else "previews",
+        kind=_kind(step.hide),
         reason=step.reason,
         paged=len(leaving),
         tokens=round(sum(one.tokens for one in leaving) - stays),
@@ -243,3 +271,9 @@ def _decided(step: Step, at: float, realised: float | None) -> Decided:
         realised=None if realised is None else round(realised, 1),
         bankroll=round(step.bankroll, 1),
     )
+
+
+def _kind(hide: Hide) -> str:
+    if hide.stubs or hide.masked:
+        return "epoch"
+    return "previews" if hide.previews else "rereads"

@@ -8,8 +8,9 @@ Rules of this file
 1. The client is one that marks the end of its prompt, as agents do, for as long as it was recorded to, and resends what was recorded,
    whatever it is answered.
 2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
-3. After a compaction of the host the prompt holds what came after it. What a tool answered to a call that is not there is the user's.
-4. What clients read again is not answered, as it is not in a replay: what is compared is what leaves the window, and when.
+3. After a compaction of the host the prompt holds what came after it. What a tool answered to a call that is not there is the user's;
+   calls that were never answered are left out.
+4. What clients read again is answered, over the wire as in a replay.
 5. The calls of an answer get the ids under which the client goes on to speak of them.
 6. Which call a request is of, and what it is answered, is told by what of a recording the wire can hold.
 7. Tokens are counted by characters everywhere, as a replay counts them: where a vocabulary is public, exact counts differ from text
@@ -56,7 +57,6 @@ _MODELS: Final[dict[Api, str]] = {
 _PATIENCE: Final = 120.0
 _ASKING: Final = Message("user", (Text("go on"),))
 _CALLS: Final = ("tool_use", "function", "function_call")
-_AS_REPLAYED: Final = EngineSettings(rereads=False)
 _WARNING: Final = "x-pagein-warning"
 
 _Place: TypeAlias = tuple[int, str]
@@ -84,9 +84,11 @@ class Drive:
     def provider(self, clock: SetClock) -> SimulatedProvider:
         """A provider that answers each of its requests as was recorded. Raises what `SimulatedProvider` raises."""
         calls = gather(self.entries)
+        answered = _answered(calls)
         turns: dict[_Place, deque[Turn]] = {}
         for call in calls.calls:
-            turns.setdefault(_place(self._on_the_wire(_prompt(calls, call))), deque()).append(self._turn(call.reply))
+            place = _place(self._on_the_wire(_prompt(calls, call, answered)))
+            turns.setdefault(place, deque()).append(self._turn(call.reply))
 
         def answer(asked: Asked) -> Turn:
             found = turns.get(_place(asked.messages))
@@ -100,9 +102,9 @@ class Drive:
     def through(self, address: str, clock: SetClock) -> Iterator[Exchange]:
         """Send them, one after the other, each at its time. Raises OSError where nobody answers."""
         calls = gather(self.entries)
-        tools, mark = _tools(calls, self.api), _mark(calls)
+        answered, tools, mark = _answered(calls), _tools(calls, self.api), _mark(calls)
         for call in calls.calls:
-            body = render(_prompt(calls, call), self.api, model=self.model)
+            body = render(_prompt(calls, call, answered), self.api, model=self.model)
             if tools:
                 body["tools"] = tools
             clock.set(call.at)
@@ -166,12 +168,13 @@ def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
     clock = SetClock()
     with drive.provider(clock) as provider:
         with gateway_at(
-            provider.url, folder / "gateway", Terms(clock, _AS_REPLAYED, ratio_counter(drive.model))
+            provider.url, folder / "gateway", Terms(clock, EngineSettings(), ratio_counter(drive.model))
         ) as address:
             failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()
+    log, policies = (folder / "log.jsonl",), ("append", QUIET)
     terms = ReplayAsked(
-        (folder / "log.jsonl",), prices=drive.model, policies=("append", QUIET), stress=False, recalls=False, jobs=1
+        log, prices=drive.model, policies=policies, stress=False, recalls=False, jobs=1, usual=_SETTINGS
     )
     rows = [one["policies"] for one in replay(terms, wiring.open_for_replay).bill["per_session"]]
     append, ours = (sum(row[policy]["cost"] for row in rows) for policy in terms.policies)
@@ -192,13 +195,19 @@ def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def _prompt(calls: Calls, call: Call) -> list[Message]:
+def _answered(calls: Calls) -> frozenset[str]:
+    """The calls of tools that were answered: a host that was interrupted leaves others out, as no provider takes them."""
+    return frozenset(one.call_id for said in calls.messages for one in said.blocks if isinstance(one, ToolResult))
+
+
+def _prompt(calls: Calls, call: Call, answered: Collection[str]) -> list[Message]:
     begins = max((one.said for one in calls.compactions if one.said < call.said), default=0)
     made: set[str] = set()
     found: list[Message] = []
     for one in calls.messages[begins : call.said]:
-        made.update(block.id for block in one.blocks if isinstance(block, ToolCall))
-        found.append(_of_calls(one, made))
+        blocks = tuple(block for block in one.blocks if not isinstance(block, ToolCall) or block.id in answered)
+        made.update(block.id for block in blocks if isinstance(block, ToolCall))
+        found.append(_of_calls(one if len(blocks) == len(one.blocks) else replace(one, blocks=blocks), made))
     return found
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.model.fields import mapping, objects, text
-from pagein.policy.clients.accesses import EDITS, READS, SHELLS, WRITES
+from pagein.model.messages import ToolCall
+from pagein.policy.clients.accesses import EDITS, READS, SHELLS, WRITES, arguments_of
 from pagein.policy.clients.layouts import Layout
 from pagein.policy.clients.profile import Op, Profile
 
@@ -227,6 +228,17 @@ def profile_of(tools: Iterable[ToolSpec] = (), headers: Mapping[str, str] | None
         return OTHER
     told = {name.lower(): value for name, value in (headers or {}).items()}
     return next((profile for name, form, profile in _HEADERS if form.search(told.get(name, ""))), OTHER)
+
+
+def profile_by_calls(calls: Iterable[ToolCall]) -> Profile:
+    """The profile of the client whose model made these calls, for conversations of which nobody kept what tools were offered.
+
+    A tool has the arguments that it was ever given.
+    """
+    given: dict[str, set[str]] = {}
+    for call in calls:
+        given.setdefault(call.name, set()).update(arguments_of(call.arguments))
+    return profile_of(ToolSpec(name, frozenset(arguments)) for name, arguments in given.items())
 
 
 def tools_of(value: object) -> tuple[ToolSpec, ...]:

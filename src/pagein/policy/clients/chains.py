@@ -19,6 +19,7 @@ from pagein.model.reading import Claim, FileAuthored, Invalidated, ReadServed, c
 from pagein.model.sharing import SharedMap
 from pagein.model.spans import Spans
 from pagein.policy.clients.files import path_key
+from pagein.policy.files import NEVER, Work
 from pagein.policy.knowledge import NOTHING, Knowledge, proven
 from pagein.policy.knowledge import step as with_event
 
@@ -103,6 +104,12 @@ class ClientReads:
                     return one.text.encode()
         return None
 
+    def held(self, call: str) -> Held | None:
+        """What a call says of its file, None where it is in no chain."""
+        path = self.path_of.get(call)
+        chain = () if path is None else self.files[path].chain
+        return next((one for one in reversed(chain) if one.call == call), None)
+
     def resting_on(self, leaving: Iterable[str]) -> frozenset[str]:
         """Calls whose answers are not proven once the results of these have left; none of these themselves."""
         gone = frozenset(leaving)
@@ -110,13 +117,20 @@ class ClientReads:
         found = (_unproven(one for one in self.files[path].chain if one.call not in gone) for path in sorted(paths))
         return frozenset[str]().union(*found)
 
-    def held_by_young(self, last: int) -> frozenset[str]:
-        """Calls whose results must stay, because an answer, ours or the client's, that was born behind call `last` may rest on them."""
-        held = {one.base for one in self.repeats.values() if one.born > last} - self.gone
+    def held_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
+        """Calls whose results must stay, because an answer, ours or the client's, may rest on them that is to stay as a read would.
+
+        That is one born behind call `last`; or, by `work`, one of a file that is still at work.
+        """
+        held = {one.base for one in self.repeats.values() if self._stays(one.base, one.born, last, work)} - self.gone
         for file in self.files.values():
-            if any(one.stands_for_more and one.born > last for one in file.chain):
+            if any(one.stands_for_more and _stays(file.chain, one.born, last, work) for one in file.chain):
                 held.update(one.call for one in file.chain if one.call)
         return frozenset(held)
+
+    def _stays(self, base: str, born: int, last: int, work: Work | None) -> bool:
+        path = self.path_of.get(base)
+        return _stays(() if path is None else self.files[path].chain, born, last, work)
 
     def held_with(self, calls: Iterable[str]) -> frozenset[str]:
         """Calls whose results must stay as long as those of these calls, because these may rest on them."""
@@ -137,6 +151,14 @@ class ClientReads:
 
 
 START: Final = ClientReads()
+
+
+def _stays(chain: tuple[Held, ...], born: int, last: int, work: Work | None) -> bool:
+    """Whether an answer that was born before this call is to stay, by what was said of its file since."""
+    if work is None or not chain:
+        return born > last
+    changes = (one.born for one in chain if not isinstance(one.event, ReadServed))
+    return work.keeps(born, touched=chain[-1].born, edited=max(changes, default=NEVER))
 
 
 def with_held(state: ClientReads, path: str, held: Held) -> ClientReads:

@@ -9,7 +9,8 @@ Rules of this file
 2. A result counts as what stands in the request, never as what the client sent: stubs and previews show nothing.
 3. What shows a file in a way that cannot be told (a cut result, an edit without a place, lines quoted by a person) makes all that
    was shown of it earlier useless as a base. The texts themselves stay, and with them what rests on them already.
-4. Who asks for the same lines again, right behind an answer that did not show them, is shown them.
+4. What an answer stands for is in one piece, some lines in a row at any place, so that an edit can quote it (`seams`).
+5. Who asks for the same lines again, right behind an answer that did not show them, is shown them.
 """
 
 import re
@@ -29,6 +30,7 @@ from pagein.policy.clients.changes import changed
 from pagein.policy.clients.files import is_plain, overlaid, path_key
 from pagein.policy.clients.layouts import ShownText
 from pagein.policy.clients.profile import OTHERS_OUTPUT, Profile
+from pagein.policy.clients.seams import WHOLE, pieces, torn
 from pagein.policy.clients.wording import worded
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.reading import decide
@@ -37,17 +39,22 @@ from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadReque
 LEAST_SPARED: Final = 100
 """Characters that an answer must spare at least: each answer ties later decisions to the text it rests on."""
 
+_MARKED: Final = ("unchanged", "unchanged_range", "moved", "partly_known")
 _NUMBERED: Final = re.compile(r"^[ ]*\d+(?:\t|→|: )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What rereads are decided by: the client, the bounds of the read policy, and the files whose content is never stored."""
+    """What rereads are decided by: the client, the bounds of the read policy, and the files whose content is never stored.
+
+    whole: lines in a row that stay in one piece.
+    """
 
     profile: Profile
     settings: ReadingSettings = DEFAULTS
     excluded: tuple[str, ...] = EXCLUDED
     least_spared: int = LEAST_SPARED
+    whole: int = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +165,24 @@ def _decision(state: ClientReads, reader: Reader, path: str, shown: ShownText) -
     document = Document.of(text.encode(), path=shown.path, key=path)
     baseline = Baseline("\n".join(shown.lines), "", shown.first, len(shown.lines), text.count("\n") + 1)
     request = ReadRequest(document, shown.path, shown.first, shown.last, baseline)
-    return decide(request, state.known.of(path), lambda version: state.fetch(path, version), reader.settings)
+    return _in_one_piece(state, reader, request, shown)
+
+
+def _in_one_piece(state: ClientReads, reader: Reader, request: ReadRequest, shown: ShownText) -> Decision:
+    """What to answer, so that what an edit may quote of it stands in one piece."""
+    path = request.document.key
+
+    def fetch(version: ContentHash) -> bytes | None:
+        return state.fetch(path, version)
+
+    known = state.known.of(path)
+    decision = decide(request, known, fetch, reader.settings)
+    if decision.event.mode not in _MARKED:
+        return decision
+    seams = torn(shown.lines, shown.first, pieces(state.files.get(path, NO_READS).chain), reader.whole)
+    return (
+        decide(request, replace(known, stale=known.stale.unite(seams)), fetch, reader.settings) if seams else decision
+    )
 
 
 def _read(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult, stands: str) -> ClientReads:
