@@ -173,9 +173,7 @@ def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
             failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()
     log, policies = (folder / "log.jsonl",), ("append", QUIET)
-    terms = ReplayAsked(
-        log, prices=drive.model, policies=policies, stress=False, recalls=False, jobs=1, usual=_SETTINGS
-    )
+    terms = ReplayAsked(log, prices=drive.model, policies=policies, stress=False, recalls=False, jobs=1)
     rows = [one["policies"] for one in replay(terms, wiring.open_for_replay).bill["per_session"]]
     append, ours = (sum(row[policy]["cost"] for row in rows) for policy in terms.policies)
     refused = direct.refused + through.refused
