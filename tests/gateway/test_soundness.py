@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import time
@@ -132,6 +133,22 @@ def test_a_file_that_is_well_busy_or_not_there_yet_is_no_damage(tmp_path: Path) 
     store.close()
     assert watch(thorough=True) == ""
     assert sorted(one.name for one in file.parent.iterdir() if "trajectory" not in one.name) == [file.name]
+
+
+def test_a_disk_that_is_full_and_a_file_that_may_not_be_written_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = FileWatch(tmp_path / "s.pagein")
+    watch.path.touch()
+    assert watch(thorough=False) == ""
+    with monkeypatch.context() as patch:
+        usage = shutil.disk_usage(tmp_path)
+        patch.setattr("pagein.store.soundness.shutil.disk_usage", lambda _: usage._replace(free=4096))
+        assert watch(thorough=False).endswith("stands on a disk that is full; make room there")
+    with monkeypatch.context() as patch:
+        patch.setattr("pagein.store.soundness.os.access", lambda *_: False)
+        assert "may not be written" in watch(thorough=False)
+    assert watch(thorough=False) == ""
 
 
 def test_it_is_looked_at_now_and_then_and_at_once_where_something_failed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ days asks from outside. `checking` reads everything and proves it; this only loo
 """
 
 import contextlib
+import os
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,8 @@ REMEDY: Final = (
 )
 """What a person does about a damaged file."""
 _WAIT: Final = 1.0
+_ROOM: Final = 1 << 20
+"""Bytes, less than one long output takes."""
 
 
 class FileWatch:
@@ -36,8 +40,12 @@ class FileWatch:
         if self._seen not in (None, place):
             return self._told("was replaced by another while it was in use; start again what uses it")
         self._seen = place
-        damage = _unreadable(self.path, thorough=thorough)
-        return self._told(f"is damaged ({damage}): {REMEDY}") if damage else ""
+        if damage := _unreadable(self.path, thorough=thorough):
+            return self._told(f"is damaged ({damage}): {REMEDY}")
+        if not all(os.access(place, os.W_OK) for place in (self.path, self.path.parent)):
+            return self._told("may not be written by this user; file and folder have to be")
+        room = shutil.disk_usage(self.path.parent).free
+        return self._told("stands on a disk that is full; make room there") if room < _ROOM else ""
 
     def _told(self, what: str) -> str:
         return f"the store {self.path} {what}"
