@@ -23,7 +23,7 @@ class Soundness:
     def __init__(self, look: Look | None, tell: Callable[[str], None]) -> None:
         self._look = look
         self._tell = tell
-        self._last = float("-inf")
+        self._last = dict.fromkeys((False, True), float("-inf"))
         self.told = ""
 
     async def after(self, *, failed: bool) -> None:
@@ -37,9 +37,9 @@ class Soundness:
 
     async def _looked(self, pause: float, *, thorough: bool) -> None:
         now = time.monotonic()
-        if self._look is None or now < self._last + pause:
+        if self._look is None or now < self._last[thorough] + pause:
             return
-        self._last = now
+        self._last = {False: now, True: now if thorough else self._last[True]}
         try:
             told = await asyncio.to_thread(self._look, thorough=thorough)
         except Exception:  # noqa: BLE001 -- law 7: who looks harms nobody
