@@ -7,8 +7,9 @@ from pagein.providers.cache import Served
 from pagein.providers.prices import Prices
 from pagein.replay.bridging import KeptLedger
 from pagein.replay.calls import Block
+from pagein.replay.changes import Hide, Removable
 from pagein.replay.growth import FIVE_MINUTES, Sized
-from pagein.replay.ledger import Hide, Ledger, Recall, Removable
+from pagein.replay.ledger import Ledger, Recall
 from pagein.testing.story import Story
 
 

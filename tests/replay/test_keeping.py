@@ -85,8 +85,9 @@ def test_a_host_of_five_minutes_to_which_nobody_came_back_costs_what_it_would_ha
     assert ledger.tally.cost == pytest.approx(_append(recording, charged).tally.cost)
 
 
-def test_where_nobody_is_asked_for_a_lifetime_nothing_is_kept_alive(story: Story) -> None:
+@pytest.mark.parametrize("model", ["gpt-5.1", "gpt-5.6"])
+def test_where_nobody_is_asked_for_a_lifetime_nothing_is_kept_alive(story: Story, model: str) -> None:
     _host(story.asks(), 8, hour=True).says().waits(1500).asks()
     recording = _host(story, 3, hour=True).says().recording(prices("generic:r=.1,w=1"))
-    ledger = _kept(recording, prices("gpt-5.1"))
+    ledger = _kept(recording, prices(model))
     assert ledger.tally.keep_alives == 0

@@ -37,7 +37,8 @@ class KeptPaging(Paging):
     ) -> None:
         super().__init__(recording, open_engine, prices, name, usual)
         rules = prices.cache
-        self._works = rules.model == "breakpoints"  # elsewhere nobody is asked for a lifetime
+        # elsewhere nobody is asked for a lifetime, or for another than a client's marks can say
+        self._works = rules.model == "breakpoints" and (rules.ttl, rules.long_ttl) == (FIVE_MINUTES, ONE_HOUR)
         self.lifetimes = Lifetimes(
             float(recording.ttl), prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl
         )
