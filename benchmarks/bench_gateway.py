@@ -24,7 +24,8 @@ from yarl import URL
 _ROUNDS: Final = 40
 _EVENTS: Final = 20_000
 _IDLE: Final = 200
-_REQUESTS: Final = 10_000
+_REQUESTS: Final = 30_000
+_GROUP: Final = 500
 _HEADERS: Final = {"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"}
 _TOOL: Final = {"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {}}}
 _DROPPED: Final = {
@@ -140,21 +141,21 @@ async def _idle(client: ClientSession, gateway: str, pid: int) -> dict[str, floa
 
 
 async def _memory(client: ClientSession, gateway: str, pid: int) -> dict[str, float]:
-    """Memory after many requests of many sessions, against that after half of them."""
-    sent, resident = 0, []
+    """Memory after many requests of many sessions: it grows until what is kept at hand is full, and no more."""
+    sent, resident = 0, dict[int, float]()
     began = time.perf_counter()
-    for group in range(20):
-        sessions = [_session(f"memory {group} {number}", 4_000) for number in range(10)]
-        for turn in range(_REQUESTS // 200):
+    while sent < _REQUESTS:
+        sessions = [_session(f"memory {sent} {number}", 4_000) for number in range(10)]
+        for turn in range(_GROUP // 10):
             await asyncio.gather(*(_answer(client, gateway, json.dumps(one).encode()) for one in sessions))
-            sent += len(sessions)
             for one in sessions:
                 _grow(one, turn)
-        resident.append(_resident(pid))
-    return {
+        sent += _GROUP
+        resident[sent] = _resident(pid)
+    third = _REQUESTS // 3
+    return {f"{count} requests, MB": resident[count] for count in (third, 2 * third, _REQUESTS)} | {
         f"{sent} requests, a second": sent / (time.perf_counter() - began),
-        f"{sent} requests, MB": resident[-1],
-        f"{sent} requests, MB / MB after half of them": resident[-1] / resident[9],
+        f"{sent} requests, MB / MB after {2 * third}": resident[_REQUESTS] / resident[2 * third],
     }
 
 
