@@ -221,6 +221,24 @@ def test_before_the_first_call_the_page_says_what_to_do_and_later_that_the_gatew
     run(go())
 
 
+@needs_browser
+def test_among_many_sessions_the_one_that_is_opened_is_seen(tmp_path: Path) -> None:
+    async def go(url: str) -> None:
+        for number in range(40):
+            await sent(url, conversation(0, f"job {number}"), x_pagein_session=f"{number} of many " + "long " * 30)
+        async with browsing(url, tmp_path / "browser") as page:
+            await page.look(1280)
+            await page.until("document.querySelectorAll('#overview tbody tr').length === 40")
+            await page.value("document.querySelectorAll('#overview tbody a')[5].focus()")
+            await page.press("Enter", "\r")
+            await page.until("document.querySelector('#inside h2') !== null")
+            assert await page.value("document.querySelector('#inside h2').getBoundingClientRect().top < innerHeight")
+            assert page.problems == []
+
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        run(go(url))
+
+
 def test_the_page_takes_nothing_from_elsewhere_and_runs_nothing_but_its_own(tmp_path: Path) -> None:
     async def go() -> None:
         async with stage(says(b"{}"), tmp_path) as on:
