@@ -69,6 +69,22 @@ class Child:
         return bool(part)
 
 
+@dataclass
+class Moment:
+    """When work is killed: at random, so that about half of the time it has come far enough, however slow the machine."""
+
+    dice: random.Random
+    span: float = 0.02
+
+    def drawn(self) -> float:
+        """Seconds from its beginning."""
+        return self.dice.random() * 2 * self.span
+
+    def was(self, *, late: bool) -> None:
+        """Whether it had come far enough by then."""
+        self.span *= 0.8 if late else 1.25
+
+
 def forked(work: Callable[[Told], None]) -> Child:
     """A child that does this work."""
     reading, writing = os.pipe()
@@ -193,6 +209,7 @@ def clean(store: SqliteUpkeep) -> None:
 def writers(folder: Path, seed: int, rounds: int) -> dict[str, int]:
     """Three writers at a time on one store, each killed at a moment of its own."""
     dice = random.Random(seed)  # noqa: S311 -- a test's dice
+    moment = Moment(dice)
     said: list[str] = []
     kills = 0
     path = folder / "0.pagein"
@@ -203,12 +220,13 @@ def writers(folder: Path, seed: int, rounds: int) -> dict[str, int]:
         names = [f"s{number}-{n}" for n in range(3)]
         children = [forked(writer(path, dice.randrange(2**32), name)) for name in names]
         for child in children:
-            child.listen(dice.random() * 0.03)
+            child.listen(moment.drawn())
         fresh: list[str] = []
         for child in dice.sample(children, 3):
             child.kill()
             kills += 1
             fresh += child.said
+            moment.was(late=len(child.said) > 3)
         said += fresh
         with opened(path) as store:
             look(store, fresh)
@@ -232,7 +250,7 @@ def makers(folder: Path, seed: int, rounds: int) -> dict[str, int]:  # noqa: ARG
         children = [forked(maker(path)) for _ in range(4)]
         for child in children:
             os.waitpid(child.pid, 0)
-            child.listen(5)
+            child.listen(300)
             os.close(child.pipe)
         assert all(child.said == ["made"] for child in children), [child.said for child in children]
     return {"made": rounds}
@@ -257,17 +275,18 @@ def upkeep(folder: Path, seed: int, rounds: int) -> dict[str, int]:
     with opened(lived.store) as store:
         lines = exported(store)
     done = {"kills": 0, "imports": 0, "collections": 0}
-    longest = {"import": took(lambda: imported(folder / "timed.pagein", lines)), "collection": 0.05}
+    importing, collecting = Moment(dice), Moment(dice)
     for number in range(rounds):
         path = folder / f"{number}.pagein"
         with opened(path) as store:
             store.append("was here", [Entry("a", None, Noted("n", "{}"))])
             before = exported(store)
         child = forked(lambda told, path=path: told(imported(path, lines)))  # type: ignore[misc]  # a default that binds
-        child.listen(dice.random() * 2 * longest["import"])
+        child.listen(importing.drawn())
         child.kill()
         done["kills"] += 1
         with opened(path) as store:
+            importing.was(late=exported(store) != before)
             if exported(store) != before:
                 done["imports"] += 1
                 assert b'"was here"' in b"".join(exported(store))
@@ -280,10 +299,11 @@ def upkeep(folder: Path, seed: int, rounds: int) -> dict[str, int]:
                 store.end_session(name)
             whole = exported(store)
         child = forked(lambda told, path=path: told(collected(path)))  # type: ignore[misc]  # a default that binds
-        child.listen(dice.random() * longest["collection"])
+        child.listen(collecting.drawn())
         child.kill()
         done["kills"] += 1
         with opened(path) as store:
+            collecting.was(late=exported(store) != whole)
             if exported(store) != whole:
                 done["collections"] += 1
                 assert garbage(store, Retention(keep=0.0), time.time() + 9, apply=False).is_empty
@@ -291,12 +311,6 @@ def upkeep(folder: Path, seed: int, rounds: int) -> dict[str, int]:
                 raise AssertionError("a collection that was acknowledged has not been")
             clean(store)
     return done
-
-
-def took(work: Callable[[], object]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
 
 
 def imported(path: Path, lines: list[bytes]) -> str:
