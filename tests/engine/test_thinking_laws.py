@@ -116,7 +116,8 @@ class Client:
             assert prepared.failure
             sent = prepared.body
         else:
-            self.prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=(PEEK,))
+            offers = (PEEK,) if how == "on" else ()
+            self.prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=offers)
             assert self.prepared.failure is None
             sent = self.prepared.body
             self.engine.observe(self.prepared, Usage(fresh=len(sent) // 4))
@@ -136,7 +137,7 @@ TURN = st.tuples(
     st.booleans(),
     st.booleans(),
 )
-HOWS = st.sampled_from(["on", "on", "on", "on", "off", "broken"])
+HOWS = st.sampled_from(["on", "on", "on", "on", "off", "broken", "without tools"])
 STEPS = st.lists(
     st.tuples(st.one_of(TURN, TURN, TURN, st.just(("restart",)), st.tuples(st.just("fork"), st.integers(0, 9))), HOWS),
     min_size=5,

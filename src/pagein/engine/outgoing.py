@@ -260,7 +260,7 @@ def may_be_bound(call: Call) -> bool:
 
 
 def _thinks(call: Call) -> bool:
-    """Whether a request holds such thinking."""
+    """Whether a request holds thinking that may be bound so."""
     units = call.script.units
     return bool(units) and units[-1].thought >= 0 and may_be_bound(call)
 

@@ -181,7 +181,12 @@ class Placing:
         settled = self._settled.at(parent)
         if call.recall.settled == settled is not None:
             return call
-        return call.offering(offering.recall_of(call.theirs, call.script, call.offers, settled))
+        offers = call.offers
+        if (
+            not offers and isinstance(settled, tuple) and may_be_bound(call)
+        ):  # what is thought beside our tools is refused without them
+            offers = settled
+        return call.offering(offering.recall_of(call.theirs, call.script, offers, settled))
 
     def _introduced(self, profile: Profile | None) -> None:
         """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
