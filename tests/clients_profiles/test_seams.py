@@ -42,6 +42,14 @@ def test_a_short_text_is_whole_or_shown() -> None:
     assert torn([], 1, [], 8) == NO_LINES
 
 
+def test_a_text_in_too_many_pieces_is_shown_rather_than_searched_for_long() -> None:
+    lines = [f"l{n}" for n in range(1, 2001)]
+    held = [row(*lines[at : at + 5]) for at in range(0, 2000, 5)]
+    assert torn(lines, 1, held, 8) == Spans.of((1, 2000))
+    assert torn(lines, 1, [row(*lines)], 8, most=0) == NO_LINES
+    assert torn(lines, 1, [row(*lines[:1000]), row(*lines[1000:])], 8, most=0) == Spans.of((994, 2000))
+
+
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=30)
 
 

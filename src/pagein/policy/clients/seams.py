@@ -5,7 +5,8 @@ last line and stand nowhere as a whole: one half of a function in the first read
 a row of what an answer stands for are in one piece, in what it rests on or in the answer itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from pagein.model.reading import FileAuthored, ReadServed
@@ -14,6 +15,9 @@ from pagein.policy.clients.chains import Held
 
 WHOLE: Final = 48
 """Lines in a row that an answer leaves in one piece: of the texts that recorded edits replaced, 95 of 100 are no longer."""
+
+MOST_SEARCHED: Final = 64_000_000
+"""Characters that are searched for one answer."""
 
 _DIFFS: Final = ("diff", "range_diff")
 
@@ -34,31 +38,48 @@ def pieces(chain: Iterable[Held]) -> list[str]:
     return found
 
 
-def torn(lines: Sequence[str], first: int, held: Sequence[str], whole: int = WHOLE) -> Spans:
+def torn(lines: Sequence[str], first: int, held: Sequence[str], whole: int = WHOLE, most: int = MOST_SEARCHED) -> Spans:
     """Of these lines, which begin with number `first`, those in runs of `whole` that stand in none of the held pieces.
 
-    The longest run from each line on is found by halving, so a text that stands in few pieces costs few looks at them.
+    Where runs end and begin is found by halving, so the work grows with the pieces that a text stands in, not with its lines. Beyond
+    `most` characters searched all that is left counts as torn: it is shown, which is never wrong.
     """
     count = len(lines)
     whole = min(whole, count)
+    cost, searched = sum(map(len, held)), 0
 
     def stands(begin: int, end: int) -> bool:
+        nonlocal searched
+        searched += cost
         row = _row(lines[begin:end])
         return any(row in piece for piece in held)
 
+    def ends(end: int, size: int) -> bool:
+        return stands(end - size, end)
+
     found: list[tuple[int, int]] = []
     at = 0
-    while at + whole <= count:
-        if not stands(at, at + whole):
-            found.append((first + at, first + at + whole - 1))
-            at += 1
+    while whole and at + whole <= count:
+        if searched > most:
+            found.append((first + at, first + count - 1))
+            break
+        if stands(at, at + whole):
+            at = _last(at + whole, count, partial(stands, at)) - whole + 1
             continue
-        low, high = at + whole, count
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if stands(at, middle) else (low, middle - 1)
-        at = low - whole + 1
-    return Spans.of(*found)
+        # no run that ends with this one's last line begins in front of where the longest such run does
+        end = at + whole
+        begin = end - _last(0, whole, partial(ends, end))
+        found.append((first + at, first + begin + whole - 2))
+        at = begin
+    return Spans.of(*((low, min(high, first + count - 1)) for low, high in found))
+
+
+def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The last number up to `high` of which this holds; it does of `low`, and of no number behind one of which it does not."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
 
 
 def _row(lines: Sequence[str]) -> str:
