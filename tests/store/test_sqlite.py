@@ -90,6 +90,15 @@ def test_what_is_not_a_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").stat().st_mode & 0o777 == 0o644
 
 
+def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("not a store")
+    notes.chmod(0o644)
+    with pytest.raises(StoreError, match=r"notes\.txt is not a database; choose another path"):
+        SqliteStore(notes).put(b"body")
+    assert (notes.read_text(), notes.stat().st_mode & 0o777) == ("not a store", 0o644)
+
+
 def test_another_process_finds_what_was_stored(store: SqliteStore, path: Path) -> None:
     stored = an_object(store, b"body" * 1000)
     store.put_objects([(stored, b"body" * 1000)])

@@ -24,6 +24,7 @@ from pagein.errors import StoreError
 from pagein.store.schema import STORE, Schema
 
 _PATIENCE: Final = 5.0
+_MAGIC: Final = b"SQLite format 3\0"
 _WAL_TRIES: Final = 100
 _WAL_PAUSE: Final = 0.05
 _OUTER: Final = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
@@ -136,6 +137,10 @@ def _make_private(path: Path) -> None:
     if not stat.S_ISREG(mode):
         # above all not to be made private: a device belongs to everybody
         raise StoreError(f"{path.name} is not a file; choose another path")
+    with path.open("rb") as file:
+        head = file.read(len(_MAGIC))
+    if head and head != _MAGIC:  # somebody else's, whose mode is theirs
+        raise StoreError(f"{path.name} is not a database; choose another path")
     if mode & 0o077:
         path.chmod(0o600)
 
