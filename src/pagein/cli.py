@@ -260,6 +260,8 @@ def _check_writable(html: Path) -> None:
     existing = next((parent for parent in html.absolute().parents if parent.exists()), None)
     if existing is not None and not existing.is_dir():
         raise BadSetting(f"--html {html}: {existing} is not a folder")
+    if existing is not None and not os.access(existing, os.W_OK | os.X_OK):
+        raise BadSetting(f"--html {html}: {existing} is closed to you; name a file in another folder")
 
 
 def _replayed(asked: "Asked", output: _Output) -> "Replayed":

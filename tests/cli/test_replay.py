@@ -320,3 +320,11 @@ def test_a_name_that_no_file_can_have_is_told_in_one_line(run: Run, session: Pat
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.endswith(": File name too long\n")
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_a_folder_that_is_closed_is_told_before_the_work(run: Run, session: Path, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o555)
+    ran = run("replay", session, "--html", tmp_path / "closed" / "report.html")
+    assert (ran.status, ran.out) == (2, "")
+    assert "is closed to you; name a file in another folder" in ran.err
