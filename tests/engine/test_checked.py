@@ -138,7 +138,7 @@ def test_a_mark_of_ours_stands_in_front_of_no_longer_one(padded: Conversation, e
         assert prepared.failure is None
         assert check_body(prepared.request, "anthropic") == []
         marked.append(prepared.body.count(b'"cache_control"'))
-    assert max(marked) == 3
+    assert max(marked) == 4
 
 
 def test_a_mark_that_would_be_refused_takes_its_decision_back(

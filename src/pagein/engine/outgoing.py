@@ -22,18 +22,28 @@ from pagein.engine.fallback import fallback
 from pagein.engine.folds import Fold
 from pagein.engine.heads import Head
 from pagein.engine.journal import Journal
-from pagein.engine.marked import AS_THE_CLIENT, Chosen, applied
+from pagein.engine.marked import (
+    AS_THE_CLIENT,
+    NOTHING_LEFT,
+    WITH_MARKS,
+    Anew,
+    Chosen,
+    Half,
+    Left,
+    Marks,
+    applied,
+    changed_first,
+    chosen_for,
+    left_by,
+)
 from pagein.engine.offering import Settled
 from pagein.engine.places import Places
-from pagein.engine.rendering import cut
 from pagein.engine.showing import Showing, binds_thinking
 from pagein.engine.splicing import NOTHING_RENDERED, Change, Splicer, foreign
 from pagein.engine.state import State
 from pagein.errors import HostError
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId
-from pagein.model.messages import Block, ToolCall, ToolResult
-from pagein.providers.marking import Address
 from pagein.providers.validity import Api, check_body
 from pagein.providers.wire.lasting import blocks_in
 from pagein.providers.wire.request import WireRequest, decode, items_key
@@ -66,7 +76,7 @@ class Bytes:
 
 
 class Outgoing:
-    """Renders the requests of one session. marks: whether marks of ours are added to the client's. Called by one thread at a time."""
+    """Renders the requests of one session. Called by one thread at a time."""
 
     def __init__(
         self,
@@ -75,13 +85,14 @@ class Outgoing:
         settled: Fold[Settled],
         places: Places,
         *,
-        marks: bool = True,
+        marks: Marks = WITH_MARKS,
     ) -> None:
         self._journal = journal
         self._places = places
         self._settled = settled
         self._passed: Fold[bool] = Fold(journal, False, passing.step)  # noqa: FBT003 -- a state
         self._marks = marks
+        self._left: Fold[Left] = Fold(journal, NOTHING_LEFT, left_by)
         self._showing = Showing(journal, heads, settled)
         self._exchanges = Exchanges()
 
@@ -114,11 +125,13 @@ class Outgoing:
         start = _answered_from(call.script, len(call.script.units))
         return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
 
-    def frontier(self, call: Call, made: Bytes, entry: EntryId) -> Address | None:
-        """The block that a mark of ours is to stand on, None for no mark."""
-        script = call.script
-        may = made.rewritten and self._marks and script.api == "anthropic" and len(made.items) == len(script.items)
-        return self._frontier(script, entry) if may else None
+    def chosen(self, call: Call, made: Bytes, entry: EntryId, anew: Anew) -> Chosen:
+        """The marks of ours that a request is to have."""
+        may = self._marks.adds and call.script.api == "anthropic" and made.body is not call.original
+        if not may or not (anew.opened is not None or anew.is_unread):
+            return AS_THE_CLIENT
+        changed = [] if anew.opened is None or anew.is_unread else changed_first(anew.opened)
+        return chosen_for(made.items, changed, self._first(entry), self._left.at(entry))
 
     def marked(self, call: Call, made: Bytes, chosen: Chosen) -> Bytes:
         """The request with these marks."""
@@ -196,20 +209,12 @@ class Outgoing:
         settled = None if sent is None else self._settled.at(sent)
         return isinstance(settled, tuple) and bool(settled)
 
-    def _frontier(self, script: Transcript, entry: EntryId) -> Address | None:
-        """The block in front of the first result that may leave one day."""
-        state = self._journal.state_at(entry)
-        first = next(iter(state.standing.all()), None)
-        cell = None if first is None else cut(state.sent, first.message + 1)
-        if first is None or cell is None:
-            return None
-        place = cell.piece.said - (state.draft.said - len(script.units) + 1)
-        if not 0 < place < len(script.units):
-            return None
-        item = script.units[place].first
-        blocks = script.items[item].message.blocks
-        at = next((at for at, one in enumerate(blocks) if _is_of(one, first.call_id)), 0)
-        return (item, at - 1) if at else (item - 1, len(script.items[item - 1].message.blocks) - 1)
+    def _first(self, entry: EntryId) -> Half | None:
+        """The first that may leave one day."""
+        standing = self._journal.state_at(entry).standing
+        standing = standing if self._marks.arguments else standing.without_arguments()
+        first = next(iter(standing.all()), None)
+        return None if first is None else (first.call_id, first.form != "result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,10 +313,3 @@ def _marks(raw: bytes) -> Iterator[object]:
 
 def _spoken(content: object) -> dict[str, Any]:
     return {"role": "user", "content": content}
-
-
-def _is_of(block: Block, call: str) -> bool:
-    """Whether a block is a call of this id, or its result."""
-    return (isinstance(block, ToolResult) and block.call_id == call) or (
-        isinstance(block, ToolCall) and block.id == call
-    )

@@ -22,6 +22,7 @@ from pagein.engine.gating import gate_of
 from pagein.engine.heads import NO_HEAD, Fronts, Head, profile_in
 from pagein.engine.listening import Listening
 from pagein.engine.outgoing import Bytes, Outgoing, may_be_bound
+from pagein.engine.passes import moment_of
 from pagein.engine.places import Places
 from pagein.engine.pricing import asks_long, economics_for
 from pagein.engine.requests import Part, Placed, Prepared
@@ -30,7 +31,7 @@ from pagein.engine.talking import Talk
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
 from pagein.policy.clients.profile import Profile
-from pagein.policy.economics import Economics
+from pagein.policy.economics import Economics, is_cold
 
 NOWHERE: Final = "the request stands in no session"
 
@@ -53,7 +54,7 @@ class Stood:
 class Placing:
     """Places the requests of one session. Called by one thread at a time. `Traffic` says what `begins_anew` and `marks` mean."""
 
-    def __init__(self, talk: Talk, *, begins_anew: bool, marks: bool) -> None:
+    def __init__(self, talk: Talk, *, begins_anew: bool, marks: marked.Marks) -> None:
         self._talk = talk
         self._begins_anew = begins_anew
         self.places = Places()
@@ -111,19 +112,23 @@ class Placing:
         gate = gate_of(call, self._here, has_exchanges=bool(self.places.exchanges), repaired=repaired)
         terms = self._terms(call, parent, talk.leaf, at, placed)
         economics = self._economics(call, parent, terms, at)
+        is_unread = _is_unread(self._here(), economics, at)
         prepared = talk.advance(at, replace(gate, economics=economics))
         entry = talk.leaf
         if entry is None:
             raise HostError("a session stands nowhere after it advanced")
         call = call.begun(self._settled.at(entry))
-        made = self._made(call, entry, terms, decided=bool(prepared.opened or prepared.previewed))
+        anew = marked.Anew(prepared.opened, is_unread)
+        made = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
         parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
         return Stood(call, placed, known, entry, made, terms, prepared, parts, repaired)
 
-    def _made(self, call: Call, entry: EntryId, terms: leasing.Terms | None, *, decided: bool) -> Bytes:
+    def _made(
+        self, call: Call, entry: EntryId, terms: leasing.Terms | None, anew: marked.Anew, *, decided: bool
+    ) -> Bytes:
         """The bytes of a request that stands here, checked; marks of ours are journaled behind it."""
         made = self.outgoing.rendered(call, entry)
-        chosen = marked.Chosen(self.outgoing.frontier(call, made, entry)).with_terms(terms)
+        chosen = self.outgoing.chosen(call, made, entry, anew).with_terms(terms)
         made = self.outgoing.marked(call, made, chosen)
         self.outgoing.hold(call, made, decided=decided)
         if chosen != marked.AS_THE_CLIENT:
@@ -234,3 +239,10 @@ class Placing:
 
     def _here(self) -> State:
         return self._talk.journal.state_at(self._talk.leaf)
+
+
+def _is_unread(state: State, economics: Economics | None, at: float | None) -> bool:
+    """Whether the cache holds nothing of the request that comes next: it is the first, or nothing of the last one can be read any more."""
+    if state.sent_at is None:
+        return True
+    return economics is not None and is_cold(moment_of(state, state.now if at is None else at), economics)

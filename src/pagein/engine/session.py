@@ -17,6 +17,7 @@ from pagein.engine.given import Request
 from pagein.engine.inserting import Told, insertions
 from pagein.engine.journal import Journal
 from pagein.engine.keeping import Keeping
+from pagein.engine.marked import Marks
 from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
 from pagein.engine.passes import entering_big, toll
@@ -284,7 +285,8 @@ class Session:
         """What places requests of a provider in this session."""
         with self._lock:
             if self._traffic is None:
-                self._traffic = Traffic(self, marks=self._parts.marks, opener=self._parts.opener)
+                marks = Marks(self._parts.marks, self._parts.residency.arguments is not None)
+                self._traffic = Traffic(self, marks=marks, opener=self._parts.opener)
             return self._traffic
 
     def prepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:

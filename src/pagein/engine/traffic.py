@@ -22,6 +22,7 @@ from pagein.engine.forecast import Forecast, Forecasts
 from pagein.engine.given import Request, body_of
 from pagein.engine.heads import head_of, model_in
 from pagein.engine.laying import IN_FRONT, Sent
+from pagein.engine.marked import WITH_MARKS, Marks
 from pagein.engine.opening import Opener
 from pagein.engine.outgoing import thoughtless
 from pagein.engine.places import EXCHANGE
@@ -45,11 +46,11 @@ class Traffic:
 
     begins_anew: whether a request that has nothing in common with those before, but the same tools and instructions, is the same
     conversation after a compaction by the client. So it is where clients name their sessions.
-    marks: whether cache marks of ours are added to the client's where an epoch opens. opener: what takes bodies apart, None: one of its own.
+    marks: what is set for cache marks of ours beside the client's. opener: what takes bodies apart, None: one of its own.
     """
 
     def __init__(
-        self, talk: Talk, *, begins_anew: bool = True, marks: bool = True, opener: Opener | None = None
+        self, talk: Talk, *, begins_anew: bool = True, marks: Marks = WITH_MARKS, opener: Opener | None = None
     ) -> None:
         self._talk = talk
         self.largest = 0  # bytes of a request
