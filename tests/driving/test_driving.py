@@ -127,7 +127,7 @@ def test_a_replay_tells_the_engine_what_its_own_requests_took_and_not_what_the_r
 
     def open_engine(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
         engine = wiring.open_for_replay(store, counter=counter, settings=settings)
-        sessions.append(engine.session("log"))
+        sessions.append(engine.session("driven"))
         return engine
 
     terms = Asked((tmp_path / "log.jsonl",), prices=drive.model, policies=(QUIET,), jobs=1)

@@ -5,8 +5,8 @@ replay are of the same requests, counted by the same counter.
 
 Rules of this file
 ------------------
-1. The client is one that marks the end of its prompt, as agents do, for as long as it was recorded to, and resends what was recorded,
-   whatever it is answered.
+1. The client is one that marks the end of its prompt, as agents do, for as long as it was recorded to, names its session, and resends
+   what was recorded, whatever it is answered.
 2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
 3. After a compaction of the host the prompt holds what came after it. What a tool answered to a call that is not there is the user's;
    calls that were never answered are left out.
@@ -57,6 +57,7 @@ _MODELS: Final[dict[Api, str]] = {
 _PATIENCE: Final = 120.0
 _ASKING: Final = Message("user", (Text("go on"),))
 _CALLS: Final = ("tool_use", "function", "function_call")
+_NAMED: Final = {"x-session-id": "driven"}
 _WARNING: Final = "x-pagein-warning"
 
 _Place: TypeAlias = tuple[int, str]
@@ -185,6 +186,7 @@ def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
     rows = (
         {
             "timestamp": datetime.fromtimestamp(one.at, UTC).isoformat(),
+            "headers": _NAMED,
             "request": one.request,
             "response": one.response,
         }
@@ -274,7 +276,7 @@ def _marked(body: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sent(address: str, api: Api, body: dict[str, Any], at: float) -> Exchange:
-    headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none"}
+    headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none", **_NAMED}
     request = Request(f"{address}{_PATHS[api]}", json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
     try:
         with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310 -- loopback

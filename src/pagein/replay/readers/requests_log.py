@@ -1,22 +1,34 @@
 """Plain logs of model requests: bodies, or pairs of request and response, one a line or in one JSON list.
 
-A log has no sessions, only requests that grow: a request belongs to the session whose last request it extends. One that
-keeps the first message and changes later ones is the same session with a rewritten prompt, which counts as a compaction.
+A log has no sessions, only requests that grow; which of them are one is told by `lineage`. A prompt that was rewritten, or a window that
+was begun anew, counts as a compaction. An answer that the client left out of what it said next is of its call, and of no prompt.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
-from pagein.model.messages import HostEvent, Message, Recorded, Text, Unreadable
+from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolResult, Unreadable
 from pagein.replay.readers.answers import answer
 from pagein.replay.readers.blocks import Calls
 from pagein.replay.readers.fields import Row, json_text, mapping, seconds, text
 from pagein.replay.readers.heads import flags_of
+from pagein.replay.readers.lineage import Answered, Asked, Front, Lineage, Name, Step
 from pagein.replay.readers.marks import Mark
 from pagein.replay.readers.rows import decode_json, rows_at
 from pagein.replay.readers.source import Source
-from pagein.replay.readers.wire import carried_over, is_ours, messages, name, system_text, units
+from pagein.replay.readers.wire import (
+    behind,
+    carried_over,
+    instructions,
+    is_ours,
+    messages,
+    name,
+    pieces,
+    system_text,
+    units,
+)
 from pagein.replay.recorded import RecordedSession, SessionHead
 
 Numbered: TypeAlias = tuple[int, Row | Unreadable]
@@ -24,38 +36,33 @@ Numbered: TypeAlias = tuple[int, Row | Unreadable]
 _REQUESTS: Final = ("request", "request_body", "requestBody", "req", "body", "kwargs")
 _RESPONSES: Final = ("response", "response_body", "responseBody", "resp", "completion", "reply")
 _TIMES: Final = ("timestamp", "time", "ts", "at", "created_at", "started_at", "start_time", "startTime", "date")
-_HEADERS: Final = ("x-pagein-session", "x-claude-code-session-id", "session-id", "session_id", "x-session-id")
+_HEADERS: Final = (
+    "x-pagein-session",
+    "x-claude-code-session-id",
+    "session-id",
+    "session_id",
+    "x-session-id",
+    "x-session-affinity",
+)
+_AGENT: Final = "x-claude-code-agent-id"
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One logged request. `key`: the session that the client names on the wire, None where it names none."""
+    """One logged request. `name`: of the session that the client names on the wire."""
 
     body: Row
     response: object
     at: float | None
-    key: str | None
-
-
-@dataclass(slots=True)
-class _Found:
-    """A session as far as the log has been read: its exchanges, and the names of the last request's units."""
-
-    key: str | None
-    steps: list["_Step"] = field(default_factory=list)
-    names: list[bytes] = field(default_factory=list)
-    answered_as: str | None = None
-    models: dict[str, None] = field(default_factory=dict)
-    timed: bool = False
-    answers: int = 0
+    name: Name
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """One line of a session. `known`: how many units stood in the request before it; -1: the prompt was rewritten."""
+class _Fact:
+    """What the head of a session tells of a request."""
 
-    line: int
-    known: int
+    model: str | None
+    timed: bool
 
 
 def is_request(row: Row) -> bool:
@@ -73,7 +80,7 @@ def exchange(row: Row) -> Exchange | None:
         return None
     response = next((row[key] for key in _RESPONSES if row.get(key)), None)
     at = next((moment for moment in (seconds(row.get(key)) for key in _TIMES) if moment is not None), None)
-    return Exchange(body, response, at, _key(body, mapping(holder, "headers") or mapping(row, "headers")))
+    return Exchange(body, response, at, _name(body, mapping(holder, "headers") or mapping(row, "headers")))
 
 
 def _opened(row: Row, key: str) -> Row:
@@ -86,11 +93,16 @@ def _opened(row: Row, key: str) -> Row:
     return value if isinstance(value, dict) else {}
 
 
-def _key(body: Row, headers: Row) -> str | None:
+def _name(body: Row, headers: Row) -> Name:
+    """A name of the session by its client; of a cache or a user where it tells no more."""
     lowered = {key.lower(): value for key, value in headers.items()}
-    told = text(lowered, *_HEADERS) or text(body, "prompt_cache_key")
-    user = _opened(mapping(body, "metadata"), "user_id")
-    return told or text(user, "session_id") or text(mapping(body, "metadata"), "user_id")
+    told, agent = text(lowered, *_HEADERS), text(lowered, _AGENT)
+    if told is not None:
+        return Name(f"{told}/{agent}" if agent else told, is_session=True)
+    user = text(mapping(body, "metadata"), "user_id")
+    inner = text(_opened(mapping(body, "metadata"), "user_id"), "session_id")
+    cache = text(body, "prompt_cache_key")
+    return Name(cache or inner or user, is_session=cache is None and (inner is not None or "_session_" in (user or "")))
 
 
 def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
@@ -113,79 +125,64 @@ def _sessions(
     lines: Sequence[int],
     flags: dict[str, object],
 ) -> Iterator[RecordedSession]:
-    found: list[_Found] = []
+    lineage, facts = Lineage(), dict[int, _Fact]()
     for line, row in open_rows(lines):
         logged = None if isinstance(row, Unreadable) else exchange(row)
         if logged is None:
-            _last_or_new(found).steps.append(_Step(line, 0))
+            lineage.lost(line)
         else:
-            _assign(line, logged, found)
+            facts[line] = _Fact(text(logged.body, "model"), logged.at is not None)
+            lineage.asked(line, _asked(logged), _answered(logged))
+    found = [one for one in lineage.sessions() if any(step.known is not None for step in one.steps)]
     for place, session in enumerate(found):
-        if not session.names and not session.answers:
-            continue
+        known = [facts[step.line] for step in session.steps if step.known is not None]
         told = {key: value for key, value in flags.items() if key != "no_times" and (place == 0 or key != "unreadable")}
-        if not session.timed:
+        if not any(one.timed for one in known):
             told["no_times"] = True
+        if session.left:
+            told |= {"branches": session.left + 1, "abandoned_calls": session.left}
         head = SessionHead(
-            id=session.key or (source.stem if len(found) == 1 else f"{source.stem}-{place + 1}"),
+            id=session.name.text or (source.stem if len(found) == 1 else f"{source.stem}-{place + 1}"),
             source=source.group or "requests",
             agent="requests",
             file=source.label,
-            models=tuple(session.models),
+            models=tuple(dict.fromkeys(one.model for one in known if one.model is not None)),
             flags=told,
         )
         yield RecordedSession(head, _entries(open_rows, session.steps))
 
 
-def _last_or_new(found: list[_Found]) -> _Found:
-    if not found:
-        found.append(_Found(None))
-    return found[-1]
+def _asked(logged: Exchange) -> Asked:
+    rows = units(logged.body)
+    tools = logged.body.get("tools") or ()
+    front = Front(_digest(instructions(logged.body)), _digest(json_text(tools) if tools else ""))
+    blocks = [(name(piece), len(json_text(piece))) for unit in rows for piece in pieces(unit)]
+
+    def words() -> str:
+        said = (block for message in messages(rows, Calls(), None) for block in message.blocks)
+        return "\n".join(block.text for block in said if isinstance(block, Text | ToolResult))
+
+    return Asked(logged.name, front, blocks, text(logged.body, "previous_response_id"), words)
 
 
-def _assign(line: int, logged: Exchange, found: list[_Found]) -> None:
-    names = [name(unit) for unit in units(logged.body)]
-    session, known = _continued(logged, names, found)
-    if session is None:
-        bare = next((old for old in found if not old.names and not old.answers), None)
-        session = bare or _Found(logged.key)
-        session.key = logged.key
-        if bare is None:
-            found.append(session)
-    session.steps.append(_Step(line, known))
-    session.names = names
-    session.timed = session.timed or logged.at is not None
-    model = text(logged.body, "model")
-    if model is not None:
-        session.models[model] = None
+def _digest(words: str) -> bytes:
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest() if words else b""
+
+
+def _answered(logged: Exchange) -> Answered:
     reply = answer(logged.response, Calls(), None, None)
-    session.answered_as = None if reply is None else reply.id
-    session.answers += 1
-
-
-def _continued(logged: Exchange, names: list[bytes], found: Sequence[_Found]) -> tuple[_Found | None, int]:
-    """The session that a request goes on with, and how many of its units were known; none: it begins one."""
-    follows = text(logged.body, "previous_response_id")
-    candidates = [session for session in found if session.answers and session.key == logged.key]
-    if follows is not None:
-        linked = next((session for session in candidates if session.answered_as == follows), None)
-        if linked is not None:
-            return linked, 0
-    grown = [session for session in candidates if session.names and names[: len(session.names)] == session.names]
-    if grown:
-        best = max(grown, key=lambda session: len(session.names))
-        return best, len(best.names)
-    rewritten = [session for session in candidates if session.names[:1] == names[:1] and names]
-    return (rewritten[-1], -1) if rewritten else (None, 0)
+    if reply is None:
+        return Answered()
+    return Answered(reply.id, "\n".join(block.text for block in reply.blocks if isinstance(block, Text)))
 
 
 def _entries(
     open_rows: Callable[[Sequence[int]], Iterator[Numbered]],
-    steps: Sequence[_Step],
+    steps: Sequence[Step],
 ) -> Iterator[Recorded]:
     calls = Calls()
     system = ""
-    unanswered: Message | None = None
+    reply: Message | None = None
     for step, (_, row) in zip(steps, open_rows([step.line for step in steps]), strict=False):
         logged = None if isinstance(row, Unreadable) else exchange(row)
         if logged is None:
@@ -195,43 +192,49 @@ def _entries(
                 else Unreadable(step.line, "a line without a request", json_text(row)[:120])
             )
             continue
+        news = _News(step, logged)
+        if reply is not None:
+            yield from news.before(reply, calls)
         now = system_text(logged.body)
         if now and now != system:
             yield HostEvent("system_change", logged.at) if system else Message("system", (Text(now),), logged.at)
             system = now
-        yield from _prompt(step, logged, calls, unanswered)
-        reply = answer(logged.response, calls, logged.at, text(logged.body, "model"))
-        unanswered = None
-        if reply is None:
-            unanswered = Message("assistant", (), logged.at, text(logged.body, "model"), stop="unanswered")
-        else:
+        yield from news.said(calls, begins=reply is None)
+        model = text(logged.body, "model")
+        reply = answer(logged.response, calls, logged.at, model) or Message(
+            "assistant", (), logged.at, model, stop="unanswered"
+        )
+    if reply is not None:
+        yield reply
+
+
+class _News:
+    """What a request adds to the one before it."""
+
+    def __init__(self, step: Step, logged: Exchange) -> None:
+        self._known, self._at = step.known or 0, logged.at
+        rows = units(logged.body)
+        self._rows = behind(rows, self._known) if self._known > 0 else rows
+        self._echo = 0
+        while self._known > 0 and self._echo < len(self._rows) and is_ours(self._rows[self._echo]):
+            self._echo += 1
+
+    def before(self, reply: Message, calls: Calls) -> Iterator[Message]:
+        """The answer to the request before, as far as this one says it again: where the log did not hold it, in its words."""
+        if reply.stop != "unanswered":
+            yield reply if self._echo or self._known <= 0 else replace(reply, blocks=())
+            return
+        said = list(messages(self._rows[: self._echo], calls, reply.at))
+        if not said:
             yield reply
-    if unanswered is not None:
-        yield unanswered
+        for message in said:
+            yield Message("assistant", message.blocks, reply.at, reply.model)
 
-
-def _prompt(step: _Step, logged: Exchange, calls: Calls, unanswered: Message | None) -> Iterator[Recorded]:
-    """What a request adds to the one before it: the answer to that, if the log did not hold it, and the news."""
-    rows = units(logged.body)
-    if step.known < 0:
-        if unanswered is not None:
-            yield unanswered
-        yield HostEvent("compaction", logged.at, json_text({"kept": 0, "trigger": "prefix_change"}))
-        yield from (carried_over(message) for message in messages(rows, Calls(), logged.at))
-        return
-    news = rows[step.known :]
-    echo = 0
-    while step.known and echo < len(news) and is_ours(news[echo]):
-        echo += 1
-    if unanswered is not None:
-        yield from _told_later(news[:echo], calls, unanswered)
-    yield from messages(news[echo:], calls, logged.at)
-
-
-def _told_later(echo: Sequence[Row], calls: Calls, unanswered: Message) -> Iterator[Message]:
-    """The answer to a request without a response in the log, as the next request repeats it."""
-    said = list(messages(echo, calls, unanswered.at))
-    if not said:
-        yield unanswered
-    for message in said:
-        yield Message("assistant", message.blocks, unanswered.at, unanswered.model)
+    def said(self, calls: Calls, *, begins: bool) -> Iterator[Recorded]:
+        """What else is new."""
+        if self._known >= 0:
+            yield from messages(self._rows[self._echo :], calls, self._at)
+            return
+        if not begins:
+            yield HostEvent("compaction", self._at, json_text({"kept": 0, "trigger": "prefix_change"}))
+        yield from (carried_over(message) for message in messages(self._rows, Calls(), self._at))

@@ -2,16 +2,18 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from pagein.model.messages import Block, Message, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.replay.readers.blocks import Calls, content_blocks, flat
-from pagein.replay.readers.fields import Row, json_text, mapping, objects, text
+from pagein.replay.readers.fields import Row, json_text, mapping, objects, sequence, text
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _MODEL_ITEMS: Final = frozenset(
     ("reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call")
 )
+_SAYS: Final = frozenset(("role", "content", "type"))
 _MARKS: Final = frozenset(("cache_control",))
 
 
@@ -25,9 +27,38 @@ def units(body: Row) -> list[Row]:
     return list(objects(given))
 
 
+def pieces(unit: Row) -> list[Row]:
+    """A message or item as one of each block, where it says nothing beside them: clients put into one what others say in two."""
+    content = unit.get("content")
+    if not isinstance(content, list) or not content or not unit.keys() <= _SAYS:
+        return [unit]
+    return [{**unit, "content": [block]} for block in content]
+
+
+def behind(rows: Sequence[Row], known: int) -> list[Row]:
+    """What units hold behind so many pieces."""
+    for place, unit in enumerate(rows):
+        parts = pieces(unit)
+        if known < len(parts):
+            rest = {**unit, "content": [block for one in parts[known:] for block in sequence(one, "content")]}
+            return [rest if known else unit, *rows[place + 1 :]]
+        known -= len(parts)
+    return []
+
+
 def system_text(body: Row) -> str:
     """The system prompt that stands beside the messages, "" where there is none."""
     return flat(body.get("system"))[0] or text(body, "instructions") or ""
+
+
+def instructions(body: Row) -> str:
+    """All that the model is instructed by before anybody speaks, beside the messages or as the first of them."""
+    first = [flat(unit.get("content"))[0] for unit in takewhile(_instructs, units(body))]
+    return "\n".join((system_text(body), *first)).strip()
+
+
+def _instructs(unit: Row) -> bool:
+    return text(unit, "role") in ("system", "developer")
 
 
 def name(unit: Row) -> bytes:
