@@ -45,8 +45,8 @@ class Settings:
     residency: when old results leave the window. reading: bounds of what a read is answered with. excluded: patterns of
     file names whose content is never stored, neither by reads nor by paging out. valve: what is done where the window is nearly full.
     manifest: whether what left is listed for the model, a page at each epoch's edge. rereads: whether what a client's own tools read
-    again is answered by a marker or a diff. marks: whether cache marks of the client's are only respected, or one of ours stands at the
-    edit frontier where an epoch opens. witness: whether an independent checker
+    again is answered by a marker or a diff. marks: whether cache marks of the client's are only respected, or ours stand where an
+    epoch reads and at the edit frontier. witness: whether an independent checker
     looks at each answer and each request before it goes out (law 2); what it objects to is shown as the file's text, or leaves.
     """
 

@@ -145,6 +145,18 @@ def chosen_for(items: Sequence[bytes], changed: Collection[Half], first: Half | 
     return AS_THE_CLIENT if frontier is reads is None else Chosen(frontier, reads=reads, messages=len(items))
 
 
+def fitting(chosen: Chosen, envelope: Envelope, items: Sequence[bytes]) -> Chosen:
+    """Of these marks of ours those that the client's leave room for: no other leaves an entry."""
+    request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
+    reading = request if chosen.reads is None else _marked(request, chosen.reads)
+    leaving = reading if chosen.frontier is None else _marked(reading, chosen.frontier)
+    reads = None if reading is request else chosen.reads
+    frontier = None if leaving is reading else chosen.frontier
+    return (
+        AS_THE_CLIENT if reads is frontier is None else msgspec.structs.replace(chosen, reads=reads, frontier=frontier)
+    )
+
+
 def _place(items: Sequence[bytes], halves: Collection[Half]) -> Address | None:
     """The first of these in a request."""
     names = [encode_json(call) for call, _ in halves]

@@ -34,6 +34,7 @@ from pagein.engine.marked import (
     applied,
     changed_first,
     chosen_for,
+    fitting,
     left_by,
 )
 from pagein.engine.offering import Settled
@@ -131,7 +132,8 @@ class Outgoing:
         if not may or not (anew.opened is not None or anew.is_unread):
             return AS_THE_CLIENT
         changed = [] if anew.opened is None or anew.is_unread else changed_first(anew.opened)
-        return chosen_for(made.items, changed, self._first(entry), self._left.at(entry))
+        wanted = chosen_for(made.items, changed, self._first(entry), self._left.at(entry))
+        return fitting(wanted, call.envelope, made.items)
 
     def marked(self, call: Call, made: Bytes, chosen: Chosen) -> Bytes:
         """The request with these marks."""

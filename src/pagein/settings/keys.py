@@ -62,7 +62,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         "marks",
         "extended",
         ("extended", "respected"),
-        "Whether a cache mark of ours stands beside the client's where an epoch opens, or theirs are only respected.",
+        "Whether cache marks of ours stand beside the client's where an epoch opens, or theirs are only respected.",
     ),
     flag(
         "witness", default=False, says="Let an independent checker look at each answer and request before it goes out."
