@@ -117,8 +117,10 @@ class Placing:
         entry = talk.leaf
         if entry is None:
             raise HostError("a session stands nowhere after it advanced")
-        call = call.begun(self._settled.at(entry))
-        anew = marked.Anew(prepared.opened, is_unread)
+        begun = call.begun(self._settled.at(entry))
+        # tools stand in front of all else
+        anew = marked.Anew(prepared.opened, is_unread or begun is not call)
+        call = begun
         made = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
         parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
         return Stood(call, placed, known, entry, made, terms, prepared, parts, repaired)
