@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,6 +18,10 @@ settings.register_profile("pagein", deadline=None, suppress_health_check=[Health
 # `make fuzz`, and by each plain run of pytest.
 settings.register_profile("same", settings.get_profile("pagein"), derandomize=True)
 settings.load_profile("pagein")
+
+# A run in the background of a shell starts with Ctrl-C ignored, and all that it starts would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
