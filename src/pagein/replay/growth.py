@@ -47,7 +47,7 @@ class FirstPrompt:
 
     def floor(self, chars_per_token: float) -> float:
         """Tokens of system prompt and tool schemas: what is not visible, at most the smallest prompt."""
-        return max(MINIMUM_FLOOR, min(self.tokens - self.chars / chars_per_token, self.smallest))
+        return max(_least(self.smallest), min(self.tokens - self.chars / chars_per_token, self.smallest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,14 @@ def floors(calls: Calls, facts: SourceFacts, chars_per_token: float, *, is_sub: 
         role = "sub" if is_sub else "main"
         own = facts.floor.get(role) or facts.floor.get("main") or MINIMUM_FLOOR
         sizes = [call.usage.prompt for call in calls.calls if call.usage]
-        own = max(MINIMUM_FLOOR, min(own, *sizes)) if sizes else own
+        own = max(_least(min(sizes)), min(own, *sizes)) if sizes else own
     kept = min(own, facts.compacted_read) if facts.compacted_read else COMPACTED_FLOOR_SHARE * own
     return own, kept
+
+
+def _least(smallest: float) -> float:
+    """The least that a floor may be beside a smallest prompt: a log of whole requests shows nearly all that was sent."""
+    return min(MINIMUM_FLOOR, smallest / 2)
 
 
 def grow(calls: Calls, floor: float, chars_per_token: float, *, misses: bool) -> list[Sized]:
