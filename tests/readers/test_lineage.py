@@ -193,6 +193,23 @@ def test_a_client_that_clears_what_it_said_goes_on_with_the_session_and_loses_no
     assert shape(rows) == [(6, 1)]
 
 
+def test_what_stands_again_in_a_new_window_is_no_call_and_its_results_may_leave_it() -> None:
+    before = Client(named=named("one"))
+    rows = [before.ask("a")]
+    call = {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": "make"}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "built"}
+    rows[0]["response"]["content"] = [call]
+    again: list[dict[str, Any]] = [{"role": "user", "content": "So far."}, {"role": "assistant", "content": [call]}]
+    after = Client(named=named("one"), said=[*again, {"role": "user", "content": [result]}])
+    [(_, entries)] = sessions([*rows, after.ask(), after.ask("b")])
+    gathered = gather(entries)
+    assert (len(gathered.calls), len(gathered.compactions)) == (3, 1)
+    first, last = gathered.calls[1].blocks
+    window = gathered.blocks[first:last]
+    assert [block.kind for block in window] == ["user", "arguments", "result"]
+    assert window[1].call_id == window[2].call_id == "c1~1"
+
+
 def test_chat_requests_whose_instructions_stand_first_are_told_by_the_same_rules() -> None:
     def row(messages: list[Any]) -> dict[str, Any]:
         tools = [{"type": "function", "function": {"name": "bash"}}]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import SessionHead
+from pagein.replay.recorded import CARRIED_OVER, SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
@@ -20,13 +20,14 @@ def test_requests_that_extend_one_another_are_one_session_and_others_are_not(rec
     assert (second.id, second.models) == ("wire-2", ("claude-haiku-4-5",))
     assert [entry.role if isinstance(entry, Message) else entry.kind for entry in entries] == [
         *("system", "user", "assistant", "tool", "assistant", "user", "assistant"),
-        *("compaction", "user", "user", "user", "assistant"),
+        *("compaction", "user", "assistant", "user", "assistant"),
     ]
 
 
 def test_responses_give_the_answer_and_its_usage_whole_or_as_an_event_stream(recorded: Recorded) -> None:
     [(_, entries), _] = recorded("anthropic-requests.jsonl")
-    calls = [entry for entry in entries if isinstance(entry, Message) and entry.role == "assistant"]
+    said = [entry for entry in entries if isinstance(entry, Message) and entry.role == "assistant"]
+    calls = [entry for entry in said if entry.stop != CARRIED_OVER]
     assert [call.usage for call in calls] == [
         Usage(fresh=2, written=500, written_1h=500, output=20),
         Usage(fresh=2, read=500, written=40, written_1h=40, output=5),

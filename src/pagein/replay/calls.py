@@ -1,6 +1,7 @@
 """From what was said to model calls and the blocks of their prompts.
 
-A *model call* is one assistant message; messages of the model `<synthetic>` were made up by the host and are none.
+A *model call* is one assistant message; messages of the model `<synthetic>` were made up by the host and are none, nor are those that
+a rewritten prompt repeats.
 A call starts when the last tool result or user message before it was there. Its prompt holds every block said since
 the last compaction; a block is *born* at the first call whose prompt holds it. Method: notes on real sessions, 1.2.
 """
@@ -28,6 +29,7 @@ from pagein.model.messages import (
     Unreadable,
     Usage,
 )
+from pagein.replay.recorded import CARRIED_OVER
 from pagein.replay.shelf import Messages, Shelved
 
 Kind: TypeAlias = Literal["user", "assistant", "arguments", "result"]
@@ -192,7 +194,7 @@ class _Gathering:
         if said.at is not None:
             self.into.timed = True
         kept = self.into.messages.append(said)
-        if said.role == "assistant":
+        if said.role == "assistant" and said.stop != CARRIED_OVER:
             self._call(said, kept)
         else:
             if said.at is not None:

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pagein.model.messages import Recorded
+
+CARRIED_OVER: Final = "carried_over"
+"""Why an assistant message ends that stands again in a window begun anew: it is no call. Text that stands again is of this kind."""
 
 
 @dataclass(frozen=True, slots=True)

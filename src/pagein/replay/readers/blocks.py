@@ -33,6 +33,11 @@ class Calls:
         self._waiting.setdefault(call_id, []).append((own, name))
         return ToolCall(own, name, arguments, accesses(name, arguments, self.cwd))
 
+    def begin_anew(self) -> None:
+        """The window was begun anew: results from now on answer calls that stand in it."""
+        self._waiting.clear()
+        self._answered.clear()
+
     def answers(self, call_id: str) -> tuple[str, str]:
         """Id and tool of the call that a result with this id answers; the tool is "" if no such call is recorded."""
         waiting = self._waiting.get(call_id)

@@ -235,6 +235,7 @@ class _News:
         if self._known >= 0:
             yield from messages(self._rows[self._echo :], calls, self._at)
             return
+        calls.begin_anew()
         if not begins:
             yield HostEvent("compaction", self._at, json_text({"kept": 0, "trigger": "prefix_change"}))
-        yield from (carried_over(message) for message in messages(self._rows, Calls(), self._at))
+        yield from (carried_over(message) for message in messages(self._rows, calls, self._at))

@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
 from pagein.model.messages import Block, Message, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.replay.readers.blocks import Calls, content_blocks, flat
 from pagein.replay.readers.fields import Row, json_text, mapping, objects, sequence, text
+from pagein.replay.recorded import CARRIED_OVER
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _MODEL_ITEMS: Final = frozenset(
@@ -162,14 +164,6 @@ def _result(call_id: str, content: object, calls: Calls) -> ToolResult:
 
 
 def carried_over(message: Message) -> Message:
-    """A message that stands again in a rewritten prompt: content of the window, and no call or result of its own."""
-    words = tuple(_carried(block) for block in message.blocks)
-    return Message("system" if message.role == "system" else "user", words, message.at)
-
-
-def _carried(block: Block) -> Block:
-    if isinstance(block, Text | Thinking | ToolResult):
-        return Text(block.text, "carried_over")
-    if isinstance(block, ToolCall):
-        return Text(f"{block.name} {block.arguments}", "carried_over")
-    return block
+    """A message that stands again in a rewritten prompt: nobody said it anew, and no call of a model made it."""
+    blocks = tuple(replace(one, injected=CARRIED_OVER) if isinstance(one, Text) else one for one in message.blocks)
+    return replace(message, blocks=blocks, stop=CARRIED_OVER if message.role == "assistant" else message.stop)
