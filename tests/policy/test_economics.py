@@ -14,6 +14,7 @@ from pagein.policy.economics import (
     carried,
     is_cold,
     pays,
+    previewed,
     rewrite_cost,
     rewritten,
     spared_by_cliff,
@@ -181,3 +182,13 @@ def test_above_the_cliff_all_of_a_request_is_billed_at_its_price() -> None:
     moment = replace(_warm(), replied=100)
     usual = carried(Account(), moment, PRICES).bill
     assert carried(Account(), moment, steep).bill == pytest.approx(2 * (usual - 500) + 1.5 * 500)
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
+def test_what_entered_as_a_preview_is_saved_once_by_what_its_tokens_really_were(scale: float) -> None:
+    prices = Economics()
+    account = previewed(Account(), prices, 1000, scale)
+    later = carried(account, Moment(now=10.0, last=5.0, size=5000, new=100, scale=scale), prices)
+    assert account.absent == 1000
+    assert later.saved - account.saved == pytest.approx(prices.read * scale * 1000)
+    assert account.saved == pytest.approx(scale * previewed(Account(), prices, 1000, 1.0).saved)

@@ -62,7 +62,7 @@ def credited(account: Account, previews: tuple[PagedOut, ...], residency: Reside
     if residency.economics is None or not previews:
         return account
     spared = sum(one.tokens - round(len(one.stub) * one.tokens / one.chars) for one in previews if one.chars)
-    return with_previews(account, residency.economics, round(scale * spared))
+    return with_previews(account, residency.economics, spared, scale)
 
 
 def toll(

@@ -163,11 +163,12 @@ def in_hand(account: Account, economics: Economics) -> float:
     return account.saved + economics.aside + economics.share * account.bill
 
 
-def previewed(account: Account, economics: Economics, spared: int) -> Account:
+def previewed(account: Account, economics: Economics, spared: int, scale: float) -> Account:
     """The account after big outputs entered as previews. They are not written now and not read later; but a preview may
-    not be enough, so a part of what is spared now is held back for recalls.
+    not be enough, so a part of what is spared now is held back for recalls. scale: see `Moment`.
     """
-    return replace(account, saved=account.saved + HELD_BACK * economics.write * spared, absent=account.absent + spared)
+    saved = account.saved + HELD_BACK * economics.write * scale * spared
+    return replace(account, saved=saved, absent=account.absent + spared)
 
 
 def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
