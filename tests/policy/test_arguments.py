@@ -46,7 +46,7 @@ def test_nothing_is_masked_unless_it_is_asked_for() -> None:
 
 
 def test_the_careful_settings_leave_all_but_big_arguments_alone() -> None:
-    big = edit(new="a line of the file\n" * 500)
+    big = edit(new="a line of the file\n" * 600)
     assert weight(edit(), CAREFUL) == NOTHING
     assert weight(edit(), SOON).without_any < len(edit().arguments)
     assert weight(big, CAREFUL).without_any < len(big.arguments)

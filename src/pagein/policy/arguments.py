@@ -54,9 +54,9 @@ class ArgumentRules:
             raise BadSetting(f"text must be more than {_STUB_CHARS} characters, which a stub may have, not {self.text}")
 
 
-CAREFUL: Final = ArgumentRules(chars=8000)
+CAREFUL: Final = ArgumentRules(chars=10_000)
 """What the setting `arguments` asks for. A quote is lost as often with a short text as with a long one, and a long one spares more: so
-only arguments as big as outputs that enter as previews are masked (docs/residency.md)."""
+only big arguments are masked (docs/residency.md)."""
 SOON: Final = ArgumentRules(replaced=2, alone=10)
 """Beside settings that put the bill before the quotes (`policy.residency.THRIFTY`)."""
 
