@@ -9,7 +9,7 @@ import pytest
 from pagein import wiring
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.session import Session
-from pagein.model.messages import Message, Other, Recorded, Text, ToolCall, ToolResult
+from pagein.model.messages import HostEvent, Message, Other, Recorded, Text, ToolCall, ToolResult
 from pagein.ports import TokenCounter
 from pagein.replay.layers import QUIET
 from pagein.replay.readers import Source, find, read
@@ -58,6 +58,29 @@ def worked(model: str) -> Iterator[Message]:
             yield Message("assistant", (Text(f"All up to {number} is built."),), at + 9.0, model)
             yield Message("user", (Text("go on"),), at + 15.0)
     yield Message("assistant", (Text("Done."),), at + 30.0, model)
+
+
+def interrupted(model: str) -> Iterator[Recorded]:
+    """The same with a summary in its middle, and with calls that were interrupted before the model said anything."""
+    for number, entry in enumerate(worked(model)):
+        if number == 60:
+            yield HostEvent("compaction", entry.at)
+            yield Message("user", (Text("Half of the parts are built. " * 40),), entry.at)
+        yield entry
+        if entry.role == "tool" and number % 16 == 3:
+            yield Message("assistant", (), entry.at, model, stop="aborted")
+            yield Message("user", (Text("first tell me why"),), entry.at)
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "gpt-5.1"])
+def test_a_session_that_was_interrupted_and_compacted_costs_over_http_what_its_replay_says(
+    model: str, tmp_path: Path
+) -> None:
+    entries = list(interrupted(model))
+    assert sum(isinstance(one, Message) and one.stop == "aborted" for one in entries) >= 3
+    found = billed(entries, tmp_path)
+    check(found)
+    assert found.through < 0.95 * found.direct
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "gpt-5.1"])
