@@ -185,10 +185,18 @@ def test_above_the_cliff_all_of_a_request_is_billed_at_its_price() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
-def test_what_entered_as_a_preview_is_saved_once_by_what_its_tokens_really_were(scale: float) -> None:
+def test_what_entered_as_a_preview_is_saved_once_at_each_call_by_what_its_tokens_really_were(scale: float) -> None:
     prices = Economics()
     account = previewed(Account(), prices, 1000, scale)
     later = carried(account, Moment(now=10.0, last=5.0, size=5000, new=100, scale=scale), prices)
     assert account.absent == 1000
     assert later.saved - account.saved == pytest.approx(prices.read * scale * 1000)
-    assert account.saved == pytest.approx(scale * previewed(Account(), prices, 1000, 1.0).saved)
+
+
+@pytest.mark.parametrize(("scale", "counts"), [(0.5, 0.5), (1.0, 1.0), (2.0, 1.0)])
+def test_what_enters_as_a_preview_spares_no_more_than_we_count_however_much_of_a_request_nobody_sees(
+    scale: float, counts: float
+) -> None:
+    spared = previewed(Account(), PRICES, 1000, scale).saved
+    assert spared == pytest.approx(counts * previewed(Account(), PRICES, 1000, 1.0).saved)
+    assert spared <= PRICES.write * 1000

@@ -165,9 +165,10 @@ def in_hand(account: Account, economics: Economics) -> float:
 
 def previewed(account: Account, economics: Economics, spared: int, scale: float) -> Account:
     """The account after big outputs entered as previews. They are not written now and not read later; but a preview may
-    not be enough, so a part of what is spared now is held back for recalls. scale: see `Moment`.
+    not be enough, so a part of what is spared now is held back for recalls. scale: see `Moment`; one above 1 may tell of
+    what nobody sees in a request, as thinking, and no request held these outputs: so they count for no more than we count.
     """
-    saved = account.saved + HELD_BACK * economics.write * scale * spared
+    saved = account.saved + HELD_BACK * economics.write * min(1.0, scale) * spared
     return replace(account, saved=saved, absent=account.absent + spared)
 
 
