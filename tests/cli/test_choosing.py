@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import sys
 import time
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from pagein.ui.figures import plain
+
+CTRL_C = b"\x03"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,10 @@ def talk(home: Path, answer: bytes) -> Talk:
         os.execve(sys.executable, [sys.executable, "-m", "pagein", "replay", "--quiet"], env)  # noqa: S606 - our own command
     shown, answered, until = b"", False, time.monotonic() + 300
     while time.monotonic() < until:
+        if not select.select([terminal], [], [], 1)[0]:
+            if answered and answer == CTRL_C:  # one that comes right before it waits for a key is seen with the next
+                os.write(terminal, answer)
+            continue
         try:
             part = os.read(terminal, 65536)
         except OSError:  # the far end is closed
@@ -75,6 +82,6 @@ def test_a_choice_off_the_list_is_status_two(home: Path) -> None:
 
 
 def test_ctrl_c_at_the_question_ends_quietly_with_130(home: Path) -> None:
-    said = talk(home, b"\x03")
+    said = talk(home, CTRL_C)
     assert said.status == 130
     assert "Traceback" not in plain(said.shown)
