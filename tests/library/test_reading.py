@@ -273,6 +273,37 @@ def test_a_fork_outlives_its_process_and_needs_a_free_name(desk: Desk) -> None:
         desk.session("other").fork("source")
 
 
+def test_a_fork_begins_with_what_other_processes_added_to_its_session(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    source = desk.session("source")
+    source.read("a.txt", 1, 5)
+    other = desk.session("source")
+    other.read("a.txt")
+    fork = source.fork("fork")
+    assert fork.leaf == other.leaf
+    assert mode_of(fork.read("a.txt")) == "unchanged"
+
+
+def test_a_fork_knows_of_a_compaction_and_of_a_refresh_by_another_process(desk: Desk) -> None:
+    text = numbered(60)
+    desk.put("a.txt", text)
+    source = desk.session("source")
+    source.read("a.txt")
+    desk.session("source").refresh("a.txt")
+    assert source.fork("refreshed").read("a.txt").text == text
+    source.read("a.txt")
+    desk.session("source").compact()
+    assert source.fork("compacted").read("a.txt").text == text
+
+
+def test_the_status_of_a_session_tells_of_reads_by_other_processes(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    source = desk.session("source")
+    source.read("a.txt")
+    desk.session("source").read("a.txt")
+    assert source.status() == desk.session("source").status()
+
+
 def test_a_fork_in_memory_is_a_fork(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(numbered(60))
     with pagein.open(store=":memory:") as engine:

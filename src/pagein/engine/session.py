@@ -184,8 +184,7 @@ class Session:
 
     def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
-        with contextlib.suppress(StoreError):  # a store that cannot be asked is told of when it is written
-            self.catch_up()
+        self._caught_up()
         at = self._state().now if at is None else at
         previewed, paid, missed = self._previewed(at, gate) if gate.previews else ((), None, None)
         done = self._curated(at, previewed, gate, paid)
@@ -225,6 +224,11 @@ class Session:
     def catch_up(self) -> None:
         """Take in what other processes added to this session (see `Keeping.catch_up`). Raises StoreError."""
         self._keeping.catch_up()
+
+    def _caught_up(self) -> None:
+        """Take in what others added, where the store can be asked. Where it cannot, that is told when it is written."""
+        with contextlib.suppress(StoreError):
+            self.catch_up()
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
         """A time in which nobody else, thread or process, adds to this session (see `Keeping.turn`). Raises StoreError."""
@@ -354,15 +358,20 @@ class Session:
         return self.reading.edited(fspath(path), old, new)
 
     def status(self) -> ReadingStatus:
-        """What was read and saved on this branch."""
+        """What was read and saved on this branch, by whatever process."""
+        self._caught_up()
         return self.reading.status(self._journal.branch(self.leaf))
 
     def fork(self, name: str) -> "Session":
-        """A new session with the same branch so far, independent of this one from here on. Raises BadInput for a name in use."""
+        """A new session with the same branch so far, independent of this one from here on. Raises BadInput for a name in use.
+
+        What other processes added to this session before the fork belongs to it.
+        """
         if self._parts.begin is None:
             raise HostError(f"session {self.name!r} stands alone and cannot be forked; open it from an engine")
         forked = self._parts.begin(name)
         with self._lock:
+            self._caught_up()
             forked.inherit(self._journal.branch(self.leaf), self._folder)
         return forked
 
