@@ -113,9 +113,9 @@ def import_(
 
     What is there already is left alone, so importing again changes nothing. What contradicts it is refused.
     """
-    from pagein import upkeep
+    from pagein import upkeep, wiring
 
-    with _opened(store, workspace, new=True) as opened, _progress("importing", wanted=not quiet) as tick:
+    with wiring.open_for_import(store, workspace=workspace) as opened, _progress("importing", wanted=not quiet) as tick:
         done = upkeep.import_from(opened, file, tick)
     if as_json:
         _print_json({"records": done.counts, "added": done.added}, sys.stdout)
@@ -137,7 +137,7 @@ def check(
     """
     from pagein import upkeep
 
-    with _opened(store, workspace) as opened, _progress("checking", wanted=not quiet) as tick:
+    with _opened(store, workspace, looks=not repair) as opened, _progress("checking", wanted=not quiet) as tick:
         salvage = _salvage_file(store, workspace)
         report = upkeep.repair_store(opened, salvage, tick) if repair else upkeep.check_store(opened, tick)
     findings = [
@@ -230,10 +230,10 @@ def _plan_json(planned: "Plan") -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(store: str | None, workspace: Path, *, new: bool = False) -> "Iterator[WholeStore]":
+def _opened(store: str | None, workspace: Path, *, looks: bool = False) -> "Iterator[WholeStore]":
     from pagein import wiring
 
-    opened = wiring.open_for_upkeep(store, workspace=workspace, new=new)
+    opened = wiring.open_for_upkeep(store, workspace=workspace, looks=looks)
     try:
         yield opened
     finally:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 _ADDRESSES: Final = ("postgresql://", "postgres://")
+# What libpq takes for an address beside URLs, and an address that lacks its slashes: as files they would carry passwords in their names.
+_LIBPQ: Final = re.compile(
+    r"\s*(?:(?:host|hostaddr|port|dbname|user|password|passfile|service|options|application_name|connect_timeout|target_session_attrs|ssl\w+)"
+    r"\s*=|postgres(?:ql)?:(?!//))",
+    re.IGNORECASE,
+)
 
 
 def open(  # noqa: A001 -- users write pagein.open
@@ -79,22 +86,43 @@ def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -
     return Engine(blobs=SqliteStore(store), counter=counter, settings=settings, workspace="replay")
 
 
-def open_for_upkeep(store: str | Path | None = None, *, workspace: str | Path = ".", new: bool = False) -> WholeStore:
+def open_for_upkeep(
+    store: str | Path | None = None, *, workspace: str | Path = ".", new: bool = False, looks: bool = False
+) -> WholeStore:
     """A store to look after, named as for `open`, or a PostgreSQL database by its address (`postgresql://...`).
 
-    new: it may be one that is not there yet. Raises BadInput where there is none otherwise.
+    new: it may be one that is not there yet. looks: a file is not written, also where that is possible, unless an older pagein wrote it.
+    Raises BadInput where there is none otherwise.
     """
     store = _chosen_store(store, workspace)
+    if store == MEMORY:
+        raise BadInput("a store in memory ends with its process, so there is none to look after; name a file")
     path = store_file(store, workspace=workspace)
     if path is None:
         with _extra("postgres"):
             from pagein.store.postgres_upkeep import PostgresUpkeep
         return PostgresUpkeep(str(store))
+    from pagein.store.database import is_outdated
     from pagein.store.sqlite_upkeep import SqliteUpkeep
 
     if not new and not path.is_file():
         raise BadInput(f"there is no store at {path}; name one with --store, or the folder it is of with --workspace")
-    return SqliteUpkeep(path)
+    return SqliteUpkeep(path, looks=looks and not is_outdated(path))
+
+
+@contextlib.contextmanager
+def open_for_import(store: str | Path | None = None, *, workspace: str | Path = ".") -> Iterator[WholeStore]:
+    """A store to import into, named as for `open_for_upkeep`. A file that is not there yet appears once the context ends well, and else not at all."""
+    path = None if store == MEMORY else store_file(store, workspace=workspace)
+    if path is None or path.exists():
+        with contextlib.closing(open_for_upkeep(store, workspace=workspace, new=True)) as kept:
+            yield kept
+        return
+    from pagein.store.sqlite_upkeep import SqliteUpkeep
+    from pagein.store.swapping import appearing
+
+    with appearing(path) as made, contextlib.closing(SqliteUpkeep(made)) as kept:
+        yield kept
 
 
 @contextlib.contextmanager
@@ -136,6 +164,12 @@ def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path
     named = configured(workspace).store if store is None else store
     if not isinstance(named, str | os.PathLike | None):
         raise BadSetting(f"a store is named by a path or an address, not {named!r}")
+    if isinstance(named, str) and _LIBPQ.match(named):
+        # not shown: it may hold a password
+        raise BadSetting(
+            "a database is named by its address, postgresql://user@host:port/name, and not by keywords and values (host=... user=...); "
+            "a file whose name begins so is named with its folder, as in ./host=x"
+        )
     if isinstance(named, str) and "://" in named and not named.startswith(_ADDRESSES):
         kind = named.partition("://")[0]
         raise BadSetting(f"there are no stores at {kind}:// addresses; name a file, a folder or postgresql://...")

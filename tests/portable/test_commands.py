@@ -163,6 +163,57 @@ def test_what_cannot_be_done_is_said_in_words(tmp_path: Path, run: Run, argument
     assert not (tmp_path / "none.pagein").exists()
 
 
+@pytest.mark.parametrize("name", ["two.pagein", "new/folder/two.pagein"])
+def test_an_import_that_fails_leaves_nothing(lived: LivedIn, tmp_path: Path, run: Run, name: str) -> None:
+    """An empty store would pass every check as if all were well."""
+    (tmp_path / "bad.jsonl").write_bytes(lines_of(lived.store)[:-30])
+    before = sorted(tmp_path.rglob("*"))
+    done = run("import", "bad.jsonl", "--store", name)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"nothing was imported" in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    (tmp_path / "good.jsonl").write_bytes(lines_of(lived.store))
+    assert run("import", "good.jsonl", "--store", name).returncode == 0
+    assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    assert [path.name for path in (tmp_path / name).parent.iterdir() if path.name.startswith(".")] == []
+    assert run("check", "--store", name).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "host=db.example user=me password=hush",
+        " dbname = agents password=hush",
+        "user=me password=hush",
+        "service=agents",
+        "sslmode=require host=x password=hush",
+        "postgresql:me:hush@host/agents",
+        "postgres:/me:hush@host/agents",
+        "POSTGRESQL://me:hush@host/agents",
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [("import", "all.jsonl"), ("check",), ("objects",), ("status", "--session", "main")]
+)
+def test_an_address_of_a_database_never_becomes_a_file(
+    tmp_path: Path, run: Run, command: tuple[str, ...], address: str
+) -> None:
+    run("export", "all.jsonl")
+    before = sorted(tmp_path.rglob("*"))
+    done = run(*command, "--store", address)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"postgresql://" in done.stderr
+    assert b"hush" not in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_store_in_memory_is_none_to_look_after(tmp_path: Path, run: Run) -> None:
+    run("export", "all.jsonl")
+    for command in (("import", "all.jsonl"), ("check",)):
+        assert b"name a file" in run(*command, "--store", ":memory:").stderr
+    assert not (tmp_path / ":memory:").exists()
+
+
 def test_what_cannot_be_read_is_left_out_and_told_by_the_exit_status(lived: LivedIn, run: Run) -> None:
     store = SqliteUpkeep(lived.store)
     with store._database.writing() as rows:

@@ -8,6 +8,7 @@ Rules of this file
 3. WAL with synchronous=NORMAL: a commit survives the death of the process at any point; at power loss the last commits may
    be lost, never the file.
 4. Whatever SQLite or the disk raises leaves here as StoreError.
+5. A file that is there and may not be written is read all the same (`readonly`); writing to it is refused in words.
 """
 
 import contextlib
@@ -21,12 +22,14 @@ from pathlib import Path
 from typing import Final
 
 from pagein.errors import StoreError
+from pagein.store.readonly import is_refusal, read_only
 from pagein.store.schema import STORE, Schema
 
 _PATIENCE: Final = 5.0
 _MAGIC: Final = b"SQLite format 3\0"
 _WAL_TRIES: Final = 100
 _WAL_PAUSE: Final = 0.05
+_REMEDY: Final = "let this user write both the file and its folder, or copy the file elsewhere"
 _OUTER: Final = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
 _INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO inner_write", "RELEASE inner_write"))
 
@@ -36,10 +39,14 @@ class Database:
 
     schema: the tables that the file is to have. patience: seconds that another process may keep us from writing, and so many that
     another thread may keep us from the connection; then StoreError is raised. None: 5 for processes, and no end for threads.
+    looks: nothing is written, also where that would be possible.
     """
 
-    def __init__(self, path: Path, schema: Schema = STORE, patience: float | None = None) -> None:
+    def __init__(
+        self, path: Path, schema: Schema = STORE, patience: float | None = None, *, looks: bool = False
+    ) -> None:
         self.path = path
+        self._looks = looks
         self._schema = schema
         self._patience = patience
         self._lock = threading.RLock()
@@ -61,6 +68,8 @@ class Database:
         with self._turn():
             with self._errors():
                 connection = self._opened()
+                if self._looks:
+                    raise StoreError(f"store {self.path.name} may only be read here: {_REMEDY}")
                 begin, commit, undo = _INNER if connection.in_transaction else _OUTER
                 connection.execute(begin)
             # What the caller does in between may raise what it likes; only SQLite's own errors are the store's.
@@ -116,21 +125,53 @@ class Database:
         if self._closed:
             raise StoreError(f"store {self.path.name} is closed")
         if self._connection is None:
+            self._connection = self._looking() if self._looks else self._working()
+        return self._connection
+
+    def _working(self) -> sqlite3.Connection:
+        """A connection that reads and writes; where that is not possible, one that reads what is there."""
+        try:
             _make_private(self.path)
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
-                patience = _PATIENCE if self._patience is None else self._patience
-                connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
+                connection.execute(f"PRAGMA busy_timeout={round(self._wait * 1000)}")
                 _set_up(connection, self.path.name, self._schema)
             except BaseException:
                 connection.close()
                 raise
-            self._connection = connection
-        return self._connection
+        except (sqlite3.Error, OSError) as problem:
+            if not is_refusal(problem) or not self.path.is_file():
+                raise
+            connection = self._looking()
+            self._looks = True
+        return connection
+
+    def _looking(self) -> sqlite3.Connection:
+        connection = read_only(self.path, self._wait)
+        try:
+            _check_mark(connection, self.path.name, self._schema)
+            _check_version(connection, self.path.name, self._schema)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def _wait(self) -> float:
+        return _PATIENCE if self._patience is None else self._patience
+
+
+def is_outdated(path: Path, schema: Schema = STORE) -> bool:
+    """Whether an older pagein wrote this file, so that it has to be written before it can be read. False where that cannot be told."""
+    try:
+        with contextlib.closing(read_only(path, _PATIENCE)) as connection:
+            return _version(connection) < len(schema.migrations)
+    except (sqlite3.Error, OSError, UnicodeDecodeError):
+        return False
 
 
 def _make_private(path: Path) -> None:
-    _make_folder(path.parent)
+    make_folder(path.parent)
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     mode = path.stat().st_mode
@@ -145,23 +186,28 @@ def _make_private(path: Path) -> None:
         path.chmod(0o600)
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for the user alone."""
     # Path.mkdir(parents=True) would give the parents the default mode.
     if not folder.exists():
-        _make_folder(folder.parent)
+        make_folder(folder.parent)
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
 
 
 def _set_up(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
+    _check_mark(connection, label, schema)
+    _use_wal(connection)
+    connection.execute("PRAGMA synchronous=NORMAL")
+    _migrate(connection, label, schema)
+
+
+def _check_mark(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
     # In this order: another process may be making the tables, and with them the mark, in one transaction.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (mark,) = connection.execute("PRAGMA application_id").fetchone()
     if tables and mark != schema.mark:
         raise StoreError(f"{label} is a SQLite file, but not {schema.what} of pagein; choose another path")
-    _use_wal(connection)
-    connection.execute("PRAGMA synchronous=NORMAL")
-    _migrate(connection, label, schema)
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -169,8 +215,8 @@ def _use_wal(connection: sqlite3.Connection) -> None:
     for attempt in range(_WAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if attempt == _WAL_TRIES - 1:
+        except sqlite3.OperationalError as problem:
+            if attempt == _WAL_TRIES - 1 or is_refusal(problem):
                 raise
             time.sleep(_WAL_PAUSE)
         else:
@@ -202,6 +248,16 @@ def _lifted(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.execute("INSERT INTO migration(number, name) VALUES(?, ?)", (number, name))
+
+
+def _check_version(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
+    done, known = _version(connection), len(schema.migrations)
+    if done == known:
+        return
+    steps = f"(schema {done}, this one knows {known})"
+    if done > known:
+        raise StoreError(f"{label} was written by a newer pagein {steps}")
+    raise StoreError(f"{label} was written by an older pagein {steps}, and cannot be brought up to date: {_REMEDY}")
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -14,13 +14,13 @@ from pagein.store.sql_objects import SqlObjects
 class SqliteStore(SqlBlobs, SqlJournals, SqlObjects):
     """A BlobStore, JournalStore and ObjectStore in one file. Made on first use; `path` may lie in a folder that does not exist yet.
 
-    patience: how long to wait for others, in seconds (see `Database`).
+    patience: how long to wait for others, in seconds. looks: nothing is ever written. (See `Database`.)
     """
 
     _database: Database
 
-    def __init__(self, path: Path, patience: float | None = None) -> None:
-        super().__init__(Database(path, patience=patience))
+    def __init__(self, path: Path, patience: float | None = None, *, looks: bool = False) -> None:
+        super().__init__(Database(path, patience=patience, looks=looks))
 
     def elsewhere(self, object_id: ObjectId) -> bool:
         here = self._database.path
