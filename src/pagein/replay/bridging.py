@@ -5,7 +5,7 @@ Keep-alive requests are charged in full, also behind the last call of a main ses
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Protocol
 
 from pagein.policy.keepalive import MARGIN
@@ -87,9 +87,11 @@ class KeptLedger(Ledger):
 
     def _wait(self, sized: Sized) -> None:
         answer = self._answer(sized)
+        at = sized.call.at + FIVE_MINUTES - MARGIN
+        if sized.call.answered_at > at:  # nobody knows yet what is to be kept
+            return
         if not answer or not self._keeping.keeps(sized, [block for block, _ in answer]):
             return
-        at = sized.call.at + FIVE_MINUTES - MARGIN
         following = sized.call.index + 1
         if following < len(self.recording.sized) and self.recording.sized[following].call.at <= at:
             return
@@ -124,13 +126,12 @@ class KeptLedger(Ledger):
         return cost
 
     def _answer(self, sized: Sized) -> list[tuple[Block, float]]:
-        """The blocks of the answer to a call, as the next request will hold them, with their tokens."""
+        """The blocks of the answer to a call, as the next request will hold them, with their tokens; none of a later answer."""
         first = sized.call.blocks[1]
         blocks = self.recording.calls.blocks
-        said = takewhile(
-            lambda block: block.kind in ("assistant", "arguments"), (blocks[at] for at in range(first, len(blocks)))
-        )
+        said = takewhile(lambda block: block.message is sized.call.message, islice(blocks, first, None))
         following = sized.call.index + 1
-        sizes = self.recording.sized[following].blocks if following < len(self.recording.sized) else ()
+        after = self.recording.sized[following] if following < len(self.recording.sized) else None
+        sizes = after.blocks if after is not None and after.call.blocks[0] == first else ()
         ratio = self.recording.chars_per_token
         return [(block, sizes[at] if at < len(sizes) else block.chars / ratio) for at, block in enumerate(said)]
