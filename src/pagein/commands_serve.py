@@ -75,7 +75,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="Serve the dashboard and the figures under this name, too; several times.",
+            help="Answer under this name, too; several times.",
         ),
     ] = None,
     budget: Annotated[
@@ -169,12 +169,14 @@ def doctor(
     No model is called: the round trip goes to a simulated provider in this process.
     """
     from pagein.hosts.gateway.checkup import Asked, checked
+    from pagein.hosts.gateway.tokens import default_file
 
     settings = _settings({"anthropic": anthropic, "openai": openai}, workspace)
     asked = Asked(
         settings,
         url or f"http://{settings.host}:{settings.port}",
         _switch_file(),
+        default_file(),
         dict(os.environ),
         lambda: _store_finding(store, workspace),
         _round_trip,
@@ -231,9 +233,9 @@ def _parts(
     from pagein.hosts.gateway.logs import logger_to
     from pagein.hosts.gateway.switch import Switch
 
-    switch, logger = Switch(_switch_file(), os.environ), logger_to(_log_stream(log))
+    switch, logger, token = Switch(_switch_file(), os.environ), logger_to(_log_stream(log)), _token()
     if measure:
-        return Parts(switch=switch, logger=logger)
+        return Parts(switch=switch, logger=logger, token=token)
     from pagein import wiring
     from pagein.hosts.gateway.engine import EngineCurator
     from pagein.hosts.gateway.looking import EngineLooker
@@ -245,7 +247,19 @@ def _parts(
         switch,
         logger,
         look=wiring.file_watch(store, workspace=workspace),
+        token=token,
     )
+
+
+def _token() -> str:
+    """The user's token; one for this gateway alone where none can be kept."""
+    from pagein.hosts.gateway.tokens import default_file, fresh, kept
+
+    try:
+        return kept(default_file())
+    except BadSetting as problem:
+        typer.echo(f"warning: {problem}; the links of this gateway are good until it ends", err=True)
+        return fresh()
 
 
 def _search_in(store: str | None, workspace: Path) -> "Search":
@@ -286,11 +300,12 @@ def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
     from pagein.hosts.gateway.server import Gateway
 
     def tell(gateway: "Gateway") -> None:
-        told = _greeting(gateway.url, as_json=as_json, curates=parts.curator is not None)
+        told = _greeting(gateway, as_json=as_json, curates=parts.curator is not None)
         if gateway.is_open:
             typer.echo(
-                f"warning: other machines may reach this gateway at {settings.host}, and use whatever keys it is sent; "
-                "--host 127.0.0.1 keeps it to this one",
+                f"warning: other machines may reach this gateway at {settings.host}. It answers nobody who does not show its token, "
+                "which stands in the addresses that are printed here; the header x-pagein-token does it, too. What is sent is not "
+                "encrypted, keys and token included; --host 127.0.0.1 keeps it to this machine",
                 err=True,
             )
         sys.stdout.write(told + "\n")
@@ -310,19 +325,20 @@ def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
         ) from problem
 
 
-def _greeting(url: str, *, as_json: bool, curates: bool) -> str:
+def _greeting(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
     from pagein.hosts.gateway.clients import CLIENTS
 
+    url, base = gateway.url, gateway.base_url
     if as_json:
-        clients = {one.name: {"where": one.where, "settings": list(one.settings(url))} for one in CLIENTS}
-        return json.dumps({"url": url, "pid": os.getpid(), "curates": curates, "clients": clients})
+        clients = {one.name: {"where": one.where, "settings": list(one.settings(base))} for one in CLIENTS}
+        told = {"url": url, "base_url": base, "dashboard": gateway.page, "token": gateway.token}
+        return json.dumps({**told, "pid": os.getpid(), "curates": curates, "clients": clients})
     lines = [f"pagein gateway at {url}{'' if curates else ', measuring only'}"]
     for one in CLIENTS:
-        lines += ["", f"{one.name}, {one.where}:", *(f"  {line}" for line in one.settings(url))]
+        lines += ["", f"{one.name}, {one.where}:", *(f"  {line}" for line in one.settings(base))]
         lines += [f"  ({note})" for note in one.notes]
-    return "\n".join(
-        [*lines, "", f"dashboard {url}/, health {url}/healthz, figures {url}/metrics; all off: pagein off"]
-    )
+    lines += ["", f"dashboard {gateway.page} (this link opens it for whoever has it)"]
+    return "\n".join([*lines, f"health {url}/healthz, figures {url}/metrics with the token; all off: pagein off"])
 
 
 def _store_finding(store: str | None, workspace: Path) -> "Finding":

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from pagein.engine.exchanges import Exchange
+from pagein.hosts.gateway.addresses import with_token
 from pagein.hosts.gateway.curating import Asked, Curated, Noted, PassThrough
 from pagein.hosts.gateway.logs import logger_to
 from pagein.hosts.gateway.looking import HitView, Inside
@@ -62,13 +63,17 @@ class Hanging(PassThrough):
         return []
 
 
+def _tell(gateway: Gateway) -> None:
+    print(json.dumps({"url": with_token(gateway.url, gateway.token)}), flush=True)  # noqa: T201
+
+
 def main() -> None:
     upstream, part = sys.argv[1:]
     curator = Hanging(part)
     with tempfile.TemporaryDirectory() as folder:
         settings = GatewaySettings(anthropic=upstream, openai=upstream, port=0, budget=0.5)
         parts = Parts(curator, curator, Switch(Path(folder) / "off", {}), logger_to(sys.stderr, logging.INFO))
-        served(Gateway(settings, parts), lambda gateway: print(json.dumps({"url": gateway.url}), flush=True))  # noqa: T201
+        served(Gateway(settings, parts), _tell)
 
 
 if __name__ == "__main__":

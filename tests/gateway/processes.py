@@ -43,6 +43,11 @@ def data_folder(folder: Path) -> dict[str, str]:
     return {"XDG_DATA_HOME": str(folder / "data"), "PAGEIN_OFF": ""}
 
 
+def token_in(folder: Path) -> str:
+    """The token of a gateway with this data folder, as its user's commands find it."""
+    return (folder / "data" / "pagein" / "gateway.token").read_text().strip()
+
+
 def until(true: Callable[[], bool]) -> None:
     """Wait for what another process is about to do."""
     for _ in range(_PATIENCE * 100):

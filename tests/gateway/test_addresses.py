@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.gateway.upstreams import run, says, stage
 
-from pagein.hosts.gateway.pages import in_brackets, is_this_machine
+from pagein.hosts.gateway.addresses import in_brackets, is_this_machine
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_path_with_an_escaped_end_of_line_passes(tmp_path: Path) -> None:
     async def go() -> None:
         async with stage(says(b"{}"), tmp_path) as on:
             reader, writer = await asyncio.open_connection("127.0.0.1", on.gateway.port)
-            writer.write(b"GET /v1/files/a%0ab HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            writer.write(b"GET /v1/files/a%0ab HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             await writer.drain()
             answer = await reader.read(-1)
             writer.close()

@@ -9,10 +9,11 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from tests.gateway.browser import browsing, needs_browser
-from tests.gateway.processes import gateway_process
+from tests.gateway.processes import gateway_process, token_in
 from tests.gateway.test_serve import cli, conversation, sent
 from tests.gateway.upstreams import run, says, stage
 
+from pagein.hosts.gateway.addresses import with_token
 from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.state import CALLS, SESSIONS, Board, Call
 from pagein.testing.provider import SimulatedProvider
@@ -21,7 +22,8 @@ HOSTILE = "<img src=x onerror=alert(1)> & 'quotes' <b>bold</b>"
 
 
 async def asked(url: str) -> tuple[Any, dict[str, str]]:
-    async with aiohttp.ClientSession() as client, client.get(url) as answer:
+    jar = aiohttp.CookieJar(unsafe=True)  # the link sets a cookie for an address
+    async with aiohttp.ClientSession(cookie_jar=jar) as client, client.get(url) as answer:
         text = await answer.text()
         return (json.loads(text) if answer.content_type == "application/json" else text), dict(answer.headers)
 
@@ -45,7 +47,8 @@ def details(session: str) -> str:
 def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A gateway with a session of a hostile name and hostile results, one result of it dropped by hand; and a client that changes its prompt."""
     folder = tmp_path_factory.mktemp("worked")
-    with SimulatedProvider() as provider, gateway_process(provider.url, folder) as (url, _):
+    with SimulatedProvider() as provider, gateway_process(provider.url, folder) as (plain, _):
+        url = with_token(plain, token_in(folder))
         for turns in range(12):
             if turns == 11:  # the user's hand, from another process
                 store = str(folder / "s.pagein")
@@ -153,7 +156,7 @@ def test_a_person_sees_sessions_costs_the_window_reasons_and_finds_text_and_noth
             assert await page.value("document.querySelectorAll('main img, main script').length") == 0
             assert page.problems == []
             assert {one.partition("//")[2].partition("/")[0] for one in page.asked if one.startswith("http")} == {
-                url.partition("//")[2]
+                url.split("/")[2]
             }
 
     run(go())
@@ -202,13 +205,13 @@ def test_what_is_new_is_put_into_the_page_without_making_it_anew(tmp_path: Path)
             assert page.problems == []
 
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
-        run(go(url))
+        run(go(with_token(url, token_in(tmp_path))))
 
 
 @needs_browser
 def test_before_the_first_call_the_page_says_what_to_do_and_later_that_the_gateway_is_gone(tmp_path: Path) -> None:
     async def go() -> None:
-        async with stage(says(b"{}"), tmp_path) as on, browsing(on.url, tmp_path / "browser") as page:
+        async with stage(says(b"{}"), tmp_path) as on, browsing(on.gateway.page, tmp_path / "browser") as page:
             await page.until("document.querySelector('#overview h2') !== null")
             text = await page.text()
             for told in ("No model call came through yet", "ANTHROPIC_BASE_URL", "codex"):
@@ -236,13 +239,13 @@ def test_among_many_sessions_the_one_that_is_opened_is_seen(tmp_path: Path) -> N
             assert page.problems == []
 
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
-        run(go(url))
+        run(go(with_token(url, token_in(tmp_path))))
 
 
 def test_the_page_takes_nothing_from_elsewhere_and_runs_nothing_but_its_own(tmp_path: Path) -> None:
     async def go() -> None:
         async with stage(says(b"{}"), tmp_path) as on:
-            text, headers = await asked(on.url + "/")
+            text, headers = await asked(on.gateway.page)
             policy = headers["Content-Security-Policy"]
             assert policy.startswith("default-src 'none'")
             assert "unsafe" not in policy
@@ -260,7 +263,7 @@ def test_where_nothing_is_decided_there_is_nothing_to_look_into(tmp_path: Path) 
     async def go() -> None:
         async with stage(says(b"{}"), tmp_path) as on:
             for path in ("/api/session?name=x", "/api/search?q=x"):
-                answer, _ = await asked(on.url + path)
+                answer, _ = await asked(on.gateway.page.rstrip("/") + path)
                 assert "error" in answer
 
     run(go())
@@ -305,5 +308,5 @@ def test_what_was_saved_before_a_restart_is_not_counted_again_behind_it(tmp_path
             with gateway_process(provider.url, tmp_path) as (url, _):
                 for number in turns:
                     run(sent(url, conversation(number), x_pagein_session="one"))
-                saved.append(run(called(url, "one", len(turns)))["saved"])
+                saved.append(run(called(with_token(url, token_in(tmp_path)), "one", len(turns)))["saved"])
     assert 0 < saved[1] < saved[0] / 2

@@ -49,7 +49,7 @@ def test_headers_arrive_as_they_were_sent_and_none_is_added(tmp_path: Path) -> N
     async def go() -> None:
         async with stage(says(b"{}"), tmp_path) as on:
             head = "".join(f"{name}: {value}\r\n" for name, value in sent)
-            request = f"POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close, X-Private\r\nX-Private: 1\r\nKeep-Alive: 3\r\nTE: trailers\r\nx-pagein-session: s\r\n{head}Content-Length: {len(BODY)}\r\n\r\n"
+            request = f"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close, X-Private\r\nX-Private: 1\r\nKeep-Alive: 3\r\nTE: trailers\r\nx-pagein-session: s\r\n{head}Content-Length: {len(BODY)}\r\n\r\n"
             await raw(on.gateway.port, request.encode() + BODY)
             got = [
                 (name, value)
@@ -75,7 +75,9 @@ def test_answers_come_back_with_their_headers_repeated_ones_included_and_none_ad
 
     async def go() -> None:
         async with stage(says(b'{"type":"error"}', *told, status="529 Overloaded Indeed"), tmp_path) as on:
-            answer = await raw(on.gateway.port, b"GET /v1/files HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = await raw(
+                on.gateway.port, b"GET /v1/files HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            )
             head, _, body = answer.partition(b"\r\n\r\n")
             lines = head.decode().split("\r\n")
             assert lines[0] == "HTTP/1.1 529 Overloaded Indeed"
@@ -89,7 +91,7 @@ def test_cookies_of_one_client_are_not_given_to_the_next(tmp_path: Path) -> None
     async def go() -> None:
         async with stage(says(b"{}", "Set-Cookie: a=1; Path=/"), tmp_path) as on:
             for _ in range(2):
-                await raw(on.gateway.port, b"GET /v1/files HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                await raw(on.gateway.port, b"GET /v1/files HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert on.upstream.got[1].header("cookie") == []
 
     run(go())
@@ -101,7 +103,9 @@ def test_cookies_of_one_client_are_not_given_to_the_next(tmp_path: Path) -> None
 def test_the_path_and_query_stay_as_they_were_written(target: str, tmp_path: Path) -> None:
     async def go() -> None:
         async with stage(says(b"{}"), tmp_path) as on:
-            await raw(on.gateway.port, f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            await raw(
+                on.gateway.port, f"GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+            )
             assert on.upstream.got[0].line == f"GET {target} HTTP/1.1"
 
     run(go())
@@ -125,7 +129,9 @@ def test_a_head_request_keeps_the_length_that_it_was_told(tmp_path: Path) -> Non
 
     async def go() -> None:
         async with stage(answer, tmp_path) as on:
-            head = await raw(on.gateway.port, b"HEAD /api/hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            head = await raw(
+                on.gateway.port, b"HEAD /api/hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            )
             assert b"Content-Length: 77\r\n" in head
 
     run(go())
@@ -250,7 +256,7 @@ def test_an_upload_streams_through_before_it_is_complete(tmp_path: Path) -> None
         async with stage(says(b"{}"), tmp_path) as on:
             reader, writer = await asyncio.open_connection("127.0.0.1", on.gateway.port)
             writer.write(
-                b"POST /v1/files HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n"
+                b"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n"
             )
             await until(lambda: on.upstream.chunks == [b"abc"])
             writer.write(b"3\r\ndef\r\n0\r\n\r\n")

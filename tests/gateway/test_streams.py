@@ -286,7 +286,7 @@ def test_a_client_that_hangs_up_ends_the_call_upstream_even_when_it_is_quiet(tmp
     async def go() -> None:
         async with stage(answer, tmp_path) as on:
             reader, writer = await asyncio.open_connection("127.0.0.1", on.gateway.port)
-            writer.write(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+            writer.write(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
             await reader.readuntil(b":\n\n")
             writer.close()
             await on.upstream.gone.wait()
@@ -304,7 +304,7 @@ def test_a_client_that_hangs_up_before_there_is_an_answer_ends_the_call_upstream
     async def go() -> None:
         async with stage(answer, tmp_path) as on:
             _, writer = await asyncio.open_connection("127.0.0.1", on.gateway.port)
-            writer.write(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+            writer.write(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
             await until(lambda: on.upstream.got)
             writer.close()
             await on.upstream.gone.wait()

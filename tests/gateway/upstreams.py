@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from pagein.hosts.gateway.curating import Curator, PassThrough
+from pagein.hosts.gateway.headers import PROOF
 from pagein.hosts.gateway.logs import logger_to
 from pagein.hosts.gateway.server import Gateway, Parts
 from pagein.hosts.gateway.settings import GatewaySettings
@@ -137,6 +138,11 @@ class Stage:
     @property
     def url(self) -> str:
         return self.gateway.url
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The header that shows the token."""
+        return {PROOF: self.gateway.token}
 
     async def post(self, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
         named = {"Content-Type": "application/json"} | {

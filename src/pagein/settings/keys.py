@@ -80,7 +80,7 @@ GATEWAY: Final[tuple[Key, ...]] = (
     text("openai", _GATEWAY["openai"], "Where requests for OpenAI go.", own=True),
     text("host", _GATEWAY["host"], "Where the gateway listens.", own=True),
     whole("port", _GATEWAY["port"], "Its port; 0: any that is free.", own=True),
-    texts("hosts", "Names, beside loopback's, by which its own pages may be asked.", own=True),
+    texts("hosts", "Names, beside loopback's, under which it answers who does not show the token.", own=True),
     number("budget", _GATEWAY["budget"], "Seconds that a decision may take; then the client's own bytes go out."),
     whole("body_limit", _GATEWAY["body_limit"], "Bytes of the longest request that is taken."),
     number("silence", _GATEWAY["silence"], "Seconds without a byte from the provider until a call is given up."),

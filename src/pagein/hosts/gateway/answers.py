@@ -10,8 +10,14 @@ from pagein.hosts.gateway.headers import WARNING, Headers
 from pagein.hosts.gateway.settings import Vendor
 
 # What the vendors call these, so that agents react as they would to the vendor.
-_ANTHROPIC_KINDS: Final = {413: "request_too_large", 426: "invalid_request_error", 504: "timeout_error"}
-_OPENAI_KINDS: Final = {413: "invalid_request_error", 426: "invalid_request_error"}
+_ANTHROPIC_KINDS: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    413: "request_too_large",
+    426: "invalid_request_error",
+    504: "timeout_error",
+}
+_OPENAI_KINDS: Final = dict.fromkeys((401, 403, 413, 426), "invalid_request_error")
 # What the server writes where an answer does not say.
 _ADDED: Final = ("Content-Type", "Date", "Server")
 

@@ -9,8 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
+from pagein.hosts.gateway import tokens
+from pagein.hosts.gateway.addresses import is_this_machine, without_token
 from pagein.hosts.gateway.clients import CLIENTS, misses
+from pagein.hosts.gateway.headers import PROOF
 from pagein.hosts.gateway.settings import GatewaySettings, Vendor
 from pagein.hosts.gateway.switch import Switch
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["fine", "note", "wrong"]
 
 _WAIT: Final = 5.0
+_UNKNOWN: Final = 401
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 # The least request of each vendor's; the simulated provider takes any model.
 _PATHS: Final = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
@@ -40,11 +45,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to look at. url: where the gateway should be. store, round_trip: findings that need more than this package may know."""
+    """What to look at. url: where the gateway should be. token: the file with the user's token. store, round_trip: findings that
+    need more than this package may know.
+    """
 
     settings: GatewaySettings
     url: str
     switch: Path
+    token: Path
     environment: Mapping[str, str]
     store: Callable[[], Finding]
     round_trip: Callable[[], Finding]
@@ -52,7 +60,7 @@ class Asked:
 
 def checked(asked: Asked) -> list[Finding]:
     """All findings, in the order in which a request meets what they are about."""
-    found = [asked.store(), _switch(asked), asked.round_trip(), _gateway(asked.url)]
+    found = [asked.store(), _switch(asked), asked.round_trip(), _gateway(asked)]
     vendors: tuple[Vendor, ...] = ("anthropic", "openai")
     found += [_upstream(vendor, asked.settings.upstream(vendor)) for vendor in vendors]
     for client in CLIENTS:
@@ -126,22 +134,47 @@ def _switch(asked: Asked) -> Finding:
     return Finding("fine", "switch", "on")
 
 
-def _gateway(url: str) -> Finding:
+def _gateway(asked: Asked) -> Finding:
+    url = without_token(asked.url).rstrip("/")
     try:
-        with _opener().open(url.rstrip("/") + "/healthz", timeout=_WAIT) as answer:
+        with _opener().open(_own_request(url + "/healthz", asked), timeout=_WAIT) as answer:
             value = json.loads(answer.read(1 << 16))
     except (OSError, ValueError) as problem:
         return Finding("wrong", "gateway", f"none answers at {url} ({_reason(problem)}); start it with pagein serve")
     if not isinstance(value, dict) or "version" not in value:
         return Finding("wrong", "gateway", f"what answers at {url} is no gateway of pagein's")
     told = f"answers at {url}, version {value['version']}"
-    if value.get("store"):
-        return Finding("wrong", "gateway", f"{told}, but {value['store']}")
+    if wrong := _page_refused(url, asked) or value.get("store"):
+        return Finding("wrong", "gateway", f"{told}, but {wrong}")
     if value.get("off"):
         return Finding("note", "gateway", f"{told}, switched off: {value['off']}")
     if not value.get("curating"):
         return Finding("note", "gateway", f"{told}, measuring only")
     return Finding("fine", "gateway", told)
+
+
+def _page_refused(url: str, asked: Asked) -> str:
+    """Why the gateway's pages are closed to this user's commands, "" where they are open, or where it is no gateway of theirs."""
+    asking = _own_request(url + "/metrics", asked)
+    if not asking.headers:
+        return ""
+    try:
+        with _opener().open(asking, timeout=_WAIT):
+            return ""
+    except urllib.error.HTTPError as problem:
+        with problem:
+            if problem.code != _UNKNOWN:
+                return f"its figures are answered with {problem.code}"
+        return f"it has another token than {asked.token}: another user started it, or the file is new since; start it again"
+    except OSError as problem:
+        return f"its figures cannot be had ({_reason(problem)})"
+
+
+def _own_request(address: str, asked: Asked) -> urllib.request.Request:
+    """A request to a page of the gateway's own. The token is shown to the gateway of the settings and to this machine only."""
+    host = urlsplit(address).hostname or ""
+    token = tokens.read(asked.token) if host == asked.settings.host or is_this_machine(host) else ""
+    return urllib.request.Request(address, headers={PROOF: token} if token else {})  # noqa: S310 -- http and https only, by the settings
 
 
 def _upstream(vendor: Vendor, address: str) -> Finding:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pagein.hosts.gateway.addresses import without_token
+
 
 @dataclass(frozen=True, slots=True)
 class Client:
@@ -88,6 +90,6 @@ def misses(client: Client, url: str, environment: Mapping[str, str]) -> list[str
         told = environment.get(name, "")
         if not told:
             found.append(f"{name} is not set here; export {name}={value}")
-        elif told.rstrip("/") != value:
-            found.append(f"{name}={told}, not {value}")
+        elif without_token(told).rstrip("/") != value:
+            found.append(f"{name}={without_token(told)}, not {value}")
     return found

@@ -180,6 +180,7 @@ function told(one, found) {
 
 async function asked(path) {
   const answer = await fetch(path);
+  if (answer.status === 401) throw new Error("open the link that pagein serve printed");
   return answer.json();
 }
 function about(state) {
@@ -214,7 +215,7 @@ async function refresh() {
     show(byId("footer"), ...(state.sessions.length ? [made("details", null, made("summary", null, "Point another agent here"), ...setup(state.setup))] : []), made("p", null, "Counted since this gateway started. ", made("a", { href: "/metrics" }, "Figures for Prometheus"), " · ", made("a", { href: "/healthz" }, "health")));
     document.body.classList.remove("stale");
   } catch (problem) {
-    byId("state").textContent = "the gateway does not answer";
+    byId("state").textContent = problem instanceof TypeError ? "the gateway does not answer" : problem.message;
     byId("state").className = "pill bad";
     document.body.classList.add("stale");
   } finally {

@@ -13,8 +13,8 @@ from typing import Final, TypedDict
 from aiohttp import web
 
 from pagein.errors import PageinError
+from pagein.hosts.gateway.access import Handler
 from pagein.hosts.gateway.looking import HITS, HitView, Inside, Looker
-from pagein.hosts.gateway.pages import Handler
 from pagein.hosts.gateway.state import Board, CallView, Overview
 
 _INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)

@@ -10,6 +10,8 @@ OURS: Final = "x-pagein-"
 OFF: Final = "x-pagein"
 """`x-pagein: off` on a request passes it through as it is."""
 SESSION: Final = "x-pagein-session"
+PROOF: Final = "x-pagein-token"
+"""Carries the gateway's token (`access`)."""
 WARNING: Final = "x-pagein-warning"
 
 READABLE: Final = frozenset({"identity", "gzip", "x-gzip", "deflate", "zstd"})
@@ -88,6 +90,19 @@ def plain(headers: Headers) -> Headers:
 def without(headers: Headers, *names: str) -> Headers:
     """The headers without those of lower-case names."""
     return [(name, value) for name, value in headers if name.lower() not in names]
+
+
+def without_cookie(headers: Headers, wanted: str) -> Headers:
+    """The headers without a cookie of this name; those of other names stay as they were written."""
+    if not any(name.lower() == "cookie" and wanted in value for name, value in headers):
+        return headers
+    kept = _changed(headers, "cookie", lambda value: "; ".join(_other_cookies(value, wanted)))
+    return [(name, value) for name, value in kept if value or name.lower() != "cookie"]
+
+
+def _other_cookies(value: str, unwanted: str) -> list[str]:
+    pairs = (pair.strip() for pair in value.split(";"))
+    return [pair for pair in pairs if pair.partition("=")[0].strip() != unwanted]
 
 
 def _changed(headers: Headers, wanted: str, change: Callable[[str], str]) -> Headers:

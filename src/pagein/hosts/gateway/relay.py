@@ -22,6 +22,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from pagein.hosts.gateway import headers as names
+from pagein.hosts.gateway.access import COOKIE
 from pagein.hosts.gateway.answering import Answerer, Conduct, can_answer
 from pagein.hosts.gateway.answers import Relayed, no_websocket, refusal
 from pagein.hosts.gateway.codings import decoded
@@ -104,10 +105,10 @@ class Relay:
         self.idle = asyncio.Event()
         self.idle.set()
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request."""
-        given = names.as_sent(request.raw_headers)
-        found = route(request.method, request.raw_path, request.headers)
+    async def handle(self, request: web.Request, path: str) -> web.StreamResponse:
+        """Answer one request. path: raw path and query, without what was only for us."""
+        given = names.without_cookie(names.as_sent(request.raw_headers), COOKIE)
+        found = route(request.method, path, request.headers)
         metrics = self._reporter.metrics
         metrics.began()
         self.under_way += 1

@@ -44,7 +44,7 @@ class Route:
 
 def route(method: str, raw_path: str, headers: Mapping[str, str]) -> Route:
     """Where this request goes. Headers decide only for paths that both vendors have; names in any case."""
-    path = _origin_form(raw_path)
+    path = origin_form(raw_path)
     named: Vendor | None = None
     for prefix, vendor in _NAMED.items():
         if path.startswith(prefix):
@@ -57,7 +57,7 @@ def route(method: str, raw_path: str, headers: Mapping[str, str]) -> Route:
     return Route(name, named or settled or _vendor(end, headers), None, path)
 
 
-def _origin_form(raw_path: str) -> str:
+def origin_form(raw_path: str) -> str:
     """The path of a request line, also of one that names the whole address as requests to proxies do."""
     if raw_path.startswith("/"):
         return raw_path

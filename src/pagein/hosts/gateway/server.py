@@ -11,7 +11,9 @@ from typing import Self
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
 from pagein import __version__
-from pagein.hosts.gateway import dashboard
+from pagein.hosts.gateway import dashboard, tokens
+from pagein.hosts.gateway.access import Access
+from pagein.hosts.gateway.addresses import in_brackets, is_this_machine, with_token
 from pagein.hosts.gateway.answers import leave_as_it_was
 from pagein.hosts.gateway.clients import CLIENTS
 from pagein.hosts.gateway.curating import Curator, Guard, PassThrough
@@ -19,7 +21,7 @@ from pagein.hosts.gateway.keepalive import Clock, SystemClock
 from pagein.hosts.gateway.logs import LOGGER
 from pagein.hosts.gateway.looking import Looker
 from pagein.hosts.gateway.metrics import Metrics
-from pagein.hosts.gateway.pages import Names, figures, health, in_brackets, is_this_machine
+from pagein.hosts.gateway.pages import figures, health
 from pagein.hosts.gateway.relay import Relay
 from pagein.hosts.gateway.reporting import Reporter
 from pagein.hosts.gateway.settings import GatewaySettings
@@ -36,8 +38,8 @@ _HEADER = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, where it logs, and by
-    which clock (None: the machine's).
+    """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, where it logs, by
+    which clock (None: the machine's), and the token that opens its pages ("": one that is good until it ends).
     """
 
     curator: Curator | None = None
@@ -46,6 +48,7 @@ class Parts:
     logger: logging.Logger | None = None
     clock: Clock | None = None
     look: Look | None = None
+    token: str = ""
 
 
 class Gateway:
@@ -68,6 +71,7 @@ class Gateway:
         self._relay: Relay | None = None
         self._runner: web.AppRunner | None = None
         self._site: web.TCPSite | None = None
+        self.token = given.token or tokens.fresh()
         self.began = 0.0
         self.port = 0
 
@@ -76,6 +80,16 @@ class Gateway:
         """Where clients on this machine reach it."""
         host = _NEAR.get(self._settings.host, self._settings.host)
         return f"http://{in_brackets(host)}:{self.port}"
+
+    @property
+    def page(self) -> str:
+        """The link that opens the dashboard in a browser. Whoever has it sees everything."""
+        return with_token(self.url, self.token) + "/"
+
+    @property
+    def base_url(self) -> str:
+        """What agents are told: with the token in it where the gateway wants it from them."""
+        return with_token(self.url, self.token) if self.is_open else self.url
 
     @property
     def is_open(self) -> bool:
@@ -99,7 +113,9 @@ class Gateway:
             notices=list(self.board.notices),
             sessions=self.board.sessions(),
             setup=[
-                SetupView(name=one.name, where=one.where, lines=list(one.settings(self.url)), notes=list(one.notes))
+                SetupView(
+                    name=one.name, where=one.where, lines=list(one.settings(self.base_url)), notes=list(one.notes)
+                )
                 for one in CLIENTS
             ],
         )
@@ -185,12 +201,18 @@ class Gateway:
     def _application(self, relay: Relay) -> web.Application:
         app = web.Application(client_max_size=self._settings.body_limit, logger=self._logger)
         app.on_response_prepare.append(leave_as_it_was)
-        own = Names((self._settings.host, *self._settings.hosts))
-        app.router.add_get("/", own.only(dashboard.page()), allow_head=False)
-        app.router.add_get("/api/state", own.only(dashboard.state(self.overview)))
-        app.router.add_get("/api/session", own.only(dashboard.session(self.board, self._looker)))
-        app.router.add_get("/api/search", own.only(dashboard.search(self._looker)))
-        app.router.add_get("/healthz", own.only(health(self._health)))
-        app.router.add_get("/metrics", own.only(figures(self.metrics)))
-        app.router.add_route("*", "/{path:(?s:.*)}", relay.handle)  # a path may hold an escaped end of line
+        access = Access(self.token, (self._settings.host, *self._settings.hosts), is_open=self.is_open)
+        pages = {
+            "/": dashboard.page(),
+            "/api/state": dashboard.state(self.overview),
+            "/api/session": dashboard.session(self.board, self._looker),
+            "/api/search": dashboard.search(self._looker),
+            "/metrics": figures(self.metrics),
+        }
+        for path, page in pages.items():
+            app.router.add_get(path, access.page(page), allow_head=False)
+        whole, brief = health(self._health), health(self._health, brief=True)
+        app.router.add_get("/healthz", access.open_page(whole, brief), allow_head=False)
+        rest = access.rest({**pages, "/healthz": whole}, relay.handle)
+        app.router.add_route("*", "/{path:(?s:.*)}", rest)  # a path may hold an escaped end of line
         return app

@@ -21,7 +21,7 @@ class GatewaySettings:
 
     anthropic, openai: base address of the upstream for each kind of route. A path in it is kept in front; a last segment
     such as `v1` or `v4` stands in place of the client's own `/v1`.
-    host, port: where to listen; port 0 takes a free one. hosts: names, beside loopback's, by which its own pages may be asked.
+    host, port: where to listen; port 0 takes a free one. hosts: names, beside loopback's, under which those are answered who do not show the token.
     budget: seconds that deciding on a request may take; then the client's bytes go out. body_limit: bytes of a request that
     may be curated; more is answered with 413.
     silence: seconds without a byte from the upstream until a call is given up. Agents give up after 5 to 10 minutes

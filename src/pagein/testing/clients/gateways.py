@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from pagein import wiring
 from pagein.engine.engine import Engine
@@ -57,11 +57,12 @@ class GatewayProcess:
             command, cwd=self._folder, env=environment, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
         ) as process:
             try:
-                url = _greeted(process)
-                yield url
-                with urlopen(f"{url}/metrics", timeout=_STOPS_IN) as answer:  # noqa: S310 -- our own address on loopback
-                    told = answer.read().decode()
-                self.failures = {kind: int(float(count)) for kind, count in _FAILURES.findall(told)}
+                told = _greeted(process)
+                yield str(told["url"])
+                figures = Request(f"{told['url']}/metrics", headers={"Authorization": f"Bearer {told['token']}"})  # noqa: S310 -- our own address on loopback
+                with urlopen(figures, timeout=_STOPS_IN) as answer:  # noqa: S310 -- the same
+                    text = answer.read().decode()
+                self.failures = {kind: int(float(count)) for kind, count in _FAILURES.findall(text)}
             finally:
                 process.terminate()
                 try:
@@ -70,8 +71,8 @@ class GatewayProcess:
                     process.kill()
 
 
-def _greeted(process: "subprocess.Popen[str]") -> str:
+def _greeted(process: "subprocess.Popen[str]") -> dict[str, object]:
     line = process.stdout.readline() if process.stdout is not None else ""
     if not line:
         raise HostError(f"the gateway did not start: it ended with {process.wait(_STOPS_IN)}")
-    return str(json.loads(line)["url"])
+    return dict(json.loads(line))
