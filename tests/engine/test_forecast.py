@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import accumulate
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,12 @@ from pagein.engine.forecast import Forecasts
 from pagein.engine.heads import Head
 from pagein.engine.laying import Layouts, Sent
 from pagein.model.messages import Usage
+from pagein.providers.cache import CacheSimulator
+from pagein.providers.footprint import footprints
+from pagein.providers.prices import prices
+from pagein.providers.tokens import ratio_counter
 from pagein.providers.wire.naming import chained
+from pagein.providers.wire.request import message_of
 
 MODELS = st.sampled_from(["claude-sonnet-4-5", "claude-opus-4-5"])
 MESSAGES = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.sampled_from("abc")), max_size=7)
@@ -68,3 +74,85 @@ def test_of_branches_the_one_with_most_in_common_is_gone_on_from() -> None:
     changed = sent([("user", text), ("assistant", "other"), ("user", "left")], 1, at=4.0)
     told = forecasts.answered(changed, Usage(fresh=8000))
     assert (told.diagnosis.cause, told.diagnosis.place) == ("messages", 1)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(1, 3),  # new messages
+        st.integers(1, 12),  # how long each is, in units of some 300 tokens
+        st.none() | st.floats(0, 0.99),  # where an epoch of ours begins, as a share of the messages
+        st.floats(0.6, 1.6),  # how many tokens the provider sees where the estimate sees one
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+class KeepingAll:
+    """A provider that keeps all that it is given: sizes are its own, and unlike what anybody estimates."""
+
+    def __init__(self) -> None:
+        self._layouts, self._cache = Layouts(), CacheSimulator(prices("claude-sonnet-4-5").cache)
+        self.shares: dict[bytes, float] = {}
+
+    def usage(self, asked: Sent) -> Usage:
+        laid = self._layouts.laid(asked)
+        blocks = [*laid.front, *(block for said in laid.said for block in said)]
+        sizes = [block.tokens * self.shares.get(block.name, 1.0) for block in blocks]
+        served = self._cache.serve(replace(laid.asked(), cumulative=list(accumulate(sizes))))
+        return Usage(fresh=round(served.fresh), read=round(served.read), written=round(served.written))
+
+    def weigh(self, item: bytes, share: float) -> None:
+        value, _ = message_of(item, "anthropic", 0)
+        for block in footprints(value, "anthropic", ratio_counter("claude-sonnet-4-5")):
+            self.shares[block.name] = share
+
+
+@given(STEPS)
+def test_a_provider_that_keeps_all_is_never_blamed_however_far_off_the_estimate_is(
+    steps: list[tuple[int, int, float | None, float]],
+) -> None:
+    provider, forecasts = KeepingAll(), Forecasts()
+    theirs: list[tuple[str, str]] = []
+    said: list[tuple[str, str]] = []
+    for number, (more, length, epoch, share) in enumerate(steps):
+        for _ in range(more):
+            one = ("assistant" if len(said) % 2 else "user", f"{len(said)} " + "word " * 300 * length)
+            theirs.append(one)
+            said.append(one)
+            provider.weigh(message(*one), share)
+        first = len(said) if epoch is None or not number else int(epoch * (len(said) - more))
+        for place in range(first, len(said) - more):
+            said[place] = (said[place][0], f"a stub of {number} for {place}")
+        asked = replace(sent(said, 1, at=float(number)), theirs=sent(theirs).theirs)
+        told = forecasts.answered(asked, provider.usage(asked)).diagnosis
+        assert told.who not in ("provider", "client"), told
+        if first < len(said) - more and told.cause not in ("none", "first"):
+            assert told.who == "us"
+
+
+def test_an_epoch_of_ours_is_ours_though_the_estimate_of_what_stands_before_it_is_too_high() -> None:
+    provider, forecasts = KeepingAll(), Forecasts()
+    said = [("user", "word " * 8000), *((("assistant", "user")[n % 2], f"{n} " + "word " * 1500) for n in range(10))]
+    for number, one in enumerate(said):
+        provider.weigh(message(*one), 0.6 if number < 4 else 1.4)  # prose in front, tables behind
+    before = sent(said, 1)
+    forecasts.answered(before, provider.usage(before))
+    rewritten = [*said[:4], *((role, f"stub {n}") for n, (role, _) in enumerate(said[4:])), ("user", "go on")]
+    items = sent(rewritten, 1, at=1.0)
+    asked = replace(items, theirs=[*before.theirs, items.theirs[-1]])
+    told = forecasts.answered(asked, provider.usage(asked))
+    assert (told.diagnosis.cause, told.diagnosis.who, told.diagnosis.place) == ("messages", "us", 4)
+
+
+def test_a_provider_that_lost_what_it_was_given_is_still_told_so() -> None:
+    provider, forecasts = KeepingAll(), Forecasts()
+    said = [("user", "word " * 3000), ("assistant", "word " * 3000)]
+    for number in range(3):
+        asked = sent(said, 1, at=float(number))
+        usage = provider.usage(asked)
+        if number == 2:
+            usage = Usage(fresh=usage.fresh, written=usage.read + usage.written)
+        told = forecasts.answered(asked, usage)
+        said.append(("user", f"and {number}"))
+    assert (told.diagnosis.cause, told.diagnosis.who) == ("unexplained", "provider")

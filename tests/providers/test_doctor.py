@@ -28,6 +28,21 @@ def test_a_change_does_not_explain_a_read_that_fell_short_of_what_it_left() -> N
     assert diagnosed(replace(MISSED, predicted=5_000, place=7)).cause == "unexplained"
 
 
+def test_our_own_epoch_is_ours_unless_sizes_that_the_provider_told_prove_that_it_lost_more() -> None:
+    ours = replace(MISSED, predicted=5_000, place=7, by_us=True)
+    assert diagnosed(ours).who == "us"
+    assert diagnosed(replace(ours, read=4_000)).who == "us"
+    assert diagnosed(replace(ours, proven=1_000)).who == "us"
+    lost = diagnosed(replace(ours, proven=5_000))
+    assert (lost.cause, lost.who) == ("unexplained", "provider")
+
+
+def test_an_error_of_the_estimate_is_told_as_one() -> None:
+    found = diagnosed(replace(MISSED, predicted=9_000, read=6_000, proven=6_100))
+    assert (found.cause, found.who) == ("estimate", "nobody")
+    assert "estimate" in found.words
+
+
 def test_the_first_part_of_the_prompt_that_changed_is_named() -> None:
     found = diagnosed(replace(MISSED, changed=("headers", "system", "tools"), place=0))
     assert (found.cause, found.who) == ("tools", "client")

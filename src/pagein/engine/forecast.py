@@ -2,11 +2,14 @@
 
 Called when a request was answered, off the way of the request. One simulator for a session: what other sessions leave in the cache
 makes a call read more than expected, which needs no explanation.
+
+How large a prompt is by estimate is off by a third where it holds much JSON. So sizes are the provider's own wherever an earlier answer told
+them: of a whole prompt, and of what stood in front of its last mark. Between two of those the estimate only says where in between.
 """
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
 from typing import Final
@@ -24,6 +27,8 @@ from pagein.providers.validity import Api
 MOST_KEPT: Final = 64 << 20
 """Bytes of the requests that a session's later ones are compared with, each counted whole; one is kept in any case."""
 _BRANCHES: Final = 16
+_SIZES: Final = 4096
+"""Prefixes whose size is remembered as the provider told it, at most; the latest stay."""
 _MOVED: Final = 3
 _UNPRICED: Final = {
     "anthropic": "generic:",
@@ -44,7 +49,7 @@ class Forecast:
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A request that was answered, as later ones on its branch are compared with it. end: how many blocks the cache holds of it,
-    held: tokens by estimate.
+    held: tokens.
     """
 
     laid: Laid
@@ -65,6 +70,7 @@ class Forecasts:
         self._layouts = Layouts()
         self._simulators: dict[str, CacheSimulator] = {}
         self._asked: list[_Asked] = []
+        self._sizes: dict[int, float] = {}  # by the prefix's name
 
     @property
     def size(self) -> int:
@@ -82,10 +88,12 @@ class Forecasts:
         laid = self._layouts.laid(sent, before.laid if before is not None else None)
         request = laid.asked()
         served = self._served(request, price)
-        scale = usage.prompt / laid.prompt if laid.prompt and usage.prompt else 1.0
-        asked = _Asked(laid, end := _last(request, price), _held(request, end, price))
+        end = _last(request, price)
+        held = self._told(request, end, usage, price)
+        asked = _Asked(laid, end, held)
         self._keep(asked, before)
-        facts = _facts(before, asked, served, usage, scale)
+        proven, predicted = self._predicted(request, served)
+        facts = replace(_facts(before, asked, served, usage, predicted), proven=proven)
         return Forecast(facts.expected, facts.predicted, diagnosed(facts))
 
     def _served(self, request: CacheRequest, price: Prices) -> Served:
@@ -96,6 +104,33 @@ class Forecasts:
             return simulator.serve(request)
         except CallerError:  # marks that the provider refuses: then it reads nothing, and says so itself
             return Served(0.0, 0.0, 0.0, request.prompt, 0.0, 0, "no_marks")
+
+    def _told(self, request: CacheRequest, end: int, usage: Usage, price: Prices) -> float:
+        """Learn the sizes that an answer tells. Returns what the cache holds of the request from now on."""
+        if not request.chain or not usage.prompt:
+            return 0.0
+        by_marks = price.cache.model == "breakpoints" and price.cache.strict_marks
+        held = float(usage.read + usage.written) if by_marks else _held(usage, price)
+        if by_marks and held and end:
+            self._sizes[request.chain[end - 1]] = held
+        self._sizes[request.chain[-1]] = float(usage.prompt)
+        while len(self._sizes) > _SIZES:
+            del self._sizes[next(iter(self._sizes))]
+        return held
+
+    def _predicted(self, request: CacheRequest, served: Served) -> tuple[float, float]:
+        """What the simulator says is read, in the provider's tokens: what is proven of it, and what is to be expected."""
+        if not served.read or not request.prompt:
+            return 0.0, 0.0
+        below = next((end for end in range(served.hit, 0, -1) if request.chain[end - 1] in self._sizes), 0)
+        above = next(
+            (end for end in range(max(served.hit, 1), len(request.chain)) if request.chain[end - 1] in self._sizes),
+            len(request.chain),
+        )
+        low, high = (self._sizes.get(request.chain[end - 1], 0.0) if end else 0.0 for end in (below, above))
+        first, last = (request.cumulative[end - 1] if end else 0.0 for end in (below, above))
+        share = (served.read - first) / (last - first) if last > first else 0.0
+        return low, low + (max(high, low) - low) * min(1.0, max(0.0, share))
 
     def _before(self, now: Sent) -> _Asked | None:
         """The request before on the branch: the one that has most in common with this one, of several the latest."""
@@ -113,9 +148,9 @@ class Forecasts:
         self._asked = kept
 
 
-def _facts(before: _Asked | None, now: _Asked, served: Served, usage: Usage, scale: float) -> Facts:
+def _facts(before: _Asked | None, now: _Asked, served: Served, usage: Usage, predicted: float) -> Facts:
     rules = _prices(now.sent.head.model, now.sent.api).cache
-    prompt, read, predicted = float(usage.prompt), float(usage.read), scale * served.read
+    prompt, read = float(usage.prompt), float(usage.read)
     if before is None:
         return Facts(prompt, read, None, predicted, served.reason, rules)
     place = _changed(before.laid, now.laid)
@@ -126,7 +161,7 @@ def _facts(before: _Asked | None, now: _Asked, served: Served, usage: Usage, sca
     return Facts(
         prompt=prompt,
         read=read,
-        expected=scale * before.held,
+        expected=before.held,
         predicted=predicted,
         reason=served.reason,
         rules=rules,
@@ -161,9 +196,9 @@ def _last(request: CacheRequest, price: Prices) -> int:
     return max((mark.position for mark in request.marks), default=0)
 
 
-def _held(request: CacheRequest, end: int, price: Prices) -> float:
-    size = request.cumulative[end - 1] if end else 0.0
-    return size if size >= price.cache.min_prefix and price.cache.model != "none" else 0.0
+def _held(usage: Usage, price: Prices) -> float:
+    """What is left of a prompt where it is not marks that say so."""
+    return float(usage.prompt) if usage.prompt >= price.cache.min_prefix and price.cache.model != "none" else 0.0
 
 
 @lru_cache(maxsize=256)

@@ -5,8 +5,10 @@ Rules of this file
 1. What was to be read is what the call before on the same branch held (`expected`). A call that reads as much, or short of it by
    no more than estimates are off, is well.
 2. The simulator knows marks, lifetimes, look-back and changes of the prompt. Where the provider read what it says (`predicted`),
-   the reason it has is the explanation; where the provider read less than even that, nobody knows why.
-3. The first cause in the order of the prompt counts: model, tools, instructions, settings and headers, messages.
+   the reason it has is the explanation.
+3. Where the provider read less than even that, it is the provider's doing only as far as earlier answers prove the size of what was
+   there (`proven`). The rest is an estimate, and its error is told as that. Of a change and a loss the greater one is told.
+4. The first cause in the order of the prompt counts: model, tools, instructions, settings and headers, messages.
 """
 
 from dataclasses import dataclass
@@ -31,9 +33,12 @@ Cause: TypeAlias = Literal[
     "below minimum",
     "look-back",
     "no cache",
+    "estimate",
     "unexplained",
 ]
-"""Why a cache was not read. `none`: it was; `first`: there was no call before; `unanswered`: the call before had no answer yet."""
+"""Why a cache was not read. `none`: it was; `first`: there was no call before; `unanswered`: the call before had no answer yet;
+`estimate`: more was expected than is known to have been there.
+"""
 
 _PARTS: Final[tuple[Cause, ...]] = ("model", "tools", "system", "settings", "headers")
 _OF_REASON: Final[dict[Reason, tuple[Cause, Who]]] = {
@@ -52,7 +57,8 @@ class Facts:
     """What is known of one call. Sizes in the provider's tokens, times in seconds.
 
     prompt, read: as the provider reported them. expected: what the call before held up to its last mark, None where there was
-    none. predicted: what the simulator says is read, and reason: why that much.
+    none. predicted: what the simulator says is read, and reason: why that much. proven: how much of that sizes prove which the
+    provider itself told; None where none did: then an estimate is good enough, but not to clear ourselves.
     changed: parts in front of the messages that are not what they were, in any order. place: the first message that is not what it
     was, None where the call extends the one before; by_us: whether we changed it. idle: since the call before, None where not known.
     blocks: how many stand behind what the call before left in the cache, None where not counted.
@@ -69,6 +75,13 @@ class Facts:
     by_us: bool = False
     idle: float | None = None
     blocks: int | None = None
+    proven: float | None = None
+
+    @property
+    def lost(self) -> float:
+        """What the provider had for sure and did not read."""
+        proven = self.proven if self.proven is not None else 0.0 if self.by_us else self.predicted
+        return min(proven, self.predicted) - self.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,7 @@ _WORDS: Final[dict[Cause, str]] = {
     "below minimum": "the prompt is shorter than what is cached",
     "look-back": "too many blocks since the last mark: the entry was not looked for",
     "no cache": "the model has no cache",
+    "estimate": "pagein expected more than is known to have been in the cache: an error of its estimate",
     "unexplained": "the provider no longer had what it was given",
 }
 
@@ -119,8 +133,10 @@ def diagnosed(facts: Facts) -> Diagnosis:
     shortfall = round((facts.expected if is_changed else min(facts.expected, facts.prompt)) - facts.read)
     if shortfall <= off:
         return WELL
-    if facts.predicted - facts.read > off:
+    if facts.lost > off and 2 * facts.lost >= shortfall:
         return Diagnosis("unexplained", "provider", shortfall)
+    if not is_changed and facts.predicted - facts.read > off:
+        return Diagnosis("estimate", "nobody", shortfall)
     cause, who = _cause(facts)
     return Diagnosis(cause, who, shortfall, facts.place if cause == "messages" else None)
 
