@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from threading import RLock
 from typing import Final
 
@@ -10,10 +9,8 @@ from pagein.engine.journal import Journal
 from pagein.engine.readlog import KIND as READING
 from pagein.engine.state import State
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, Said
+from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted
 from pagein.model.hand import HAND
-from pagein.policy.exclusions import EXCLUDED
-from pagein.policy.withholding import Withholding
 from pagein.ports import JournalStore
 
 _OF_ALL: Final = (READING, HAND)
@@ -25,16 +22,13 @@ class Keeping:
     journals: None for entries that end with their process.
     """
 
-    def __init__(
-        self, name: str, journal: Journal[State], journals: JournalStore | None, excluded: tuple[str, ...] = EXCLUDED
-    ) -> None:
+    def __init__(self, name: str, journal: Journal[State], journals: JournalStore | None) -> None:
         self.lock = RLock()
         self.leaf: EntryId | None = None
         self._name = name
         self._journal = journal
         self._journals = journals
         self._moved = False
-        self.withholding = Withholding(excluded)
         self._unkept: list[Entry] = []
         self._mine: set[EntryId] = set()
         self._fresh: list[Entry] = []
@@ -47,7 +41,7 @@ class Keeping:
             entry = self._journal.append(self.leaf, body, at=at, name=name)
             self.leaf, self._moved = entry.id, False
             if self._journals is not None:
-                self._unkept.append(self._keepable(entry))
+                self._unkept.append(entry)
             return entry.id
 
     def move(self, leaf: EntryId | None) -> None:
@@ -68,17 +62,10 @@ class Keeping:
         with self.lock:
             for entry in branch:
                 self._journal.add(entry)
-                self._unkept.append(self._keepable(entry))
+                self._unkept.append(entry)
                 self.leaf = entry.id
             with contextlib.suppress(StoreError):  # then they are kept with what is kept next
                 self.keep()
-
-    def _keepable(self, entry: Entry) -> Entry:
-        """The entry without what must not be stored (law 9). In this process the session goes on with all of it."""
-        if not isinstance(entry.body, Said):
-            return entry
-        kept = self.withholding.of(entry.body.message)
-        return entry if kept is entry.body.message else replace(entry, body=replace(entry.body, message=kept))
 
     def keep(self) -> None:
         """What happened so far survives the process. Raises StoreError; then it may be tried again."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from pagein.engine.hand import Hand
 from pagein.engine.rendering import Cell, Piece, size
-from pagein.engine.weighing import words_of
+from pagein.engine.weighing import chars_of
 from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.arguments import ArgumentRules, Weight, weight
@@ -35,7 +35,7 @@ class Asking:
 
     def share(self, call: ToolCall) -> int:
         """Tokens that a call's arguments weigh in it, estimated."""
-        chars = sum(len(words) for block in self.piece.message.blocks if (words := words_of(block)))
+        chars = sum(chars_of(block) for block in self.piece.message.blocks)
         return round(self.piece.weight * len(call.arguments) / chars) if chars else 0
 
 

@@ -86,6 +86,10 @@ class Pager:
         (stored,) = self._stored(session, [(result, THINKING, tokens)], THINKING)
         return Thought(str(stored.id), stored.content, tokens, len(text))
 
+    def secret(self) -> bytes:
+        """The key of this store. Raises StoreError where it cannot be asked."""
+        return self._blobs.secret()
+
     def made_here(self, name: ObjectId) -> bool:
         """Whether this store made an id. Raises StoreError where it cannot be asked."""
         return name.made_with(self._blobs.secret())

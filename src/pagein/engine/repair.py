@@ -201,9 +201,11 @@ def _as_text(block: Block) -> tuple[Block, ...]:
     """A call, result or thought that cannot stand where it stands, as text that can."""
     match block:
         case ToolResult():
-            return (Text(f"[result of call {block.call_id}]\n{block.text}", injected=_MADE_UP), *block.images)
+            text = f"[result of call {block.call_id}]\n{block.text}"
+            return (Text(text, injected=_MADE_UP, withheld=block.withheld), *block.images)
         case ToolCall():
-            return (Text(f"[call {block.id} of {block.name}]\n{block.arguments}", injected=_MADE_UP),)
+            text = f"[call {block.id} of {block.name}]\n{block.arguments}"
+            return (Text(text, injected=_MADE_UP, withheld=block.withheld),)
         case Thinking(text=text) if text and not text.isspace():
             return (Text(text, injected=_MADE_UP),)
         case _:

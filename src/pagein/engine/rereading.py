@@ -33,7 +33,7 @@ from pagein.model.entries import (
     RequestSent,
     Said,
 )
-from pagein.model.messages import Message, ToolResult
+from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.sharing import SharedMap
 from pagein.policy.clients.catalogue import OTHER, PROFILES
 from pagein.policy.clients.chains import START, ClientReads, restored, without
@@ -251,13 +251,22 @@ class Rereads:
             return []
         return entering_again(self._journal.state_at(leaf), seen, self._rules, self._recalled)
 
-    def notices(self, leaf: EntryId | None) -> Iterator[Inserted]:
-        """What the model is to be told of its calls that were answered behind the last request: that they wrote text of ours (law 8)."""
+    def notices(self, leaf: EntryId | None, whole: Callable[[Message], Message]) -> Iterator[Inserted]:
+        """What the model is to be told of its calls that were answered behind the last request: that they wrote text of ours (law 8).
+
+        whole: a message with what it was kept without.
+        """
         seen = self.at(leaf)
         if seen.profile is None:
             return
         results = [block for one in seen.waiting for block in one.blocks if isinstance(block, ToolResult)]
-        calls = [(call, one) for one in results if (call := seen.reads.calls.get(one.call_id)) is not None]
+        calls = [
+            (asked, one)
+            for one in results
+            if (call := seen.reads.calls.get(one.call_id)) is not None
+            for asked in whole(Message("assistant", (call,))).blocks
+            if isinstance(asked, ToolCall)
+        ]
         if not any(may_echo(call.arguments) for call, _ in calls):
             return
         owned = Owned(self._pager.made_here, seen.served)

@@ -21,6 +21,7 @@ from pagein.engine.marked import Marks
 from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
 from pagein.engine.passes import entering_big, toll
+from pagein.engine.privacy import Privacy
 from pagein.engine.reading import Learned, Outside, Reading, ReadResult
 from pagein.engine.readstatus import ReadingStatus
 from pagein.engine.recalling import Branch, Recalling
@@ -97,7 +98,8 @@ class Session:
         self._parts = parts
         self._rules = Rules(parts.residency, parts.excluded)
         self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, self._rules))
-        self._keeping = Keeping(name, self._journal, parts.journals, parts.excluded)
+        self._keeping = Keeping(name, self._journal, parts.journals)
+        self._privacy = Privacy(parts.pager, parts.excluded)
         self._lock = self._keeping.lock
         self._sent: Cell | None = None
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
@@ -146,7 +148,7 @@ class Session:
 
     def window(self) -> list[Message]:
         """The request as it would leave now."""
-        return testimony.window(self._state())
+        return [self._privacy.shows(one) for one in testimony.window(self._state())]
 
     @property
     def repairs(self) -> Repairs:
@@ -161,8 +163,9 @@ class Session:
         if self._parts.outside is not None and self._folder is not None and name not in self._journal:
             message = self.reading.upheld(message)
         message = self._rereads.annotated(self.leaf, message)
-        said = weighed(message, self._parts.counter, self._keeping.withholding.holds)
-        return self._add(said, at=message.at, name=name)
+        said = weighed(message, self._parts.counter)
+        kept = self._privacy.kept(self._state(), message)
+        return self._add(said if kept is message else replace(said, message=kept), at=message.at, name=name)
 
     def compacted(self, kept: int = 0) -> EntryId:
         """The host compacted: of what was said, only leading system messages and the last `kept` messages are in the window."""
@@ -176,7 +179,9 @@ class Session:
 
     def withhold(self, text: str) -> None:
         """An excluded file was read, and showed this text: a result that holds it stays in the window, and out of the store."""
-        self._keeping.withholding.add(text)
+        note = self._privacy.read(self._state(), text)
+        if note is not None:
+            self._add(note)
 
     def move(self, leaf: EntryId | None) -> None:
         """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
@@ -204,14 +209,14 @@ class Session:
         tip = self._state().sent
         keep = shared(self._sent, tip)
         self._sent = tip
-        tail = tuple(piece.message for piece in pieces_since(tip, keep))
+        tail = tuple(self._privacy.shows(piece.message) for piece in pieces_since(tip, keep))
         if self._parts.recalling is not None:
             self.recalling.paged_out(opened, previewed)
         return Prepared(keep, tail, state.epoch, opened, failure, previewed, done.crowded)
 
     def rendering(self) -> list[Message]:
         """The whole of the request that was prepared last, empty before the first."""
-        return [piece.message for piece in pieces_since(self._sent, 0)]
+        return [self._privacy.shows(piece.message) for piece in pieces_since(self._sent, 0)]
 
     def forget(self) -> None:
         """Let go of all that happened before the leaf: nobody goes back there. A session that is kept forgets nothing."""
@@ -372,12 +377,13 @@ class Session:
         forked = self._parts.begin(name)
         with self._lock:
             self._caught_up()
-            forked.inherit(self._journal.branch(self.leaf), self._folder)
+            forked.inherit(self._journal.branch(self.leaf), self._folder, self._privacy)
         return forked
 
-    def inherit(self, branch: Iterable[Entry], folder: str | None) -> None:
+    def inherit(self, branch: Iterable[Entry], folder: str | None, privacy: Privacy) -> None:
         """Begin with these entries of another session, and in its folder. For a session that has none of its own."""
         self._folder = folder
+        self._privacy.withholding.inherit(privacy.withholding)
         self._keeping.inherit(branch)
 
     def _previewed(self, at: float | None, gate: Gate) -> tuple[tuple[PagedOut, ...], float | None, str | None]:
@@ -441,7 +447,7 @@ class Session:
         for one in insertions(self._state(), told):
             self._add(one)
         with contextlib.suppress(StoreError):  # whose ids they are cannot be asked: then nothing is said of them
-            for notice in () if self._state().hand.off else list(self._rereads.notices(self.leaf)):
+            for notice in () if self._state().hand.off else list(self._rereads.notices(self.leaf, self._privacy.shows)):
                 self._add(notice)
 
     def _now(self) -> float | None:

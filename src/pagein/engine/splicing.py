@@ -4,7 +4,8 @@ Rules of this file
 ------------------
 1. Told by the window alone: a result whose text in the window is not the client's is replaced. So it does not matter which
    decision had it so, and a result that was restored is the client's again.
-2. A result that reads as withheld was kept without its text (law 9); it stands as the client sent it.
+2. What was kept without all of its text (law 9) stands as the client sent it. Its place in the window is known by its name, and that
+   by the client's own bytes: so the text is not needed to go on.
 3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8), and
    tools of ours that enter take all of it. What the model thinks from then on is bound to the window without it.
    What it thought of a prompt that was none of ours (while we were switched off, or failed) goes where ours is another one.
@@ -24,7 +25,7 @@ from pagein.engine.thoughts import finished
 from pagein.errors import HostError
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.policy.arguments import same_but_texts
-from pagein.policy.withholding import WITHHELD
+from pagein.policy.withholding import is_withheld
 from pagein.providers.validity import Api
 from pagein.providers.wire import spans
 from pagein.providers.wire.request import message_of, with_arguments, with_notes, with_texts, without_blocks
@@ -290,7 +291,7 @@ def _changed(piece: Piece, unit: Unit) -> Change:
         block.call_id: block.text
         for block in piece.message.blocks
         if isinstance(block, ToolResult)
-        and block.text != WITHHELD
+        and not is_withheld(block)
         and block.call_id in ours
         and block.text != ours[block.call_id]
     }
@@ -299,9 +300,14 @@ def _changed(piece: Piece, unit: Unit) -> Change:
     arguments = {
         block.id: block.arguments
         for block in piece.message.blocks
-        if isinstance(block, ToolCall) and said.get(block.id, block.arguments) != block.arguments
+        if isinstance(block, ToolCall) and not is_withheld(block) and _is_ours(block.arguments, said.get(block.id))
     }
     return Change(texts, notes, arguments=arguments)
+
+
+def _is_ours(arguments: str, said: str | None) -> bool:
+    """Whether these arguments are the client's with texts replaced. What older versions withheld has lost its shape."""
+    return said is not None and arguments != said and same_but_texts(arguments, said)
 
 
 def _joined(one: Change, other: Change) -> Change:

@@ -44,7 +44,8 @@ class State:
     anything said carried. account: what the session cost and saved so far. floor: tokens in front of all messages, scale: tokens the
     provider counts for one of our estimate; both by the usage it
     reported: the first tells the floor, each later one the scale. hand: what the user wants. warm: what
-    was recalled lately. hasty: whether results that are to go may wait for their age still.
+    was recalled lately. hasty: whether results that are to go may wait for their age still. withheld: digests of texts that were read
+    from excluded files.
     """
 
     draft: Draft = field(default_factory=Draft)
@@ -59,9 +60,12 @@ class State:
     hand: Hand = the_hand.NOTHING
     warm: Warmth = COLD
     hasty: bool = False
+    withheld: frozenset[str] = frozenset()
 
 
 START: Final = State()
+WITHHELD_READ: Final = "reading.withheld"
+"""The kind of a note on a text that was read from an excluded file: its keyed digest."""
 _Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restored]
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
@@ -96,10 +100,16 @@ def step(state: State, body: Body, rules: Rules) -> State:
         case Compacted():
             state = _compacted(state, body.kept, rules)
         case Noted():
-            state = _touched(state, before, rules) if hand is not before else _calibrated(state, usage_in(body))
+            state = _touched(state, before, rules) if hand is not before else _noted(state, body)
         case _ if hand is not before:
             state = _touched(state, before, rules)
     return state
+
+
+def _noted(state: State, note: Noted) -> State:
+    if note.kind == WITHHELD_READ:
+        return replace(state, withheld=state.withheld | {note.data.strip('"')})
+    return _calibrated(state, usage_in(note))
 
 
 def _said(state: State, said: Said, rules: Rules) -> State:

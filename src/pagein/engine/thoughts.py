@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pagein.engine.rendering import Piece
-from pagein.engine.weighing import words_of
+from pagein.engine.weighing import chars_of
 from pagein.model.messages import Message, Thinking, ToolResult
 
 NOT_SHOWN: Final = "[thinking that the provider does not show]"
@@ -41,6 +41,6 @@ def thought_in(pieces: Sequence[Piece]) -> tuple[str, int] | None:
     for piece in pieces[: finished([piece.message for piece in pieces])]:
         thoughts = [block for block in piece.message.blocks if isinstance(block, Thinking)]
         texts += [block.text or NOT_SHOWN for block in thoughts]
-        chars = sum(len(words_of(block)) for block in piece.message.blocks)
+        chars = sum(chars_of(block) for block in piece.message.blocks)
         tokens += piece.weight * sum(len(block.text) for block in thoughts) / max(1, chars)
     return (_BETWEEN.join(texts), round(tokens)) if texts else None

@@ -12,15 +12,29 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """That a block was kept without all of its text, because some of it must not be stored (law 9).
+
+    digest: of the whole text, keyed with the secret of the store, so that the same text is known again and nobody can guess it.
+    chars: characters of the whole text.
+    """
+
+    digest: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """Text that somebody said.
 
     injected: None for words of the user or the model; otherwise the kind of thing the host inserted
     (`compact_summary`, `edited_text_file`, `hook_success`, ...).
+    withheld: set where the text was kept without what must not be stored.
     """
 
     text: str
     injected: str | None = None
+    withheld: Withheld | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +63,16 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call the model made. `arguments` is the JSON text of its input, key order and all."""
+    """A call the model made. `arguments` is the JSON text of its input, key order and all.
+
+    withheld: set where the arguments were kept without what must not be stored.
+    """
 
     id: str
     name: str
     arguments: str
     accesses: tuple[Access, ...] = ()
+    withheld: Withheld | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,7 @@ class ToolResult:
     name: the tool, as the call named it ("" where the recording does not tell).
     shown: for reads by a file tool, the lines that the text shows.
     before: for edits, the recording's name of the whole file before the edit (see snapshots).
+    withheld: set where the text was kept without what must not be stored.
     """
 
     call_id: str
@@ -91,6 +110,7 @@ class ToolResult:
     images: tuple[Image, ...] = ()
     shown: ShownLines | None = None
     before: str | None = None
+    withheld: Withheld | None = None
 
 
 @dataclass(frozen=True, slots=True)

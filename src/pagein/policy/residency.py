@@ -342,8 +342,8 @@ class Plan:
 
 
 def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
-    """Whether this result may be paged out at all: errors and images stay, and what is small is not worth a stub."""
-    big = tokens >= settings.min_tokens and tokens > 0 and len(result.text) > LONGEST
+    """Whether this result may be paged out at all: errors, images and what must not be stored stay, and what is small is not worth a stub."""
+    big = tokens >= settings.min_tokens and tokens > 0 and len(result.text) > LONGEST and result.withheld is None
     return big and not result.is_error and not result.images
 
 

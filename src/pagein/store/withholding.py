@@ -12,6 +12,7 @@ from pagein.errors import BadName
 from pagein.model.codec import decode_entry, decode_json
 from pagein.model.entries import Entry, Noted, Said
 from pagein.model.holdings import JournalLine
+from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.versions import Version
 from pagein.policy.exclusions import is_excluded
@@ -26,12 +27,16 @@ class Withholding:
     """One session of an export."""
 
     said: Messages = field(default_factory=Messages)
+    _private: set[str] = field(default_factory=set)  # calls whose results are left out
 
     def entry(self, entry: Entry) -> Entry:
         """The entry as it may leave; the same one where it says nothing that must not."""
         match entry.body:
             case Said(message=message):
-                kept = self.said.of(message)
+                kept = self.said.of(message, self._private)
+                for block in kept.blocks:
+                    if isinstance(block, ToolCall):
+                        (self._private.discard if block.withheld is None else self._private.add)(block.id)
                 return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
             case Noted(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
                 return replace(entry, body=Noted(KIND, "{}"))

@@ -35,6 +35,7 @@ from pagein.policy.clients.wording import worded
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.reading import decide
 from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadRequest
+from pagein.policy.withholding import is_withheld
 
 LEAST_SPARED: Final = 100
 """Characters that an answer must spare at least: each answer ties later decisions to the text it rests on."""
@@ -111,6 +112,8 @@ def _answered_by(state: ClientReads, reader: Reader, call: ToolCall, result: Too
     meaning = reader.profile.meaning(call)
     if meaning == OTHERS_OUTPUT:
         return state
+    if is_withheld(result) or call.withheld is not None:  # nobody can tell what it said
+        return reduce(forgotten, (access.path for access in meaning.accesses), state)
     if call.id in state.path_of:  # an id used twice: what is said of it would be said of both
         return reduce(forgotten, (access.path for access in meaning.accesses), state)
     if all(access.op == "read" for access in meaning.accesses):
@@ -121,7 +124,7 @@ def _answered_by(state: ClientReads, reader: Reader, call: ToolCall, result: Too
 def answer(state: ClientReads, reader: Reader, result: ToolResult) -> Answer | None:
     """What may stand in place of a result that comes next, None where the result itself is best."""
     call = state.calls.get(result.call_id)
-    if call is None or may_show_excluded(call, reader.excluded):
+    if call is None or is_withheld(result) or may_show_excluded(call, reader.excluded):
         return None
     shown = reader.profile.shown(call, result)
     path = None if shown is None else path_key(shown.path)

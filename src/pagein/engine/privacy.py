@@ -1,0 +1,67 @@
+"""What of a session's messages is journaled, and what the window shows beside it (law 9).
+
+Rules of this file
+------------------
+1. Told by the branch alone (law 6): whether a result is private follows from its call in the window, and from what was noted of reads.
+2. A result whose call is not in the window any more is nobody's output; it is text, and text never leaves.
+"""
+
+import secrets
+from typing import Final
+
+from pagein.engine.paging import Pager
+from pagein.engine.rendering import Cell
+from pagein.engine.state import WITHHELD_READ, State
+from pagein.errors import StoreError
+from pagein.model.entries import Noted
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.policy.withholding import Withholding
+
+_KEY_BYTES: Final = 32
+
+
+class Privacy:
+    """The private side of one session. Any number of threads may use it."""
+
+    def __init__(self, pager: Pager, patterns: tuple[str, ...]) -> None:
+        self._pager = pager
+        self._own = b""
+        self.withholding = Withholding(patterns, self._key)
+
+    def kept(self, state: State, message: Message) -> Message:
+        """A message that is about to be said behind this state, as it is journaled."""
+        asked = {block.call_id for block in message.blocks if isinstance(block, ToolResult)}
+        private = _private(state.draft.tip, asked) if asked else frozenset()
+        self.withholding.shown |= state.withheld
+        return self.withholding.of(message, private)
+
+    def shows(self, message: Message) -> Message:
+        """A message of the window as its client said it, as far as this process knows it."""
+        return self.withholding.shows(message)
+
+    def read(self, state: State, text: str) -> Noted | None:
+        """An excluded file was read, and showed this text. What is to be noted of it, None where that was."""
+        digest = self.withholding.add(text)
+        return None if digest in state.withheld else Noted(WITHHELD_READ, f'"{digest}"')
+
+    def _key(self) -> bytes:
+        """The store's secret; where it cannot be asked, one of this process, with which no text is known again elsewhere."""
+        try:
+            return self._pager.secret()
+        except StoreError:
+            self._own = self._own or secrets.token_bytes(_KEY_BYTES)
+            return self._own
+
+
+def _private(tip: Cell | None, asked: set[str]) -> frozenset[str]:
+    """Which of these calls may show an excluded file. Costs a step where their message is the last one, as it is unless they come late."""
+    found: set[str] = set()
+    waiting = set(asked)
+    while tip is not None and waiting:
+        for block in tip.piece.message.blocks:
+            if isinstance(block, ToolCall) and block.id in waiting:
+                waiting.discard(block.id)
+                if block.withheld is not None:
+                    found.add(block.id)
+        tip = tip.before
+    return frozenset(found)
