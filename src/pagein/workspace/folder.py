@@ -8,6 +8,7 @@ from pagein.policy.exclusions import EXCLUDED, is_excluded
 from pagein.ports import Signal
 from pagein.workspace import paths
 from pagein.workspace.files import MAX_FILE_BYTES, read_document
+from pagein.workspace.hardlinks import names_an_excluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Folder:
         key = paths.path_key(asked.absolute)
         names = paths.names_leading_to(asked.absolute, key)
         excluded = any(is_excluded(name, self.excluded) for name in names)
+        excluded = excluded or names_an_excluded(key, self.path, self.excluded)
         return Located(asked.given, asked.absolute, key, asked.offset, asked.limit, excluded)
 
     def read(self, located: Located, signal: Signal | None = None) -> Document:

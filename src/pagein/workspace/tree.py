@@ -25,6 +25,7 @@ from pagein.policy.paths_matching import path_matches
 from pagein.ports import Signal
 from pagein.workspace import paths
 from pagein.workspace.files import MAX_FILE_BYTES, read_document
+from pagein.workspace.hardlinks import names_an_excluded
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -148,6 +149,7 @@ class _Search:
         self.keys.add(key)
         ways = paths.names_leading_to(str(path), key)
         excluded = any(is_excluded(way, self.tree.excluded) for way in ways)
+        excluded = excluded or names_an_excluded(key, str(self.root), self.tree.excluded)
         self.files[name] = TreeFile(name, key, about.st_size, excluded)
 
     def _check(self) -> None:
