@@ -202,3 +202,44 @@ def test_after_any_rewinds_the_messages_are_the_path_to_the_last_prompt(backs: l
     lost = len(backs) - len(chain) // 2
     assert head.flags.get("abandoned_calls", 0) == lost
     assert all(one.role != two.role for one, two in pairwise(entries))
+
+
+def test_a_branch_that_goes_on_after_a_rewind_is_the_session_and_the_other_is_left() -> None:
+    rows = [_prompt("p1", None, "p1"), _answer("a1", "p1", "m1"), _prompt("p2", "a1", "p2"), _answer("a2", "p2", "m2")]
+    rows += [_prompt("q2", "a1", "q2"), _answer("b2", "q2", "n2")]  # a rewind to the first answer
+    rows += [_prompt("p3", "a2", "p3"), _answer("a3", "p3", "m3")]  # and the way that was left goes on
+    [(head, entries)] = _read(rows)
+    assert [entry.blocks[0].text for entry in entries] == ["p1", "a1", "p2", "a2", "p3", "a3"]
+    assert (head.flags["branches"], head.flags["abandoned_calls"]) == (1, 1)
+
+
+def test_two_processes_that_write_one_transcript_by_turns_are_two_ways() -> None:
+    rows = [_prompt("p", None, "p"), _answer("a", "p", "m")]
+    tips = {"x": "a", "y": "a"}
+    for n in range(6):
+        for name in tips:
+            rows += [_prompt(f"{name}p{n}", tips[name]), _answer(f"{name}a{n}", f"{name}p{n}", f"{name}m{n}")]
+            tips[name] = f"{name}a{n}"
+    [(head, entries)] = _read(rows)
+    answers = [entry.blocks[0].text for entry in entries if entry.role == "assistant"]
+    assert answers == ["a", *(f"ya{n}" for n in range(6))]
+    assert (head.flags["branches"], head.flags["abandoned_calls"]) == (1, 6)
+
+
+@given(st.data())
+def test_after_any_interleaving_the_messages_are_the_way_to_the_last_line(data: st.DataObject) -> None:
+    """An oracle that knows the parents alone: from the last line up to the root."""
+    rows: list[dict[str, Any]] = [_prompt("p0", None, "p0"), _answer("a0", "p0", "m0")]
+    above: dict[str, str | None] = {"p0": None, "a0": "p0"}
+    for n in range(1, data.draw(st.integers(1, 12), "turns")):
+        tip = data.draw(st.sampled_from([name for name in above if name.startswith("a")]), f"tip{n}")
+        rows += [_prompt(f"p{n}", tip, f"p{n}"), _answer(f"a{n}", f"p{n}", f"m{n}")]
+        above |= {f"p{n}": tip, f"a{n}": f"p{n}"}
+    way: list[str] = []
+    place: str | None = list(above)[-1]
+    while place is not None:
+        way.insert(0, place)
+        place = above[place]
+    [(head, entries)] = _read(rows)
+    assert [entry.blocks[0].text for entry in entries] == way
+    assert head.flags.get("abandoned_calls", 0) == (len(above) - len(way)) // 2

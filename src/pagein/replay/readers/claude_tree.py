@@ -2,9 +2,11 @@
 
 A transcript is a tree by `parentUuid`, but a loose one: results of parallel calls hang beside the path, hooks and progress lines stand
 in between, compaction starts a new root, and later versions write whole stretches a second time. So the order of the file is
-the conversation, except where a prompt goes back to an earlier message: then what came after that message was left behind.
+the conversation, except where a prompt goes back to an earlier message: then what came after that message was left behind,
+until a line follows it after all. The way to the last line is what the host would go on from.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,12 +14,12 @@ from typing import Final
 from pagein.replay.readers.marks import Mark
 
 _CONVERSATION: Final = frozenset(("prompt", "assistant", "result", "summary-of-compaction"))
-_TURNS: Final = _CONVERSATION | {
+_FOLLOWING: Final = _CONVERSATION | {"compact_boundary"}
+_TURNS: Final = _FOLLOWING | {
     "meta",
     "system",
     "attachment",
     "progress",
-    "compact_boundary",
     "microcompact_boundary",
 }
 
@@ -121,69 +123,128 @@ def _first_lines(marks: Sequence[Mark]) -> tuple[list[Mark], int]:
     return kept, len(marks) - len(kept)
 
 
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """Places that were taken off the path. after: the place that they followed, -1 for the beginning."""
+
+    after: int
+    places: list[int]
+
+
 class _Path:
-    """The places that are on the path so far, and what rewinds took off it."""
+    """The places from the first line to the last one read, and the tails that rewinds left behind.
+
+    A tail may go on: another process, or the user, may take an earlier way up again. Then that way is the path.
+    """
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks = marks
         self._known: dict[str, int] = {}
         self._followed: set[str | None] = set()  # a line that comes after its own children is a late copy, no rewind
+        self._tails: list[_Tail] = []
         self.places: list[int] = []
-        self.branches = 0
-        self.abandoned: set[str] = set()
+
+    @property
+    def branches(self) -> int:
+        """How many ways were left and not taken up again."""
+        return len(self._tails)
+
+    @property
+    def abandoned(self) -> set[str]:
+        """The model calls of the ways that were left, by id or line."""
+        left = (self._marks[place] for tail in self._tails for place in tail.places)
+        return {mark.call or str(mark.line) for mark in left if mark.kind == "assistant"}
 
     def append(self, place: int) -> None:
-        """Put the next line on the path; a prompt that goes back takes what it goes back over off."""
+        """Put the next line on the path, after what it follows."""
         mark = self._marks[place]
-        if mark.kind == "prompt" and self.places and mark.id not in self._followed:
-            self._go_back(place)
+        if mark.kind in _FOLLOWING and self.places and mark.id not in self._followed:
+            self._follow(place)
         self.places.append(place)
         if mark.id is not None:
             self._known[mark.id] = place
         if mark.parent is not None:
             self._followed.add(mark.parent)
 
-    def _go_back(self, place: int) -> None:
+    def _follow(self, place: int) -> None:
+        """Go back to what a line follows, where that is not the end of the path."""
         found = self._said_before(place)
         if found is None:
             return
         before, chain = found
-        cut = len(self.places)
-        while cut and self.places[cut - 1] > before:
-            cut -= 1
-        behind = self.places[cut:]
-        if self._is_rewind(before, [late for late in behind if late not in chain]):
-            self.branches += 1
-            dropped = [self._marks[late] for late in behind if late not in chain]
-            self.abandoned.update(mark.call or str(mark.line) for mark in dropped if mark.kind == "assistant")
-            self.places[cut:] = [late for late in behind if late in chain or not self._marks[late].format]
+        is_prompt = self._marks[place].kind == "prompt"
+        on_path = before < 0 or _holds(self.places, before)
+        if on_path and not is_prompt:
+            return
+        way = self.places if on_path else self._taken_up(before)
+        path = way
+        if is_prompt:
+            cut = bisect_right(way, before)
+            if self._is_rewind(way[:cut], [late for late in way[cut:] if late not in chain]):
+                path = [*way[:cut], *(late for late in way[cut:] if late in chain or not self._marks[late].format)]
+        if path is not self.places:
+            path = sorted({*path, *chain})
+            self._leave(way, path)
+            if not on_path:
+                self._leave(self.places, path)
+            self.places = path
+
+    def _leave(self, way: Sequence[int], path: Sequence[int]) -> None:
+        """Keep as a tail what stands on a way and not on the path that is taken instead."""
+        on_path = set(path)
+        left = [place for place in way if place not in on_path]
+        if any(self._marks[place].kind in _CONVERSATION for place in left):
+            before = bisect_left(way, left[0])
+            self._tails.append(_Tail(way[before - 1] if before else -1, left))
+
+    def _taken_up(self, place: int) -> list[int]:
+        """The way to a place off the path, to the end of its tail. It is no tail any more."""
+        ways: list[list[int]] = []
+        while place >= 0 and not _holds(self.places, place):
+            n = next((n for n, tail in enumerate(self._tails) if _holds(tail.places, place)), None)
+            if n is None:  # a line beside what was said, of which nothing was kept
+                break
+            tail = self._tails[n]
+            cut = bisect_right(tail.places, place) if ways else len(tail.places)
+            rest = tail.places[cut:]
+            self._tails[n : n + 1] = [_Tail(tail.places[cut - 1], rest)] if rest else []
+            ways.append(tail.places[:cut])
+            place = tail.after
+        ways.append(self.places[: bisect_right(self.places, place)])
+        return [one for way in reversed(ways) for one in way]
 
     def _said_before(self, place: int) -> tuple[int, set[int]] | None:
-        """The message that a prompt follows (-1: none, it begins anew) and the lines in between; None: not known."""
+        """The message that a line follows (-1: none, it begins anew) and the lines in between; None: not known."""
         chain: set[int] = set()
         parent = self._marks[place].parent
         while parent is not None:
             above = self._known.get(parent)
             if above is None:
                 return None
-            if self._marks[above].kind in _CONVERSATION or self._marks[above].kind == "compact_boundary":
+            if self._marks[above].kind in _FOLLOWING:
                 return above, chain
             chain.add(above)
             parent = self._marks[above].parent
         return -1, chain
 
-    def _is_rewind(self, before: int, behind: Sequence[int]) -> bool:
-        """Whether going back to `before` leaves a prompt or another model call behind.
+    def _is_rewind(self, before: Sequence[int], behind: Sequence[int]) -> bool:
+        """Whether going back to the end of `before` leaves a prompt or another model call behind.
 
         Results of parallel calls beside the path are no branch. Nor is a compaction behind which nothing has been said yet:
         the messages that it keeps are the parents of the next prompt.
         """
-        call = next((self._marks[at].call for at in range(before, -1, -1) if self._marks[at].kind == "assistant"), None)
+        call = next((self._marks[at].call for at in reversed(before) if self._marks[at].kind == "assistant"), None)
         boundary = max((at for at in behind if self._marks[at].kind == "compact_boundary"), default=None)
         said = [at for at in behind if self._marks[at].kind in ("prompt", "assistant")]
         if boundary is not None:
             return any(at > boundary for at in said)
         return any(self._marks[at].kind == "prompt" or self._marks[at].call != call for at in said)
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    """Whether an ascending list holds a place."""
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
 
 
 def to_decode(marks: Sequence[Mark]) -> Iterator[Mark]:
