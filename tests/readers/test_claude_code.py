@@ -217,8 +217,8 @@ def test_two_processes_that_write_one_transcript_by_turns_are_two_ways() -> None
     rows = [_prompt("p", None, "p"), _answer("a", "p", "m")]
     tips = {"x": "a", "y": "a"}
     for n in range(6):
-        for name in tips:
-            rows += [_prompt(f"{name}p{n}", tips[name]), _answer(f"{name}a{n}", f"{name}p{n}", f"{name}m{n}")]
+        for name, tip in list(tips.items()):
+            rows += [_prompt(f"{name}p{n}", tip), _answer(f"{name}a{n}", f"{name}p{n}", f"{name}m{n}")]
             tips[name] = f"{name}a{n}"
     [(head, entries)] = _read(rows)
     answers = [entry.blocks[0].text for entry in entries if entry.role == "assistant"]

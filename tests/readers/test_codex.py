@@ -2,9 +2,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from pagein.model.messages import HostEvent, Message, Other, Text, Thinking, ToolCall, ToolResult, Usage
+from pagein.model.messages import HostEvent, Message, Other, Text, Thinking, ToolCall, ToolResult, Unreadable, Usage
 from pagein.policy.clients.accesses import patch_lines
+from pagein.replay.readers import Source, read
 from pagein.replay.recorded import SessionHead
+from pagein.replay.tallies import Told
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
@@ -91,3 +93,100 @@ def test_old_rollouts_of_bare_items_are_read(recorded: Recorded) -> None:
     assert head.id == "cx-old"
     assert head.flags == {"no_times": True}
     assert [entry.role for entry in entries] == ["user", "assistant", "tool", "assistant"]
+
+
+def _line(kind: str, **payload: object) -> dict[str, object]:
+    return {"timestamp": "2026-03-02T09:00:00Z", "type": kind, "payload": payload}
+
+
+def _said(words: str, role: str = "assistant") -> dict[str, object]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return _line("response_item", type="message", role=role, content=[{"type": kind, "text": words}])
+
+
+def _tokens(prompt: int) -> dict[str, int]:
+    return {"input_tokens": prompt, "cached_input_tokens": 0, "output_tokens": 5, "total_tokens": prompt + 5}
+
+
+def _count(prompt: int, total: int) -> dict[str, object]:
+    return _line(
+        "event_msg", type="token_count", info={"total_token_usage": _tokens(total), "last_token_usage": _tokens(prompt)}
+    )
+
+
+def _record(prompt: int, response: str) -> dict[str, object]:
+    return _line("token_usage_record", response_id=response, usage=_tokens(prompt))
+
+
+def _rollout(*rows: dict[str, object]) -> tuple[list[Message], Told]:
+    begun = _line("session_meta", id="cx-9", cwd="/srv/shop")
+    content = b"".join(json.dumps(row).encode() + b"\n" for row in (begun, *rows))
+    [session] = read(Source("rollout-1.jsonl", content=content))
+    calls = _calls(list(session.entries))
+    assert session.tally is not None
+    return calls, session.tally.told
+
+
+def test_a_count_behind_a_count_is_of_a_call_of_which_nothing_else_was_written() -> None:
+    calls, told = _rollout(
+        _said("go", "user"), _said("one"), _count(900, 900), _count(950, 1850), _said("two"), _count(990, 2840)
+    )
+    assert [call.usage.prompt if call.usage else None for call in calls] == [900, 950, 990]
+    assert [len(call.blocks) for call in calls] == [1, 0, 1]
+    assert told == Told(3, 2840)
+
+
+def test_words_of_the_user_end_a_call_that_nobody_counted() -> None:
+    calls, told = _rollout(_said("go", "user"), _said("one"), _said("more", "user"), _said("two"), _count(950, 950))
+    assert [call.blocks for call in calls] == [(Text("one"),), (Text("two"),)]
+    assert [call.usage is None for call in calls] == [True, False]
+    assert told == Told(1, 950)
+
+
+def test_the_call_of_a_compaction_stands_before_it() -> None:
+    compacted = _line("compacted", message="All is well.")
+    begun = _line("session_meta", id="cx-9")
+    rows = [
+        begun,
+        _said("go", "user"),
+        _said("one"),
+        _count(900, 900),
+        compacted,
+        _count(905, 1805),
+        _said("two"),
+        _count(300, 2105),
+    ]
+    content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    [session] = read(Source("rollout-1.jsonl", content=content))
+    entries = list(session.entries)
+    kinds = [
+        entry.kind if isinstance(entry, HostEvent) else entry.role
+        for entry in entries
+        if not isinstance(entry, Unreadable)
+    ]
+    assert kinds == ["user", "assistant", "assistant", "compaction", "user", "assistant"]
+    assert [call.usage.prompt for call in _calls(entries) if call.usage] == [900, 905, 300]
+
+
+def test_an_estimate_after_a_compaction_is_no_call() -> None:
+    estimate = _line(
+        "event_msg",
+        type="token_count",
+        info={"total_token_usage": _tokens(900), "last_token_usage": {"total_tokens": 210}},
+    )
+    calls, told = _rollout(
+        _said("go", "user"), _said("one"), _count(900, 900), _line("compacted", message="So far."), estimate
+    )
+    assert len(calls) == told.calls == 1
+
+
+def test_usage_that_newer_versions_tell_twice_counts_once() -> None:
+    calls, told = _rollout(
+        _said("go", "user"),
+        *(_said("one"), _count(900, 900), _record(900, "r1")),
+        *(_said("two"), _record(950, "r2"), _count(950, 1850)),
+        *(_line("compacted", message="So far."), _record(960, "r3")),  # told by the record alone
+        *(_said("three"), _record(300, "r4")),
+    )
+    assert [call.usage.prompt if call.usage else None for call in calls] == [900, 950, 960, 300]
+    assert told == Told(4, 3110)

@@ -132,7 +132,7 @@ def test_a_field_of_any_other_type_in_a_document_raises_nothing_but_bad_input(da
 
 def test_half_surrogates_and_bytes_that_are_no_text_become_replacement_characters() -> None:
     line = b'{"type":"message","timestamp":"2026-03-02T09:00:00Z","message":{"role":"user","content":"a\\ud83d b\xff \\ud83d\\ude00"}}\n'
-    [entry] = _entries(line)
+    [entry] = _entries(b'{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00Z"}\n' + line)
     assert entry.blocks[0].text == "a\ufffd b\ufffd \U0001f600"
 
 

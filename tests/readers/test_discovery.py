@@ -34,6 +34,20 @@ def test_the_sessions_of_all_four_agents_are_found_newest_first(fixtures: Path, 
     assert [next(read(session.source)).head.id for session in found] == ["cc-1", "cx-1", "pi-three", "ses_shop1"]
 
 
+def test_sessions_of_gemini_cli_and_copilot_cli_are_found_too(fixtures: Path, tmp_path: Path) -> None:
+    chats = ".gemini/tmp/shop/chats"
+    _copy(fixtures / "gemini-cli.json", tmp_path / chats / "session-2026-03-02T09-00-gm1.json", 4)
+    _copy(fixtures / "gemini-cli.json", tmp_path / "moved" / chats / "session-1.json", 3)
+    (tmp_path / ".gemini/tmp/shop/logs.json").write_text("[]")
+    _copy(fixtures / "copilot-cli.jsonl", tmp_path / ".copilot/session-state/cp-1/events.jsonl", 2)
+    _copy(fixtures / "copilot-cli.jsonl", tmp_path / "state/session-state/cp-1/events.jsonl", 1)
+    found = discover(tmp_path, {})
+    assert [(session.agent, session.mtime) for session in found] == [("gemini-cli", 4), ("copilot-cli", 2)]
+    assert found[1].cwd == "/srv/shop"
+    moved = discover(tmp_path, {"GEMINI_CLI_HOME": str(tmp_path / "moved"), "COPILOT_HOME": str(tmp_path / "state")})
+    assert [(session.agent, session.mtime) for session in moved] == [("gemini-cli", 3), ("copilot-cli", 1)]
+
+
 def test_variables_of_the_environment_move_the_folders(fixtures: Path, tmp_path: Path) -> None:
     _copy(fixtures / "claude-code.jsonl", tmp_path / "a/projects/p/cc-1.jsonl", 3)
     _copy(fixtures / "codex.jsonl", tmp_path / "b/archived_sessions/rollout-1.jsonl", 2)

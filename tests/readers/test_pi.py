@@ -2,7 +2,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from pagein.errors import BadInput
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
+from pagein.replay.readers import Source, read
 from pagein.replay.recorded import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
@@ -91,3 +95,15 @@ def test_thinking_keeps_its_signature_and_calls_their_accesses(recorded: Recorde
         ("read", "print.py", 1, 5, "shell"),
     ]
     assert [(access.op, access.path) for access in edit.accesses] == [("edit", "print.py")]
+
+
+def test_lines_of_the_same_shape_are_no_pi_session_without_anything_that_only_pi_writes() -> None:
+    said = {"role": "user", "content": [{"type": "text", "text": "go"}]}
+    line = {"type": "message", "id": "m1", "parentId": "m0", "timestamp": "2026-03-02T09:00:00Z", "message": said}
+    begun = {"type": "session_start", "id": "m0", "title": "another agent's"}
+    content = b"".join(json.dumps(row).encode() + b"\n" for row in (begun, line))
+    with pytest.raises(BadInput, match="none that only pi writes"):
+        list(read(Source("other.jsonl", content=content)))
+    header = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-03-02T09:00:00Z"}
+    [session] = read(Source("pi.jsonl", content=json.dumps(header).encode() + b"\n" + content))
+    assert session.head.agent == "pi"

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tarfile
 from datetime import date
 from pathlib import Path
 from typing import get_type_hints
@@ -261,3 +262,28 @@ def test_prompts_beyond_the_window_of_the_prices_are_flagged(tmp_path: Path) -> 
     assert isinstance(prompt, int)
     assert prompt > 9000
     assert "beyond_window" not in fits["per_session"][0]["flags"]
+
+
+def test_files_give_the_same_figures_in_an_archive_as_in_a_folder(tmp_path: Path) -> None:
+    """What sessions tell of one another is learned by agent, not by what they were packed with."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for name in ("claude-code.jsonl", "codex.jsonl", "pi-v3.jsonl", "gemini-cli.json", "copilot-cli.jsonl"):
+        (folder / name).write_bytes((ROOT / "tests" / "fixtures" / "sessions" / name).read_bytes())
+    with tarfile.open(tmp_path / "mixed.tar.gz", "w:gz") as archive:
+        archive.add(folder, "mixed")
+    loose, packed = (
+        replay(Asked((path,), jobs=1), wiring.open_for_replay).bill for path in (folder, tmp_path / "mixed.tar.gz")
+    )
+    figures = [{one["id"]: one["policies"] for one in bill["per_session"]} for bill in (loose, packed)]
+    assert len(figures[0]) >= 5
+    assert figures[0] == figures[1]
+
+
+def test_what_a_recording_tells_of_its_calls_is_compared_with_what_was_counted(tmp_path: Path) -> None:
+    told = (
+        (ROOT / "tests" / "fixtures" / "sessions" / "copilot-cli.jsonl").read_text().replace('"count":4', '"count":9')
+    )
+    (tmp_path / "events.jsonl").write_text(told, encoding="utf-8")
+    bill = replay(Asked((tmp_path,), jobs=1), wiring.open_for_replay).bill
+    assert bill["per_session"][0]["flags"]["uncounted_calls"] == 5  # three answers and a summary were recorded

@@ -31,11 +31,10 @@ from pagein.model.messages import (
 )
 from pagein.replay.recorded import CARRIED_OVER
 from pagein.replay.shelf import Messages, Shelved
+from pagein.replay.tallies import is_believable
 
 Kind: TypeAlias = Literal["user", "assistant", "arguments", "result"]
 
-# No window is near this size. A recording that says so is damaged, and its figures would drown those of all others.
-MOST_TOKENS = 100_000_000
 IMAGE_CHARS = 4800  # what pi counts for an image; providers bill 1-2k tokens
 _GUTTER = re.compile(r"^\s*\d+(?:→|\t|\||: )", re.MULTILINE)
 _FIRST_GUTTER = re.compile(r"\s*\d+(?:→|\t|\||: )")
@@ -187,7 +186,7 @@ class _Gathering:
     def message(self, said: Message) -> None:
         if said.role == "assistant" and said.model == "<synthetic>":
             return
-        if said.usage is not None and not _believable(said.usage):
+        if said.usage is not None and not is_believable(said.usage):
             said = replace(said, usage=None)
             self.into.absurd += 1
         said = replace(said, blocks=tuple(self._unique(block) for block in said.blocks))
@@ -272,11 +271,6 @@ class _Gathering:
             name = self.current_id.get(block.call_id, block.call_id)
             return block if name == block.call_id else replace(block, call_id=name)
         return block
-
-
-def _believable(usage: Usage) -> bool:
-    counts = (usage.fresh, usage.read, usage.written, usage.written_1h, usage.output)
-    return all(0 <= count <= MOST_TOKENS for count in counts)
 
 
 def _weight(block: Said) -> int:

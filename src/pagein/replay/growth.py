@@ -8,6 +8,7 @@ real sessions, 1.2, "Growth rule".
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from pagein.model.messages import Usage
@@ -209,6 +210,17 @@ def _thought(before: Call, call: Call, chars_per_token: float) -> float:
     visible = (before.output_chars - before.thought_chars) / chars_per_token
     reported = float(before.reported.output) if before.reported else 0.0
     return max(0.0, max(reported, before.output_chars / chars_per_token) - visible)
+
+
+def missed_calls(sized: Sequence[Sized]) -> int:
+    """How many calls read far less from their cache than the prompt before them had put there, within the shortest lifetime."""
+    missed = 0
+    for before, one in pairwise(sized):
+        usage = one.call.usage
+        if usage is not None and before.call.usage is not None and not (one.opens_segment or one.dropped):
+            soon = one.call.at - before.call.at < _MISS_WITHIN * FIVE_MINUTES
+            missed += soon and usage.read < _MISS_SHARE * min(before.prompt, usage.prompt)
+    return missed
 
 
 def _cap(call: Call, before: Call | None, earlier: float, *, opens: bool, dropped: bool, ttl: int) -> float | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pagein.model.messages import Recorded
+from pagein.replay.tallies import UsageTally
 
 CARRIED_OVER: Final = "carried_over"
 """Why an assistant message ends that stands again in a window begun anew: it is no call. Text that stands again is of this kind."""
@@ -33,7 +34,11 @@ class SessionHead:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """One session of one agent. `entries` may be consumed once; its memory is one entry at a time."""
+    """One session of one agent. `entries` may be consumed once; its memory is one entry at a time.
+
+    tally: what the recording's own usage lines add up to, full once the entries are consumed. None where it tells nothing for this session alone.
+    """
 
     head: SessionHead
     entries: Iterator[Recorded]
+    tally: UsageTally | None = None

@@ -7,9 +7,10 @@ from pagein.policy.clients.catalogue import profile_by_calls
 from pagein.policy.clients.profile import Profile
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Calls
-from pagein.replay.growth import FIVE_MINUTES, Sized, SourceFacts, floors, grow, recorded_ttl
+from pagein.replay.growth import FIVE_MINUTES, Sized, SourceFacts, floors, grow, missed_calls, recorded_ttl
 from pagein.replay.needs import Needs, needs_of
 from pagein.replay.recorded import SessionHead
+from pagein.replay.tallies import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,17 @@ def provider_family(model: str) -> str:
     return "other"
 
 
-def record(head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token: float, prices: Prices) -> Recording:
+def record(
+    head: SessionHead,
+    calls: Calls,
+    facts: SourceFacts,
+    chars_per_token: float,
+    prices: Prices,
+    told: Told | None = None,
+) -> Recording:
     """Lay recorded sizes over the calls of a session and collect their needs.
 
-    Recorded cache misses and lifetimes are facts of the recording's own provider: they are replayed only where that
+    told: what the recording's own usage lines add up to; where that is not what was counted, the flags tell the difference. Recorded cache misses and lifetimes are facts of the recording's own provider: they are replayed only where that
     kind of cache is priced.
     """
     floor = floors(calls, facts, chars_per_token, is_sub=head.parent is not None)
@@ -58,6 +66,10 @@ def record(head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token:
         flags["no_times"] = True
     if not any(call.usage for call in calls.calls):
         flags["no_usage"] = True
+    flags |= _differences(calls, told)
+    missed = 0 if own else missed_calls(sized)
+    if missed:
+        flags["provider_missed"] = missed
     if calls.absurd:
         flags["absurd_usage"] = calls.absurd
     if calls.unreadable:
@@ -79,6 +91,19 @@ def record(head: SessionHead, calls: Calls, facts: SourceFacts, chars_per_token:
         ),
         flags=flags,
     )
+
+
+def _differences(calls: Calls, told: Told | None) -> dict[str, object]:
+    """What the usage lines of a recording tell beyond what was counted (negative: what was counted beyond them)."""
+    with_usage = [usage for call in calls.calls if (usage := call.usage) is not None]
+    if told is None or not told.calls:
+        return {}
+    if not told.by_call:
+        found = {"uncounted_calls": told.calls - len(calls.calls)}
+    else:
+        prompt = sum(usage.prompt for usage in with_usage)
+        found = {"uncounted_calls": told.calls - len(with_usage), "uncounted_tokens": told.prompt - prompt}
+    return {name: difference for name, difference in found.items() if difference}
 
 
 def on_own_cache(recording: Recording, prices: Prices, *, misses: bool) -> Recording:

@@ -1,6 +1,6 @@
 """Replay of many sessions: find them, learn what each source tells about its sessions, bill each, sum up.
 
-Two passes over the files. The first learns, per source, what no single session tells (floors, what stays warm across
+Two passes over the files. The first learns, per source and agent, what no single session tells (floors, what stays warm across
 a pause, characters per token); the second bills. Both run on all cores with one session in memory per worker.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting, PageinError
@@ -27,7 +27,7 @@ from pagein.replay.paging import USUAL, OpenEngine
 from pagein.replay.prediction import Compared, compare, own_prices, prediction
 from pagein.replay.readers import Skipped as Unfit
 from pagein.replay.readers import Source, find, read
-from pagein.replay.recorded import RecordedSession
+from pagein.replay.recorded import RecordedSession, SessionHead
 from pagein.replay.recording import on_own_cache, record
 from pagein.replay.session import EVERY_POLICY, POLICIES, Billed, Terms, bill_session
 from pagein.replay.workers import workers
@@ -83,11 +83,16 @@ class Replayed:
     details: list[Detail]
 
 
+Kin: TypeAlias = tuple[str, str]
+"""Sessions that tell something about one another: of one source and one agent, sub-agents with their parents."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Learned:
     """What the first pass keeps of a session."""
 
     source: str
+    agent: str
     model: str
     coding: bool
     facts: SessionFacts
@@ -122,18 +127,18 @@ def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress],
     terms = _terms(asked, open_engine)
     watching = _Watching(progress)
     with workers(asked.jobs, _died) as spread:
-        learned: dict[str, list[_Learned]] = defaultdict(list)
+        learned: dict[Kin, list[_Learned]] = defaultdict(list)
         skipped: dict[str, str] = {}
         for outcome in spread(_learn, watching.first(_sources(asked.paths, skipped))):
-            _keep(outcome, skipped, lambda one: learned[one.source].append(one))
+            _keep(outcome, skipped, lambda one: learned[one.source, one.agent].append(one))
         watching.known()
-        sources = {name: _taught(some) for name, some in learned.items()}
+        sources = {kin: _taught(some) for kin, some in learned.items()}
         paid: list[_Paid] = []
         bill_one = partial(_bill, terms=terms, sources=sources, doctor=asked.doctor, recalls=asked.recalls)
         for outcome in spread(bill_one, watching.second(_sources(asked.paths, {}))):
             _keep(outcome, skipped, paid.append)
-    coding = {name for name, some in learned.items() if any(one.coding for one in some)}
-    return _summed(paid, coding or set(learned), skipped, terms, asked.baseline)
+    coding = {source for (source, _), some in learned.items() if any(one.coding for one in some)}
+    return _summed(paid, coding or {source for source, _ in learned}, skipped, terms, asked.baseline)
 
 
 def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
@@ -196,6 +201,7 @@ def _learn_session(session: RecordedSession) -> _Learned | None:
     head = session.head
     return _Learned(
         source=head.source,
+        agent=_host(head),
         model=_model(head.models, calls),
         coding=any(call.usage for call in calls.calls) and accesses_files(calls),
         facts=session_facts(calls, is_sub=head.parent is not None),
@@ -203,22 +209,28 @@ def _learn_session(session: RecordedSession) -> _Learned | None:
     )
 
 
-def _bill(source: Source, terms: Terms, sources: dict[str, _Source], *, doctor: bool, recalls: bool) -> _Outcome:
+def _host(head: SessionHead) -> str:
+    """The agent, whether it or a sub-agent of its speaks."""
+    return head.agent.partition("/")[0]
+
+
+def _bill(source: Source, terms: Terms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool) -> _Outcome:
     return _each(source, partial(_bill_session, terms=terms, sources=sources, doctor=doctor, recalls=recalls))
 
 
 def _bill_session(
-    session: RecordedSession, terms: Terms, sources: dict[str, _Source], *, doctor: bool, recalls: bool
+    session: RecordedSession, terms: Terms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool
 ) -> _Paid | None:
     calls = gather(session.entries)
     if not calls.calls:
         return None
     head = session.head
     # a session may have begun, or changed its model, since the first pass
-    known = sources.get(head.source, _UNTAUGHT)
+    known = sources.get((head.source, _host(head)), _UNTAUGHT)
     model = _model(head.models, calls)
     ratio = known.ratios.get(model) or chars_per_token(model, ())
-    recording = record(head, calls, known.facts, ratio, terms.prices)
+    told = session.tally.told if session.tally is not None else None
+    recording = record(head, calls, known.facts, ratio, terms.prices, told)
     own = own_prices(model)
     replayed = on_own_cache(recording, own, misses=True)
     pure = on_own_cache(recording, own, misses=False)

@@ -38,6 +38,7 @@ def hero(said: Verdict) -> str:
     return (
         f"<p class='soft'>{text(small)}</p><h1><em>{text(large)}</em></h1>"
         f"<p>{text(said.loss)}</p><p>{text(said.rival)}</p><p class='soft'>{text(said.floor)}</p>"
+        f"<p>{text(said.doubt)}</p>"
     )
 
 

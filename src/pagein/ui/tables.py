@@ -101,6 +101,8 @@ def _verdict(said: Verdict) -> Iterator[Text]:
         yield Text(said.rival)
     if said.floor:
         yield Text(said.floor, style="dim")
+    if said.doubt:
+        yield Text(said.doubt)
 
 
 def _table(title: str, columns: Sequence[Column], all_rows: Sequence[Row], width: int) -> RenderableType:

@@ -1,10 +1,11 @@
 """What a bill says, in plain words: the first thing anybody reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pagein.model.bill import Bill, Figures
 from pagein.ui.columns import ENGINE, quotient
+from pagein.ui.doubts import doubts
 from pagein.ui.figures import amount, change, count, dollars, plural, rate, share
 
 # Below one part in two thousand a difference is printed as 0.0 %.
@@ -22,22 +23,30 @@ Tone = Literal["saves", "same", "costs", "broken", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What to say of the money, of what was lost, of anything cheaper, of what no policy can touch; and whether it is good news."""
+    """What to say of the money, of what was lost, of anything cheaper, of what no policy can touch; and whether it is good news.
+
+    doubt: where the recordings themselves say something else than this bill.
+    """
 
     headline: str
     tone: Tone
     loss: str = ""
     rival: str = ""
     floor: str = ""
+    doubt: str = ""
 
     @property
     def text(self) -> str:
         """All of it as one paragraph."""
-        return " ".join(part for part in (self.headline, self.loss, self.rival, self.floor) if part)
+        return " ".join(part for part in (self.headline, self.loss, self.rival, self.floor, self.doubt) if part)
 
 
 def verdict(bill: Bill) -> Verdict:
     """Read the sums of a bill as a person would want to be told."""
+    return replace(_verdict(bill), doubt=doubts(bill))
+
+
+def _verdict(bill: Bill) -> Verdict:
     base, engine = bill["policies"].get(bill["baseline"]), bill["policies"].get(ENGINE)
     many = bill["sessions"] != 1
     who = f"These {count(bill['sessions'])} sessions" if many else "This session"

@@ -1,6 +1,6 @@
 """What a tool call touches, and what it quotes: told from its name and arguments alone.
 
-Tools are known by their name as the clients spell it (Claude Code, codex, OpenCode, pi, Copilot CLI, SWE-agent); a tool of
+Tools are known by their name as the clients spell it (Claude Code, codex, OpenCode, pi, Gemini CLI, Copilot CLI, SWE-agent); a tool of
 another name touches nothing. Shell commands are parsed with best effort, see `pagein.policy.clients.shell_reads`.
 """
 
@@ -20,7 +20,16 @@ READS: Final = frozenset(("read", "view", "read_file", "open", "readfile", "note
 EDITS: Final = frozenset(("edit", "multiedit", "str_replace", "replace", "notebookedit", "edit_file"))
 WRITES: Final = frozenset(("write", "create", "write_file", "create_file"))
 SHELLS: Final = frozenset(
-    ("bash", "exec_command", "shell", "local_shell", "shell_command", "run_command", "execute_bash")
+    (
+        "bash",
+        "exec_command",
+        "shell",
+        "local_shell",
+        "shell_command",
+        "run_command",
+        "run_shell_command",
+        "execute_bash",
+    )
 )
 _BEGIN: Final = "*** Begin Patch"
 _HEADERS: Final[tuple[tuple[str, Literal["edit", "write", "delete"]], ...]] = (

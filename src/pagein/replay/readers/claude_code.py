@@ -25,6 +25,7 @@ from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
+from pagein.replay.tallies import UsageTally
 
 _SCALARS: Final = (str, int, float, bool)
 
@@ -34,7 +35,8 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
     for lane in lanes(marks):
         said = thread(lane)
         head = _head(source, lane, said)
-        yield RecordedSession(head, _entries(source, said, head.cwd))
+        tally = UsageTally()
+        yield RecordedSession(head, _entries(source, said, _Reading(said.last, Calls(head.cwd), tally)), tally)
 
 
 def _head(source: Source, lane: Lane, said: Thread) -> SessionHead:
@@ -85,6 +87,7 @@ class _Reading:
 
     last: dict[str, int]
     calls: Calls
+    tally: UsageTally
     open: _Open | None = None
     emitted: int = 0
     placed: dict[str, int] = field(default_factory=dict)
@@ -111,8 +114,7 @@ class _Reading:
             yield self.out(uuid, entry)
 
 
-def _entries(source: Source, said: Thread, cwd: str | None) -> Iterator[Recorded]:
-    reading = _Reading(said.last, Calls(cwd))
+def _entries(source: Source, said: Thread, reading: _Reading) -> Iterator[Recorded]:
     for line, row in rows_of(source, to_decode(said.marks)):
         if isinstance(row, Unreadable):
             yield row
@@ -137,6 +139,8 @@ def _assistant_line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded
     part = _assistant(row, reading.calls)
     uuid = text(row, "uuid") or ""
     call = text(mapping(row, "message"), "id") or text(row, "requestId")
+    if part.model != "<synthetic>":
+        reading.tally.add(call or line, part.usage)
     if reading.open is not None and reading.open.message.id != call:
         yield from reading.close()
     if reading.open is None:

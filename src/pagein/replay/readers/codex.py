@@ -1,7 +1,8 @@
 """codex rollouts: response items as the API returned them, with token counts that arrive behind them.
 
-A model call is the run of assistant items up to its tool outputs or its token count; the count that follows belongs to it.
-Older rollouts write the bare items without their wrapper.
+A model call is the run of assistant items up to its tool outputs, its token count or the next message to the model; the count that
+follows belongs to it. A count that finds no such call is of one whose items nobody wrote down, as that of a compaction: it is a call, too.
+Older rollouts write the bare items without their wrapper; newer ones tell usage twice, as a count and as a record of the response.
 """
 
 import re
@@ -29,6 +30,7 @@ from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
+from pagein.replay.tallies import UsageTally
 
 _SPEAKERS: Final[dict[str, Role]] = {"user": "user", "developer": "system", "system": "system"}
 _OUTPUTS: Final = frozenset(("function_call_output", "custom_tool_call_output", "local_shell_call_output"))
@@ -45,6 +47,7 @@ _CONTEXT: Final = (
 )
 _EXIT: Final = re.compile(r'^(?:Process exited with code|Exit code:) (\d{1,3})$|"exit_code": ?(\d{1,3})', re.MULTILINE)
 _EXIT_WITHIN: Final = 400
+_TURN_BEGINS: Final = frozenset(("task_started", "turn_started", "user_message"))
 _TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
 
 
@@ -77,7 +80,8 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
         window=_window(source, marks),
         flags=flags,
     )
-    yield RecordedSession(head, _entries(source, said, row, head.cwd))
+    tally = UsageTally()
+    yield RecordedSession(head, _entries(source, said, row, _Reading(Calls(head.cwd), tally)), tally)
 
 
 def _window(source: Source, marks: Sequence[Mark]) -> int | None:
@@ -126,11 +130,11 @@ class _Call:
     blocks: list[Block] = field(default_factory=list)
     usage: Usage | None = None
     behind: list[Recorded] = field(default_factory=list)
-    answered: bool = False
+    ended: bool = False
 
     @property
     def complete(self) -> bool:
-        return self.answered or self.usage is not None
+        return self.ended or self.usage is not None
 
     def entries(self) -> Iterator[Recorded]:
         yield Message("assistant", tuple(self.blocks), self.at, self.model, self.usage)
@@ -139,10 +143,46 @@ class _Call:
 
 @dataclass(slots=True)
 class _Reading:
+    """Where the pass over the lines stands.
+
+    counted: the totals of the last token count. unpaired: the last usage of each way to tell it, until the other way tells it, too.
+    compacted: a compaction whose call may still be told of.
+    """
+
     calls: Calls
+    tally: UsageTally
     model: str | None = None
     call: _Call | None = None
-    counted: tuple[int, int] | None = None
+    counted: tuple[tuple[str, object], ...] = ()
+    unpaired: dict[str, Usage] = field(default_factory=dict)
+    compacted: list[Recorded] = field(default_factory=list)
+
+    def end_call(self) -> None:
+        """What comes now is no part of the open call, but for its token count."""
+        if self.call is not None:
+            self.call.ended = True
+
+    def settle(self) -> Iterator[Recorded]:
+        """What was compacted stands before all that follows."""
+        held, self.compacted = self.compacted, []
+        yield from held
+
+    def spend(self, way: str, line: int, usage: Usage, at: float | None) -> Iterator[Recorded]:
+        """Usage that is told in one of two ways: of the open call, else of one of which nothing else was written."""
+        other = next((one for one in self.unpaired if one != way), None)
+        if not usage.prompt or (other is not None and self.unpaired[other] == usage):
+            self.unpaired.clear()
+            return
+        self.unpaired[way] = usage
+        self.tally.add(line, usage)
+        if self.call is not None and self.call.usage is None:
+            self.call.usage = usage
+            return
+        yield from self.close()
+        if self.compacted:
+            yield Message("assistant", (), at, self.model, usage)
+        else:
+            self.call = _Call(at, self.model, usage=usage)
 
     def close(self) -> Iterator[Recorded]:
         call, self.call = self.call, None
@@ -157,40 +197,48 @@ class _Reading:
             self.call.behind.append(entry)
 
 
-def _entries(source: Source, marks: Sequence[Mark], meta: Row, cwd: str | None) -> Iterator[Recorded]:
+def _entries(source: Source, marks: Sequence[Mark], meta: Row, reading: _Reading) -> Iterator[Recorded]:
     instructions = text(mapping(meta, "base_instructions"), "text") or text(meta, "instructions")
     if instructions:
         yield Message("system", (Text(instructions),), seconds(meta.get("timestamp")))
-    reading = _Reading(Calls(cwd))
     for line, row in rows_of(source, marks):
         if isinstance(row, Unreadable):
             yield from reading.behind(row)
         else:
             yield from _line(line, row, reading)
     yield from reading.close()
+    yield from reading.settle()
 
 
 def _line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded]:
     kind = text(row, "type")
     at = seconds(row.get("timestamp"))
-    if kind == "turn_context":
+    if kind == "token_usage_record":
+        yield from reading.spend("record", line, _usage(mapping(mapping(row, "payload"), "usage")), at)
+    elif kind == "turn_context":
+        reading.end_call()
         reading.model = text(mapping(row, "payload"), "model") or reading.model
     elif kind == "event_msg":
-        yield from _event(mapping(row, "payload"), at, reading)
+        yield from _event(line, mapping(row, "payload"), at, reading)
     elif kind == "compacted":
         yield from reading.close()
-        yield from _compaction(mapping(row, "payload"), at)
+        yield from reading.settle()
+        reading.compacted = list(_compaction(mapping(row, "payload"), at))
     elif kind == "response_item":
         yield from _item(line, mapping(row, "payload"), at, reading)
     elif kind is not None and kind != "session_meta":
         yield from _item(line, row, at, reading)
 
 
-def _event(payload: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+def _event(line: int, payload: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
     kind = text(payload, "type") or ""
     if kind == "token_count":
-        _count(mapping(payload, "info"), reading)
-    elif kind in _TURN_ENDS:
+        yield from _count(line, mapping(payload, "info"), at, reading)
+        return
+    yield from reading.settle()
+    if kind in _TURN_BEGINS or kind in _TURN_ENDS:
+        reading.end_call()
+    if kind in _TURN_ENDS:
         yield from reading.behind(HostEvent("turn_end", at, json_text({"duration_ms": count(payload, "duration_ms")})))
     elif kind == "turn_aborted":
         yield from reading.behind(HostEvent("turn_aborted", at))
@@ -198,15 +246,13 @@ def _event(payload: Row, at: float | None, reading: _Reading) -> Iterator[Record
         yield from reading.behind(HostEvent("api_error", at))
 
 
-def _count(info: Row, reading: _Reading) -> None:
-    """Give a token count to the call that it follows. Repeated counts, which carry news of limits, are passed over."""
+def _count(line: int, info: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+    """A token count. Repeated counts, which carry news of limits, are passed over."""
     total, last = mapping(info, "total_token_usage"), mapping(info, "last_token_usage")
-    now = (count(total, "total_tokens"), count(total, "input_tokens"))
-    if not last or now == reading.counted:
-        return
-    reading.counted = now
-    if reading.call is not None and reading.call.usage is None:
-        reading.call.usage = _usage(last)
+    now = tuple(sorted(total.items()))
+    if last and (not total or now != reading.counted):
+        reading.counted = now
+        yield from reading.spend("count", line, _usage(last), at)
 
 
 def _usage(row: Row) -> Usage:
@@ -225,9 +271,11 @@ def _item(line: int, item: Row, at: float | None, reading: _Reading) -> Iterator
     role = text(item, "role") or ""
     if kind in _IGNORED:
         return
+    yield from reading.settle()
     if kind in _OUTPUTS or kind.endswith("_output"):
         yield from _output(item, at, reading)
     elif kind == "message" and role in _SPEAKERS:
+        reading.end_call()
         message = Message(_SPEAKERS[role], tuple(_said(item, role)), at)
         yield from reading.behind(message)
     elif kind in _OURS or kind.endswith("_call") or (kind == "message" and role == "assistant"):
@@ -251,8 +299,7 @@ def _output(item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded
     exit_code = _EXIT.search(words, 0, _EXIT_WITHIN)
     failed = failed or (exit_code is not None and int(exit_code[1] or exit_code[2]) != 0)
     own, name = reading.calls.answers(call_id)
-    if reading.call is not None:
-        reading.call.answered = True
+    reading.end_call()
     result = ToolResult(own, words, name, failed, images)
     yield from reading.behind(Message("tool", (result,), at))
 

@@ -27,6 +27,7 @@ from pagein.replay.readers.prunings import Prunings
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
+from pagein.replay.tallies import UsageTally
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _OPS: Final = ("read", "edit", "write", "delete")
@@ -40,7 +41,8 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
         decoded = next(rows_at(source, (header.line,)))[1]
         row = {} if isinstance(decoded, Unreadable) else decoded
     rest = [mark for mark in marks if mark is not header]
-    yield RecordedSession(_head(source, row, marks), _entries(source, rest))
+    tally = UsageTally()
+    yield RecordedSession(_head(source, row, marks), _entries(source, rest, tally), tally)
 
 
 def _head(source: Source, row: Row, marks: Sequence[Mark]) -> SessionHead:
@@ -62,13 +64,14 @@ def _head(source: Source, row: Row, marks: Sequence[Mark]) -> SessionHead:
     )
 
 
-def _entries(source: Source, marks: Sequence[Mark]) -> Iterator[Recorded]:
+def _entries(source: Source, marks: Sequence[Mark], tally: UsageTally) -> Iterator[Recorded]:
     prunings = Prunings()
     for line, row in rows_of(source, marks):
         if isinstance(row, Unreadable):
             yield row
             continue
         yield from prunings.due(seconds(row.get("ts")))
+        tally.add(line, _usage(mapping(row, "usage")))
         yield _entry(line, row, prunings)
     yield from prunings.due(None)
 

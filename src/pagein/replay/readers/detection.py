@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.messages import Unreadable
-from pagein.replay.readers import claude_code, codex, corpus, opencode, pi, requests_log
+from pagein.replay.readers import claude_code, codex, copilot_cli, corpus, gemini_cli, opencode, pi, requests_log
 from pagein.replay.readers.fields import objects, text
 from pagein.replay.readers.marks import Mark, marks
 from pagein.replay.readers.rows import DAMAGE, decode_json, rows_at
@@ -20,9 +20,22 @@ READERS: Final[dict[str, Reader]] = {
     "pi": pi.sessions,
     "claude-code": claude_code.sessions,
     "codex": codex.sessions,
+    "gemini-cli": gemini_cli.sessions,
+    "copilot-cli": copilot_cli.sessions,
     "requests": requests_log.sessions,
 }
-_KNOWN: Final = "pagein-session/1, pi, Claude Code, codex, OpenCode, logs of Anthropic or OpenAI requests"
+_KNOWN: Final = (
+    "pagein-session/1, pi, Claude Code, codex, OpenCode, Gemini CLI, Copilot CLI, logs of Anthropic or OpenAI requests"
+)
+_OWN_NAMES: Final = frozenset(("codex", "gemini-cli", "copilot-cli"))
+_SPEAKING: Final = {
+    "corpus": frozenset(("msg",)),
+    "pi": frozenset(("message",)),
+    "claude-code": frozenset(("prompt", "assistant", "result")),
+    "codex": frozenset(("response_item", "bare")),
+    "gemini-cli": frozenset(("user", "gemini", "set", "record")),
+    "copilot-cli": frozenset(("user.message", "assistant.message")),
+}
 _BOM: Final = b"\xef\xbb\xbf"
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _LONGEST_MARK: Final = 4
@@ -55,7 +68,7 @@ def check(source: Source) -> None:
     seen: list[Mark] = []
     for mark in marks(source):
         seen.append(mark)
-        if mark.kind == "unknown-schema" or _speaks(mark):
+        if _tells(mark) and _is_proved(seen):
             break
     next(_of_lines(source, seen), None)
 
@@ -136,19 +149,29 @@ def _stretches(found: Sequence[Mark]) -> list[list[Mark]]:
             open_of[mark.format] = stretch
         stretch.append(mark)
         current = stretch
-    return [marked for marked in stretches if any(_speaks(mark) or mark.kind == "unknown-schema" for mark in marked)]
+    return [marked for marked in stretches if any(map(_tells, marked)) and _is_proved(marked)]
+
+
+def _tells(mark: Mark) -> bool:
+    return _speaks(mark) or mark.kind == "unknown-schema"
+
+
+def _is_proved(marked: Sequence[Mark]) -> bool:
+    """Whether lines that several agents write so are this one's: pi's messages have the shape of others'."""
+    return all(mark.format != "pi" for mark in marked) or any(mark.proof for mark in marked)
 
 
 def _begins_another(mark: Mark, stretch: Sequence[Mark]) -> bool:
     """Whether this line opens a new session, rather than going on with the one before it.
 
-    A codex rollout repeats its own header when it is resumed, and holds those of the threads it was forked from.
+    A codex rollout repeats its own header when it is resumed, and holds those of the threads it was forked from. Others may
+    repeat theirs as well.
     """
     if mark.format == "opencode":
         return True
     if not mark.begins or mark.format == "requests":
         return False
-    if mark.format != "codex":
+    if mark.format not in _OWN_NAMES:
         return True
     own = [header for header in stretch if header.begins]
     return bool(own) and mark.id not in {name for header in own for name in (header.id, header.parent)}
@@ -156,15 +179,8 @@ def _begins_another(mark: Mark, stretch: Sequence[Mark]) -> bool:
 
 def _speaks(mark: Mark) -> bool:
     """Whether this line is part of what was said, rather than something beside it."""
-    if mark.format == "corpus":
-        return mark.kind == "msg"
-    if mark.format == "pi":
-        return mark.kind == "message"
-    if mark.format == "claude-code":
-        return mark.kind in ("prompt", "assistant", "result")
-    if mark.format == "codex":
-        return mark.kind in ("response_item", "bare")
-    return bool(mark.format)
+    kinds = _SPEAKING.get(mark.format)
+    return bool(mark.format) if kinds is None else mark.kind in kinds
 
 
 def _sessions(source: Source, marked: Sequence[Mark]) -> Iterator[RecordedSession]:
@@ -183,7 +199,7 @@ def _flagged(sessions: Iterator[RecordedSession], marked: Sequence[Mark], *, mix
     for session in sessions:
         head = session.head
         flags = {**head.flags, "mixed_file": True, "first_line": first} if mixed else head.flags
-        yield RecordedSession(replace(head, flags=flags), session.entries)
+        yield replace(session, head=replace(head, flags=flags))
 
 
 def _document(source: Source, found: Sequence[Mark] = ()) -> Iterator[RecordedSession]:
@@ -202,6 +218,8 @@ def _document(source: Source, found: Sequence[Mark] = ()) -> Iterator[RecordedSe
     exports = [row for row in rows if opencode.is_export(row)]
     if exports:
         yield from (opencode.exported_session(source, row) for row in exports)
+    elif rows and all(gemini_cli.is_record(row) for row in rows):
+        yield from (gemini_cli.recorded_session(source, row) for row in rows)
     elif len(rows) == 1 and opencode.is_info(rows[0]):
         yield opencode.folder_session(source, rows[0])
     elif any(requests_log.is_request(row) for row in rows):
@@ -231,6 +249,9 @@ def _useless(source: Source, found: Sequence[Mark]) -> BadInput:
     known = next((mark for mark in found if mark.format), None)
     if known is not None:
         kind = "pagein-session/1" if known.format == "corpus" else known.format
+        if any(map(_speaks, found)):
+            why = f"lines as {kind} has them, but none that only {kind} writes"
+            return BadInput(f"{source.label}, line {known.line}: {why}. Give a file in one of these formats: {_KNOWN}")
         return BadInput(f"{source.label}, line {known.line}: a {kind} file without a message in it")
     first = found[0] if found else Mark(1, "", why="blank")
     return BadInput(f"{source.label}, line {first.line}: {first.why}. Give a file in one of these formats: {_KNOWN}")

@@ -32,11 +32,13 @@ class Found:
 
 
 def discover(home: Path, env: Mapping[str, str]) -> list[Found]:
-    """The recorded sessions of Claude Code, codex, pi and OpenCode, newest first. Reads only; what cannot be read is left out.
+    """The recorded sessions of Claude Code, codex, pi, OpenCode, Gemini CLI and Copilot CLI, newest first. Reads only; what cannot be read is left out.
 
-    home: the user's home folder. env: CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, XDG_DATA_HOME and OPENCODE_DB move folders.
+    home: the user's home folder. env: CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, XDG_DATA_HOME, OPENCODE_DB, GEMINI_CLI_HOME
+    and COPILOT_HOME move folders.
     """
-    found = [*_claude_code(home, env), *_codex(home, env), *_pi(home, env), *_opencode(home, env)]
+    readers = (_claude_code, _codex, _pi, _opencode, _gemini_cli, _copilot_cli)
+    found = [session for reader in readers for session in reader(home, env)]
     return sorted(found, key=lambda session: (-session.mtime, str(session.path), session.source.label))
 
 
@@ -69,6 +71,22 @@ def _pi(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
     root = _folder(env, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
     for path in _files(root / "sessions", ("*.jsonl",)):
         yield from _looked_at(path, "pi")
+
+
+def _gemini_cli(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+    root = _folder(env, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
+    for path in _files(root, ("session-*.json", "session-*.jsonl")):
+        if path.parent.name == "chats":
+            yield from _looked_at(path, "gemini-cli")
+    for path in _files(root, ("*.jsonl",)):
+        if path.parent.parent.name == "chats":
+            yield from _looked_at(path, "gemini-cli/subagent")
+
+
+def _copilot_cli(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+    root = _folder(env, "COPILOT_HOME", home / ".copilot") / "session-state"
+    for path in _files(root, ("events.jsonl",)):
+        yield from _looked_at(path, "copilot-cli")
 
 
 def _opencode(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
@@ -136,6 +154,7 @@ def _title_and_cwd(path: Path) -> tuple[str | None, str | None]:
                 break
             title = title or text(row, "customTitle", "summary", "name")
             cwd = cwd or text(row, "cwd") or text(mapping(row, "payload"), "cwd")
+            cwd = cwd or text(mapping(mapping(row, "data"), "context"), "cwd")
     except DAMAGE:
         return None, None
     return title, cwd

@@ -13,7 +13,9 @@ from pagein.replay.readers.fields import Row, json_text
 from pagein.replay.readers.rows import EXCERPT, decode, raw_lines, rows_at
 from pagein.replay.readers.source import Source
 
-Format: TypeAlias = Literal["corpus", "pi", "claude-code", "codex", "opencode", "requests", ""]
+Format: TypeAlias = Literal[
+    "corpus", "pi", "claude-code", "codex", "gemini-cli", "copilot-cli", "opencode", "requests", ""
+]
 
 
 class Mark(msgspec.Struct, gc=False):
@@ -21,6 +23,7 @@ class Mark(msgspec.Struct, gc=False):
 
     kind: the type of the line in its format's own word. id, parent: its place in the tree. call: the model call that it
     belongs to. lane: the sub-agent that it belongs to. role: of its message. begins: it opens a session.
+    proof: only this format has such a line; asked for where other formats have lines of the same shape.
     """
 
     line: int
@@ -36,6 +39,7 @@ class Mark(msgspec.Struct, gc=False):
     side: bool = False
     begins: bool = False
     timed: bool = False
+    proof: bool = False
     why: str = ""
 
 
@@ -43,6 +47,7 @@ class _Message(msgspec.Struct, gc=False):
     id: Any = None
     role: Any = None
     model: Any = None
+    provider: Any = None
 
 
 class _Payload(msgspec.Struct, gc=False):
@@ -54,6 +59,15 @@ class _Payload(msgspec.Struct, gc=False):
     source: Any = None
     forked_from_id: Any = None
     parent_thread_id: Any = None
+
+
+class _Data(msgspec.Struct, gc=False):
+    session_id: Any = msgspec.field(default=None, name="sessionId")
+    parent_call: Any = msgspec.field(default=None, name="parentToolCallId")
+    rewound_to: Any = msgspec.field(default=None, name="upToEventId")
+    new_model: Any = msgspec.field(default=None, name="newModel")
+    selected_model: Any = msgspec.field(default=None, name="selectedModel")
+    model: Any = None
 
 
 class _Probe(msgspec.Struct):
@@ -91,13 +105,20 @@ class _Probe(msgspec.Struct):
     body: msgspec.Raw = msgspec.Raw()
     info: msgspec.Raw = msgspec.Raw()
     instructions: msgspec.Raw = msgspec.Raw()
+    data: msgspec.Raw = msgspec.Raw()
+    project: Any = msgspec.field(default=None, name="projectHash")
+    settings: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="$set")
+    rewind: Any = msgspec.field(default=None, name="$rewindTo")
 
 
 _PROBES: Final = msgspec.json.Decoder(_Probe)
 _MESSAGES: Final = msgspec.json.Decoder(_Message)
 _PAYLOADS: Final = msgspec.json.Decoder(_Payload)
+_DATA: Final = msgspec.json.Decoder(_Data)
 
-_CODEX_LINES: Final = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
+_CODEX_LINES: Final = frozenset(
+    ("session_meta", "turn_context", "response_item", "event_msg", "compacted", "token_usage_record")
+)
 _CODEX_ITEMS: Final = frozenset(
     (
         "message",
@@ -110,6 +131,8 @@ _CODEX_ITEMS: Final = frozenset(
         "web_search_call",
     ),
 )
+_GEMINI_MESSAGES: Final = frozenset(("user", "gemini", "info", "warning", "error"))
+_PI_ROLES: Final = ("toolResult", "bashExecution")
 _PI_LINES: Final = frozenset(
     (
         "session",
@@ -262,6 +285,7 @@ def _pi(number: int, probe: _Probe) -> Mark | None:
         model=_word(message.model),
         begins=kind == "session",
         timed=probe.timestamp is not None,
+        proof=kind == "session" or _word(message.provider) is not None or message.role in _PI_ROLES,
     )
 
 
@@ -306,6 +330,39 @@ def _claude_kind(kind: str, probe: _Probe) -> str:
     return "prompt"
 
 
+def _gemini(number: int, probe: _Probe) -> Mark | None:
+    """A line of a Gemini CLI session: its record or the beginning of one, a message, or a change to what came before."""
+    if _there(probe.settings) or _word(probe.rewind):
+        return Mark(number, "gemini-cli", "rewind" if _word(probe.rewind) else "set")
+    kind, session = _word(probe.type), _word(probe.session_id)
+    if kind is None and session is not None and _word(probe.project):
+        whole = memoryview(probe.messages).nbytes > len(b"[]")
+        return Mark(number, "gemini-cli", "record" if whole else "head", id=session, begins=True)
+    is_message = kind in _GEMINI_MESSAGES and _word(probe.id) and probe.timestamp and _there(probe.content)
+    if not is_message or probe.uuid is not None or session is not None or _there(probe.message):
+        return None
+    return Mark(number, "gemini-cli", kind or "", id=_word(probe.id), model=_word(probe.model), timed=True)
+
+
+def _copilot(number: int, probe: _Probe) -> Mark | None:
+    """An event of Copilot CLI: a dotted type and its data."""
+    kind = _word(probe.type) or ""
+    if not _is_object(probe.data) or probe.uuid is not None or ("." not in kind and kind != "abort"):
+        return None
+    data = _DATA.decode(probe.data)
+    return Mark(
+        number,
+        "copilot-cli",
+        kind,
+        id=_word(data.session_id) if kind == "session.start" else _word(probe.id),
+        parent=_word(data.rewound_to),
+        lane=_word(data.parent_call) or _word(probe.agent_id),
+        model=_word(data.new_model) or _word(data.selected_model) or _word(data.model),
+        begins=kind == "session.start",
+        timed=probe.timestamp is not None,
+    )
+
+
 def _requests(number: int, probe: _Probe) -> Mark | None:
     if probe.uuid is not None:
         return None
@@ -318,4 +375,4 @@ def _requests(number: int, probe: _Probe) -> Mark | None:
     return Mark(number, "requests", "request", begins=True, timed=probe.timestamp is not None)
 
 
-_SHAPES: Final = (_corpus, _codex, _claude, _pi, _requests)
+_SHAPES: Final = (_corpus, _codex, _gemini, _claude, _copilot, _pi, _requests)

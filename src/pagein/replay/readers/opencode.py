@@ -31,6 +31,7 @@ from pagein.replay.readers.rows import decode_json
 from pagein.replay.readers.shown import shown_lines
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
+from pagein.replay.tallies import UsageTally
 
 Stored: TypeAlias = tuple[Row, list[Row]] | Unreadable
 _FAILED: Final = ("MessageAbortedError", "aborted")
@@ -172,11 +173,12 @@ def _session(
         cwd=text(info, "directory"),
         flags=flags,
     )
-    return RecordedSession(head, _entries(stored(), head.cwd, text(mapping(info, "revert"), "messageID")))
+    tally = UsageTally()
+    reverted = text(mapping(info, "revert"), "messageID")
+    return RecordedSession(head, _entries(stored(), _Transcript(head.cwd, tally), reverted), tally)
 
 
-def _entries(stored: Iterator[Stored], cwd: str | None, reverted: str | None) -> Iterator[Recorded]:
-    transcript = _Transcript(cwd)
+def _entries(stored: Iterator[Stored], transcript: "_Transcript", reverted: str | None) -> Iterator[Recorded]:
     for item in stored:
         if isinstance(item, Unreadable):
             yield item
@@ -193,9 +195,10 @@ def _entries(stored: Iterator[Stored], cwd: str | None, reverted: str | None) ->
 class _Transcript:
     """Turns stored messages into entries; remembers what a compaction and a pruning refer back to."""
 
-    def __init__(self, cwd: str | None) -> None:
+    def __init__(self, cwd: str | None, tally: UsageTally) -> None:
         self.calls = Calls(cwd)
         self.prunings = Prunings()
+        self._tally = tally
         self.emitted = 0
         self._placed: dict[str, int] = {}
         self._asked_to_compact: tuple[int, str | None] | None = None
@@ -221,6 +224,7 @@ class _Transcript:
             yield Message("user", blocks, at)
 
     def _assistant(self, info: Row, parts: list[Row], at: float | None) -> Iterator[Recorded]:
+        self._told(info, parts)
         steps = _steps(parts)
         for place, step in enumerate(steps):
             began = at if place == 0 else seconds(mapping(step[0], "time").get("start"))
@@ -230,6 +234,14 @@ class _Transcript:
                 yield self._results(results)
         if info.get("summary") is True:
             yield from self._compaction(parts, seconds(mapping(info, "time").get("completed")) or at)
+
+    def _told(self, info: Row, parts: list[Row]) -> None:
+        """Each step that was finished tells its tokens; a message without one tells them itself."""
+        finished = [part for part in parts if part.get("type") == "step-finish" and mapping(part, "tokens")]
+        for place, part in enumerate(finished):
+            self._tally.add((self.emitted, place), _usage(mapping(part, "tokens")))
+        if not finished:
+            self._tally.add((self.emitted, 0), _usage(mapping(info, "tokens")))
 
     def _step(self, info: Row, step: list[Row], at: float | None, *, alone: bool) -> Message:
         finish = next((part for part in step if part.get("type") == "step-finish"), {})

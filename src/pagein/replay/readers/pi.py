@@ -27,6 +27,7 @@ from pagein.replay.readers.marks import Mark, rows_of
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.source import Source
 from pagein.replay.recorded import RecordedSession, SessionHead
+from pagein.replay.tallies import UsageTally
 
 _COMPACTED: Final = (
     "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",
@@ -70,7 +71,8 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
         cwd=text(row, "cwd"),
         flags=flags,
     )
-    yield RecordedSession(head, _entries(source, path.marks, readable, head.cwd))
+    tally = UsageTally()
+    yield RecordedSession(head, _entries(source, path.marks, _Transcript(readable, Calls(head.cwd), tally)), tally)
 
 
 def _path(marks: Sequence[Mark]) -> _Path:
@@ -112,6 +114,7 @@ class _Transcript:
 
     readable: Sequence[int]
     calls: Calls
+    tally: UsageTally
     emitted: int = 0
     first_by_id: dict[str, int] = field(default_factory=dict)
     first_by_line: dict[int, int] = field(default_factory=dict)
@@ -132,8 +135,7 @@ class _Transcript:
         return 0 if first is None else self.emitted - first
 
 
-def _entries(source: Source, marks: Sequence[Mark], readable: Sequence[int], cwd: str | None) -> Iterator[Recorded]:
-    transcript = _Transcript(readable, Calls(cwd))
+def _entries(source: Source, marks: Sequence[Mark], transcript: _Transcript) -> Iterator[Recorded]:
     for line, row in rows_of(source, marks):
         if isinstance(row, Unreadable):
             yield row
@@ -142,6 +144,13 @@ def _entries(source: Source, marks: Sequence[Mark], readable: Sequence[int], cwd
         for entry in _entry(line, row, transcript):
             transcript.emitted += isinstance(entry, Message)
             yield entry
+        transcript.tally.add(line, _told(row))
+
+
+def _told(row: Row) -> Usage | None:
+    """The usage in a line, if it is a message of the model."""
+    message = mapping(row, "message")
+    return _usage(mapping(message, "usage")) if text(message, "role") == "assistant" else None
 
 
 def _entry(line: int, row: Row, transcript: _Transcript) -> Iterator[Recorded]:

@@ -30,6 +30,7 @@ from pagein.replay.readers.wire import (
     units,
 )
 from pagein.replay.recorded import RecordedSession, SessionHead
+from pagein.replay.tallies import UsageTally
 
 Numbered: TypeAlias = tuple[int, Row | Unreadable]
 
@@ -74,13 +75,18 @@ def exchange(row: Row) -> Exchange | None:
     """The request in a row of a log, and its response if it is there."""
     for holder in (row, *(_opened(row, key) for key in _REQUESTS)):
         body = mapping(holder, "body") or mapping(holder, "json") or holder
-        if isinstance(body.get("messages"), list) or (body.get("input") and (body.get("model") or holder is not row)):
+        if _is_conversation(body.get("messages")) or (body.get("input") and (body.get("model") or holder is not row)):
             break
     else:
         return None
     response = next((row[key] for key in _RESPONSES if row.get(key)), None)
     at = next((moment for moment in (seconds(row.get(key)) for key in _TIMES) if moment is not None), None)
     return Exchange(body, response, at, _name(body, mapping(holder, "headers") or mapping(row, "headers")))
+
+
+def _is_conversation(messages: object) -> bool:
+    """Whether this is the `messages` of a request: each tells who speaks. Recordings of agents have lists of that name, too."""
+    return isinstance(messages, list) and all(isinstance(one, dict) and text(one, "role") for one in messages)
 
 
 def _opened(row: Row, key: str) -> Row:
@@ -149,7 +155,8 @@ def _sessions(
             models=tuple(dict.fromkeys(one.model for one in known if one.model is not None)),
             flags=told,
         )
-        yield RecordedSession(head, _entries(open_rows, session.steps))
+        tally = UsageTally()
+        yield RecordedSession(head, _entries(open_rows, session.steps, tally), tally)
 
 
 def _asked(logged: Exchange) -> Asked:
@@ -179,6 +186,7 @@ def _answered(logged: Exchange) -> Answered:
 def _entries(
     open_rows: Callable[[Sequence[int]], Iterator[Numbered]],
     steps: Sequence[Step],
+    tally: UsageTally,
 ) -> Iterator[Recorded]:
     calls = Calls()
     system = ""
@@ -204,6 +212,7 @@ def _entries(
         reply = answer(logged.response, calls, logged.at, model) or Message(
             "assistant", (), logged.at, model, stop="unanswered"
         )
+        tally.add(step.line, reply.usage)
     if reply is not None:
         yield reply
 

@@ -1,0 +1,157 @@
+"""Copilot CLI sessions: events of the session, one a line. A message of the model is one model call.
+
+The events tell what each call answered and hardly ever what its prompt weighed; the sum over all calls stands in the event that
+ends the session.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pagein.model.messages import Block, HostEvent, Message, Recorded, Text, Thinking, ToolResult, Unreadable, Usage
+from pagein.replay.readers.answers import usage
+from pagein.replay.readers.blocks import Calls, flat
+from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.heads import flags_of, models_of
+from pagein.replay.readers.marks import Mark, rows_of
+from pagein.replay.readers.source import Source
+from pagein.replay.recorded import RecordedSession, SessionHead
+from pagein.replay.tallies import Told, UsageTally
+
+_EVENTS: Final = {"session.error": "api_error", "abort": "turn_aborted", "session.task_complete": "turn_end"}
+
+
+def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+    """The main conversation, then each sub-agent as a session of its own."""
+    kept, lost = _surviving(marks)
+    begun = next((mark for mark in kept if mark.begins), None)
+    decoded = next((row for _, row in rows_of(source, [begun])), None) if begun is not None else None
+    facts: Row = {} if decoded is None or isinstance(decoded, Unreadable) else mapping(decoded, "data")
+    lanes: dict[str | None, list[Mark]] = {None: []}
+    for mark in kept:
+        lanes.setdefault(mark.lane if mark.format else None, []).append(mark)
+    name = text(facts, "sessionId") or source.stem
+    flags: dict[str, object] = {"branches": len(lost), "abandoned_calls": sum(lost)} if lost else {}
+    version = text(facts, "copilotVersion")
+    if version is not None:
+        flags["agent_version"] = version
+    for lane, said in lanes.items():
+        if not any(mark.kind == "assistant.message" for mark in said):
+            continue
+        head = SessionHead(
+            id=name if lane is None else f"{name}-sub-{lane}",
+            source=source.group or "copilot-cli",
+            agent="copilot-cli" if lane is None else "copilot-cli/subagent",
+            file=source.label,
+            models=models_of(said) or models_of(kept),
+            parent=None if lane is None else name,
+            cwd=text(mapping(facts, "context"), "cwd"),
+            flags={**flags_of(said), **(flags if lane is None else {})},
+        )
+        reading = _Reading(head)
+        # the sum counts the calls of sub-agents as well
+        tally = UsageTally() if len(lanes) == 1 else None
+        yield RecordedSession(head, _entries(source, said, reading, tally), tally)
+
+
+def _surviving(marks: Sequence[Mark]) -> tuple[list[Mark], list[int]]:
+    """The lines that no rewind took back, and how many calls each rewind undid."""
+    kept: list[Mark] = []
+    lost: list[int] = []
+    for mark in marks:
+        kept.append(mark)
+        if mark.kind != "session.snapshot_rewind" or mark.parent is None:
+            continue
+        back = next((at for at, one in enumerate(kept) if one.id == mark.parent), None)
+        if back is not None:
+            lost.append(sum(one.kind == "assistant.message" for one in kept[back:]))
+            kept[back:] = [one for one in kept[back:] if not one.format]
+    return kept, lost
+
+
+class _Reading:
+    """Where the second pass stands. told: what the session's own last account says of all calls, by model."""
+
+    def __init__(self, head: SessionHead) -> None:
+        self.calls = Calls(head.cwd)
+        self.model = next(iter(head.models), None)
+        self.told: Row = {}
+
+
+def _entries(source: Source, marks: Sequence[Mark], reading: _Reading, tally: UsageTally | None) -> Iterator[Recorded]:
+    for _, row in rows_of(source, marks):
+        if isinstance(row, Unreadable):
+            yield row
+        else:
+            yield from _entry(text(row, "type") or "", mapping(row, "data"), seconds(row.get("timestamp")), reading)
+    accounts = [mapping(reading.told, model) for model in reading.told]
+    if tally is not None:
+        requests = sum(count(mapping(one, "requests"), "count") for one in accounts)
+        prompt = sum(count(mapping(one, "usage"), "inputTokens") for one in accounts)
+        tally.sum_up(Told(requests, prompt, by_call=False))
+
+
+def _entry(kind: str, data: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+    if kind == "assistant.message":
+        yield _assistant(data, at, reading)
+    elif kind == "user.message":
+        words = text(data, "transformedContent", "content") or ""
+        source = text(data, "source")
+        yield Message("user", (Text(words, None if source in (None, "user") else source),), at)
+    elif kind == "system.message":
+        yield Message("system", (Text(text(data, "content") or ""),), at)
+    elif kind == "tool.execution_complete":
+        yield Message("tool", (_result(data, reading.calls),), at)
+    elif kind == "session.model_change":
+        reading.model = text(data, "newModel") or reading.model
+        yield HostEvent("model_change", at, json_text({"model": reading.model or ""}))
+    elif kind == "session.compaction_complete":
+        yield from _compaction(data, at, reading)
+    elif kind == "session.shutdown":
+        reading.told = mapping(data, "modelMetrics") or reading.told
+    elif kind in _EVENTS:
+        yield HostEvent(_EVENTS[kind], at)
+
+
+def _assistant(data: Row, at: float | None, reading: _Reading) -> Message:
+    blocks: list[Block] = []
+    thought, opaque = text(data, "reasoningText"), text(data, "reasoningOpaque", "encryptedContent")
+    if thought is not None or opaque is not None:
+        blocks.append(Thinking(thought or "", opaque, redacted=thought is None))
+    words = text(data, "content")
+    if words:
+        blocks.append(Text(words))
+    for one in objects(data.get("toolRequests")):
+        arguments = one.get("arguments", {})
+        spelled = arguments if isinstance(arguments, str) else json_text(arguments)
+        blocks.append(reading.calls.called(text(one, "toolCallId") or "", text(one, "name") or "", spelled))
+    reading.model = text(data, "model") or reading.model
+    used = usage(mapping(data, "usage"))
+    if used is None and number(data, "outputTokens") is not None:
+        used = Usage(output=count(data, "outputTokens"))
+    return Message("assistant", tuple(blocks), at, reading.model, used, id=text(data, "messageId"))
+
+
+def _result(data: Row, calls: Calls) -> ToolResult:
+    own, tool = calls.answers(text(data, "toolCallId") or "")
+    failed = data.get("success") is False
+    result = data.get("result")
+    words, images = flat(mapping(data, "result").get("content") if isinstance(result, dict) else result)
+    if failed and not words:
+        words = text(mapping(data, "error"), "message") or text(data, "error", "output") or ""
+    return ToolResult(own, words, tool, failed, images)
+
+
+def _compaction(data: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+    """The call that made the summary, where it is told; then what stands in the window instead."""
+    if data.get("success") is False:
+        return
+    spent = mapping(data, "compactionTokensUsed")
+    if spent:
+        read, written = count(spent, "cacheReadTokens", "cachedInput"), count(spent, "cacheWriteTokens")
+        fresh = max(0, count(spent, "inputTokens", "input") - read - written)
+        used = Usage(fresh=fresh, read=read, written=written, output=count(spent, "outputTokens", "output"))
+        yield Message("assistant", (), at, text(spent, "model") or reading.model, used)
+    summary = text(data, "summaryContent") or ""
+    yield HostEvent("compaction", at, json_text({"kept": 0, "summary_chars": len(summary)}))
+    if summary:
+        yield Message("user", (Text(summary, "compact_summary"),), at)

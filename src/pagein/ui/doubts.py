@@ -1,0 +1,53 @@
+"""What keeps a bill from being the whole truth about its recordings, in plain words."""
+
+from collections.abc import Iterator
+
+from pagein.model.bill import Bill, SessionBill
+from pagein.ui.figures import count, plural, share
+
+# Below this share of the calls, what a provider lost changes no figure that is printed.
+_TELLING = 0.05
+
+
+def doubts(bill: Bill) -> str:
+    """Where recordings tell of other calls than were counted, and where their provider lost its cache; "" where neither is so."""
+    return " ".join((*_miscounted(bill), *_missed(bill)))
+
+
+def _flag(session: SessionBill, name: str) -> int:
+    value = session["flags"].get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _calls(session: SessionBill) -> int:
+    return max((figures["calls"] for figures in session["policies"].values()), default=0)
+
+
+def _miscounted(bill: Bill) -> Iterator[str]:
+    """Say how many calls, or else tokens, of which sessions the recordings' own usage lines tell otherwise."""
+    found = [one for one in bill["per_session"] if _flag(one, "uncounted_calls") or _flag(one, "uncounted_tokens")]
+    if not found:
+        return
+    worst = max(found, key=lambda one: (abs(_flag(one, "uncounted_calls")), abs(_flag(one, "uncounted_tokens"))))
+    counted, told = _calls(worst), _calls(worst) + _flag(worst, "uncounted_calls")
+    most = (
+        f"{plural(told, 'call')} told and {count(counted)} counted"
+        if told != counted
+        else f"{count(abs(_flag(worst, 'uncounted_tokens')))} prompt tokens apart"
+    )
+    yield (
+        f"The usage lines of {plural(len(found), 'session')} add up to something else than what was counted here; "
+        f"most in {worst['file']}: {most}."
+    )
+
+
+def _missed(bill: Bill) -> Iterator[str]:
+    """Say in how many calls the recordings' provider read less than this bill assumes."""
+    missed = sum(_flag(one, "provider_missed") for one in bill["per_session"])
+    calls = sum(map(_calls, bill["per_session"]))
+    if missed < _TELLING * calls or not missed:
+        return
+    yield (
+        f"In {count(missed)} of {plural(calls, 'call')} ({share(missed, calls)}) the recording's own provider read far less from its "
+        "cache than stood there. At these prices such misses are not repeated, so append is lower here than what was paid."
+    )
