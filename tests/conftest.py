@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, settings
 
 from pagein.errors import BadInput
 from pagein.testing.postgres import programs, running_server
+from pagein.testing.soundness import unsound_stores
 
+_OF_STORES = {"check", "objects", "store"}
 # How fast examples come says how busy the machine is, and nothing about what is tested.
 settings.register_profile("pagein", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # `make test` tries the same examples each time, so that what lands does not hang on luck; new ones are looked for by
@@ -22,6 +24,20 @@ settings.load_profile("pagein")
 # A run in the background of a shell starts with Ctrl-C ignored, and all that it starts would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def stores_are_sound(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a test does, `pagein check` has nothing against the stores that it leaves behind.
+
+    Tests that damage a store on purpose, or put into it what no session would, are marked `damages_store`; those of what a store is
+    made of do so all the time.
+    """
+    place = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    yield
+    is_meant = request.node.get_closest_marker("damages_store") is not None or request.path.parent.name in _OF_STORES
+    if place is not None and not is_meant:
+        assert unsound_stores(place) == {}
 
 
 @pytest.fixture(scope="session")

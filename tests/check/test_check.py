@@ -237,6 +237,12 @@ def test_a_reference_to_what_is_not_there_yet_is_no_fault(store: SqliteUpkeep) -
     assert (report.is_clean, report.unresolved) == (True, 1)
 
 
+def test_a_nickname_that_is_the_id_of_another_object_is_no_fault(store: SqliteUpkeep) -> None:
+    store.write(Write("r1", replace(note(94), nickname="call-7"), 1.0))
+    store.write(Write("r2", Draft(id="call-7", type="toolcall"), 2.0))
+    assert check_store(store).is_clean
+
+
 def test_a_reference_whose_pin_lies_is_a_fault(store: SqliteUpkeep) -> None:
     store.write(Write("r1", note(92), 1.0))
     made = store.current(uuid7(92, bytes(10)))

@@ -147,7 +147,7 @@ class Talk:
         self.sent = [_stubbed(one, gone) for one in self.sent]
 
     def objections(self) -> tuple[Objection, ...]:
-        return witness(self.sent, self.state.claims(), self.state.stored)
+        return witness(self.sent, self.state.claims(), self.state.versions().get)
 
 
 def _stubbed(message: Message, gone: frozenset[str]) -> Message:

@@ -53,7 +53,7 @@ def test_nothing_that_is_said_stops_the_fold(profile: str, said: list[tuple[str,
         told = reader.profile.annotated(Message("user", (result, Text(text))), {call.id: call})
         state = with_message(state, reader, told, {call.id: stands})
         sent += [asked, Message("user", (ToolResult(call.id, stands),))]
-    assert witness(sent, state.claims(), state.stored) == ()
+    assert witness(sent, state.claims(), state.versions().get) == ()
 
 
 @given(

@@ -56,7 +56,7 @@ def _judge(client: Client) -> None:
     session = client.engine.session("s1")
     reads = session.client_reads
     out = decode(sent.body, api).messages
-    assert witness(out, reads.claims(), reads.stored) == ()
+    assert witness(out, reads.claims(), reads.versions().get) == ()
     asked = {
         block.call_id: block.text
         for one in decode(sent.original, api).messages

@@ -74,5 +74,5 @@ def _replayed(entries: list[Recorded], profile: Profile) -> int:
             else:
                 sent.append(one)
             state = with_message(state, reader, one, stands)
-    assert witness(sent, state.claims(), state.stored) == ()
+    assert witness(sent, state.claims(), state.versions().get) == ()
     return answered

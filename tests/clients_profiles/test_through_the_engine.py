@@ -107,7 +107,7 @@ def test_an_epoch_that_takes_a_base_takes_what_rests_on_it_and_the_witness_is_si
         assert client.read() == first
         session = engine.session("s1")
         reads = session.client_reads
-        assert witness(session.window(), reads.claims(), reads.stored) == ()
+        assert witness(session.window(), reads.claims(), reads.versions().get) == ()
 
 
 def test_the_client_s_own_marker_gets_the_text_back_once_its_base_has_left(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_an_answer_that_the_user_has_restored_is_the_client_s_text_again_and_a_b
         assert client.results()["call_3"] == first
         assert "[readcache: unchanged" in client.read()
         reads = session.client_reads
-        assert witness(session.window(), reads.claims(), reads.stored) == ()
+        assert witness(session.window(), reads.claims(), reads.versions().get) == ()
 
 
 def test_a_base_stays_as_long_as_a_young_reference_to_it(tmp_path: Path) -> None:

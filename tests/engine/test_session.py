@@ -219,6 +219,7 @@ def test_the_same_content_session_and_call_have_one_id_in_every_process() -> Non
     assert ids[0] == ids[1]
 
 
+@pytest.mark.damages_store
 def test_why_something_cannot_be_recalled_is_told_apart(tmp_path: Path) -> None:
     store, other = SqliteStore(tmp_path / "one.pagein"), SqliteStore(tmp_path / "two.pagein")
     session = engine(store).session("one")

@@ -308,6 +308,7 @@ def test_a_session_that_was_taken_up_since_the_plan_stops_the_collection(store: 
     assert exported(store) == before
 
 
+@pytest.mark.damages_store
 def test_where_a_journal_cannot_be_read_nothing_is_given_up(store: SqliteUpkeep) -> None:
     """What it needs is unknown."""
     store.put(b"of no use?")

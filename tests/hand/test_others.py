@@ -44,6 +44,7 @@ def test_a_lossless_only_session_is_served_no_preview(tmp_path: Path) -> None:
             assert bool(prepared.previewed) is not whole
 
 
+@pytest.mark.damages_store
 def test_what_is_gone_is_told_to_have_expired_never_existed_or_be_elsewhere(tmp_path: Path) -> None:
     with opened(tmp_path) as engine, opened(tmp_path, workspace="there") as elsewhere:
         session = begun(engine, "abcd")

@@ -149,7 +149,9 @@ class Laws:
         told = told_to_witness(session.evidence, self.request if session.evidence.path_of else (), self._stored)
         assert told.objections(self._stored) == (), "a marker or diff is not borne out (law 2)"
         if self.answered and (len(self.request) <= _SHORT or self.requests % _OFTEN == 0):
-            assert witness(self.request, reads.claims(), reads.stored) == (), "an answer is not borne out (law 2)"
+            assert witness(self.request, reads.claims(), reads.versions().get) == (), (
+                "an answer is not borne out (law 2)"
+            )
 
     def _frozen(self, session: Session, prepared: Prepared) -> None:
         """In an epoch the bytes of a request extend those of its parent on the branch, in every wire format."""

@@ -213,6 +213,7 @@ def worlds() -> Iterator[list[World]]:
         world.close()
 
 
+@pytest.mark.damages_store
 @pytest.mark.parametrize("seed", range(24))
 def test_whatever_happens_no_answer_says_more_than_the_window_shows(
     tmp_path: Path, worlds: list[World], seed: int
@@ -225,6 +226,7 @@ def test_whatever_happens_no_answer_says_more_than_the_window_shows(
         assert witness(window.messages, window.claims, world.versions.get) == ()
 
 
+@pytest.mark.damages_store
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_branch_gives_the_same_answer_in_any_process(tmp_path: Path, worlds: list[World], seed: int) -> None:
     world = World(random.Random(1000 + seed), tmp_path)  # noqa: S311 - a test's dice

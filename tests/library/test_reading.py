@@ -382,6 +382,7 @@ def test_the_status_begins_anew_at_a_compaction(desk: Desk) -> None:
     assert session.status().modes == {"full": 1}
 
 
+@pytest.mark.damages_store
 def test_strange_records_are_counted_and_create_no_trust(desk: Desk) -> None:
     file = desk.put("a.txt", numbered(60))
     session = desk.session()
@@ -473,6 +474,7 @@ def test_what_forgets_holds_at_once_even_where_it_cannot_be_kept(desk: Desk, ope
     assert any(isinstance(body, Noted) and '"invalidate"' in body.data for body in bodies)
 
 
+@pytest.mark.damages_store
 def test_a_lost_or_damaged_base_costs_the_diff_and_nothing_else(desk: Desk) -> None:
     desk.put("a.txt", numbered(300))
     session = desk.session()

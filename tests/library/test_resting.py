@@ -462,6 +462,7 @@ def test_what_a_link_to_an_excluded_file_showed_is_never_paged_out(tmp_path: Pat
 # --- what a check of the store reads
 
 
+@pytest.mark.damages_store
 def test_a_check_of_the_store_reads_the_requests_themselves(room: Room) -> None:
     session = room.session()
     session.append(ASK)
@@ -546,3 +547,34 @@ def test_a_refresh_of_lines_holds_for_reads_that_were_not_said_yet(room: Room) -
     assert reads(session, "c2", "a.py", 5, 2) != "unchanged_range"  # a full read does not settle a refreshed range
     session.advance()
     assert reads(session, "c3", "a.py") == "unchanged"
+
+
+def test_a_refresh_of_lines_leaves_what_it_does_not_name_known_and_the_witness_silent(tmp_path: Path) -> None:
+    room = Room(tmp_path, witness=True)
+    room.put("a.py", 60)
+    session = room.session()
+    session.read("a.py")
+    session.refresh("a.py", 7, 1)
+    result = session.read("a.py")
+    assert (result.failure, mode(result.details)) == (None, "partly_known")
+    assert "a.py line 6 of many" in result.text
+    assert "a.py line 39 of many" not in result.text
+    room.engine.close()
+    assert checked(room) == []
+
+
+def test_a_refresh_of_lines_between_a_read_and_its_saying_holds_for_these_lines_alone(tmp_path: Path) -> None:
+    room = Room(tmp_path, witness=True)
+    room.put("a.py", 60)
+    session = room.session()
+    session.append(ASK)
+    result = session.read("a.py")
+    session.refresh("a.py", 7, 1)
+    session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py"}'),)))
+    session.append(Message("tool", (ToolResult("c1", result.text, "read"),)))
+    assert session.advance().failure is None
+    again = session.read("a.py")
+    assert (again.failure, mode(again.details)) == (None, "partly_known")
+    assert [line for line in again.text.split("\n") if "many" in line] == ["a.py line 6 of many"]
+    room.engine.close()
+    assert checked(room) == []

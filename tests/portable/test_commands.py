@@ -214,6 +214,7 @@ def test_a_store_in_memory_is_none_to_look_after(tmp_path: Path, run: Run) -> No
     assert not (tmp_path / ":memory:").exists()
 
 
+@pytest.mark.damages_store
 def test_what_cannot_be_read_is_left_out_and_told_by_the_exit_status(lived: LivedIn, run: Run) -> None:
     store = SqliteUpkeep(lived.store)
     with store._database.writing() as rows:

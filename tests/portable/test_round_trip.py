@@ -300,6 +300,7 @@ def test_what_contradicts_the_store_is_refused_whole(fresh: SqliteUpkeep, other:
     assert exported(fresh) == before
 
 
+@pytest.mark.damages_store
 def test_a_store_with_its_own_key_keeps_it_and_recalls_what_it_imported(tmp_path: Path, fresh: SqliteUpkeep) -> None:
     lived = lived_in(tmp_path / "lived.pagein", tmp_path / "work", 3, 60)
     own = fresh.secret()
@@ -319,6 +320,7 @@ def test_a_store_with_its_own_key_keeps_it_and_recalls_what_it_imported(tmp_path
         pager.recall(gone)
 
 
+@pytest.mark.damages_store
 def test_what_is_damaged_is_left_out_and_told(lived: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
     stored = next(iter(lived.paged_objects()))
     with lived._database.writing() as rows:

@@ -45,6 +45,7 @@ def test_an_id_in_quotes_is_that_id(room: Room) -> None:
     assert ask(session, "peek", id=f' "`{name}`" \n').details["id"] == name
 
 
+@pytest.mark.damages_store
 def test_bytes_that_are_not_those_that_were_stored_are_never_shown(room: Room) -> None:
     session = room.session()
     [name] = room.paged(session, long_text("first"))
@@ -91,6 +92,7 @@ def test_wrong_arguments_are_answered_in_words(room: Room, arguments: dict[str, 
     assert said in answer.text
 
 
+@pytest.mark.damages_store
 def test_what_is_gone_is_answered_by_why(room: Room) -> None:
     """Expired, never existed, of another workspace: each differently (DESIGN law 1, issue 5 item 7)."""
     session = room.session()

@@ -12,7 +12,7 @@ Rules of this file
 4. Where it cannot be told which call a text belongs to, it belongs to none: that costs a saving.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, Generic, TypeVar
@@ -53,11 +53,16 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that happened and was not found in the window yet. late: a request left without it. void: not to be trusted once it is found."""
+    """Something that happened and was not found in the window yet.
+
+    late: a request left without it. void: not to be trusted once it is found. cuts: refreshes of ranges that came after it: all
+    but their lines may be trusted.
+    """
 
     told: Told
     late: bool = False
     void: bool = False
+    cuts: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -103,8 +108,15 @@ class Evidence:
         return next((one for one in _listed(chain) if one.call == call), None)
 
     def expected(self) -> Iterator[Told]:
-        """What counts as visible although it was not found in the window yet."""
-        return (one.told for one in _listed(self.unsaid) if not one.void)
+        """What may be rested on although it was not found in the window yet, each with the refreshes that came after it."""
+        for one in _listed(self.unsaid):
+            if not one.void:
+                yield one.told
+                yield from one.cuts
+
+    def answered_unsaid(self) -> Iterator[Told]:
+        """What the model was answered and is not found in the window yet: it counts as visible, whatever was asked to be fresh since."""
+        return (one.told for one in _listed(self.unsaid))
 
     def waiting(self) -> list[Waiting]:
         """Everything that may be found in the window yet, oldest first."""
@@ -157,7 +169,8 @@ def _happened(state: Evidence, told: Told) -> Evidence:
     if isinstance(event, Invalidated):
         path = event.path
         link = Link(Placed(told, "", state.turn, state.calls), state.chains.get(path))
-        return replace(_voided(state, path), chains=state.chains.put(path, link))
+        state = _voided(state, path) if event.lines is None else _with_cut(state, told)
+        return replace(state, chains=state.chains.put(path, link))
     state = replace(state, unsaid=Link(Waiting(told), state.unsaid))
     if isinstance(event, FileAuthored):  # a host may tell of it when all has been said
         for call in state.answered:
@@ -167,11 +180,18 @@ def _happened(state: Evidence, told: Told) -> Evidence:
 
 def _voided(state: Evidence, path: str | None = None) -> Evidence:
     """What waits, of this path or of all, is not to be trusted once it is found."""
+    return _with_waiting(state, lambda one: replace(one, void=True) if path in (None, one.told.event.path) else one)
 
-    def void(one: Waiting) -> Waiting:
-        return replace(one, void=True) if path in (None, one.told.event.path) else one
 
-    return replace(state, unsaid=_linked(map(void, _listed(state.unsaid))), late=tuple(void(one) for one in state.late))
+def _with_cut(state: Evidence, cut: Told) -> Evidence:
+    """Of what waits, these lines are not to be trusted once it is found."""
+    path = cut.event.path
+    return _with_waiting(state, lambda one: replace(one, cuts=(*one.cuts, cut)) if one.told.event.path == path else one)
+
+
+def _with_waiting(state: Evidence, change: Callable[[Waiting], Waiting]) -> Evidence:
+    unsaid = _linked(map(change, _listed(state.unsaid)))
+    return replace(state, unsaid=unsaid, late=tuple(map(change, state.late)))
 
 
 def _without_the_unfound(state: Evidence) -> Evidence:
@@ -242,11 +262,14 @@ def _with_placed(state: Evidence, found: Waiting, call: str) -> Evidence:
     in_order = next((one for one in unsaid if one.told.event.path == path), None) is found
     placed = Placed(told, call, state.turn, state.calls, trusted=not found.void)
     is_proven = not isinstance(told.event, ReadServed) or proven(state.seen, told.event)
+    chain = Link(placed, state.chains.get(path))
+    for cut in found.cuts:  # said behind the refresh, though it was read before: the refresh still holds for it
+        chain = Link(Placed(cut, "", state.turn, state.calls), chain)
     state = replace(
         state,
         seen=with_event(state.seen, told.event),
         unproven=state.unproven if is_proven else state.unproven | {call},
-        chains=state.chains.put(path, Link(placed, state.chains.get(path))),
+        chains=state.chains.put(path, chain),
         path_of=state.path_of.put(call, path),
         unsaid=_linked(one for one in unsaid if one is not found),
         late=tuple(one for one in state.late if one is not found),

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pagein.engine.overruling import overruled
 from pagein.engine.readlog import event_of
 from pagein.engine.testimony import witnessed
-from pagein.model.entries import Entry, EntryId, RequestSent
+from pagein.model.entries import Entry, EntryId, EpochOpened, Previewed, RequestSent
 from pagein.model.names import ContentHash
+from pagein.model.objects import named_in
 from pagein.model.reading import FileAuthored, Malformed, ReadServed
 from pagein.policy.auditing import Audit
+from pagein.policy.stubs import MARKER
 from pagein.policy.witness import Objection
 
 
@@ -35,7 +37,20 @@ def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes |
         waiting += [(one, audit) for one in behind[:1]]
     # the audit takes the journal's word for what was shown; the witness reads it
     found = found or [_told(place, objection) for place, objection in witnessed(everything, stored)]
-    return found + overruled(everything, stored)
+    return [*found, *_strange(everything, stored), *overruled(everything, stored)]
+
+
+def _strange(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
+    """What entered in place of a read made again and is none of our answers: neither a marker or diff, nor the text of the earlier read."""
+    away: dict[str, ContentHash] = {}
+    for entry in entries:
+        for one in entry.body.paged if isinstance(entry.body, EpochOpened | Previewed) else ():
+            is_answer = isinstance(entry.body, Previewed) and one.object_id not in one.stub
+            if is_answer and not any(row.startswith(MARKER) for row in one.stub.split("\n")):
+                bases = (stored(away[name]) for name in named_in(one.short) if name in away)
+                if one.stub.encode("utf-8", "surrogatepass") not in bases:
+                    yield f"entry {entry.id}: call {one.call_id}: what stands for its result is no answer of ours"
+            away[one.object_id] = one.content
 
 
 def _told(place: EntryId, objection: Objection) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from pagein.engine import rereading
 from pagein.engine.evidence import START as NO_EVIDENCE
 from pagein.engine.evidence import Evidence
 from pagein.engine.evidence import step as with_evidence
@@ -65,7 +66,7 @@ def told_to_witness(
         event = one.told.event
         if isinstance(event, ReadServed | FileAuthored) and path in (None, event.path):
             told.claims[one.call] = claim_of(event)
-    for number, unsaid in enumerate(evidence.expected()):
+    for number, unsaid in enumerate(evidence.answered_unsaid()):
         event = unsaid.event
         if isinstance(event, ReadServed | FileAuthored) and path in (None, event.path):
             told.add(f"{_UNSAID}{number}", event, text_of(unsaid, stored) or "")
@@ -121,16 +122,19 @@ def window(state: State) -> list[Message]:
 def witnessed(entries: Iterable[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
     """What the witness has against the requests of a kept session: the last before anything left the window, and the last of each branch.
 
-    Of a branch that says nothing, what was read stands for its request. Entries come parents first, each branch whole. Each objection
-    comes once, with the entry behind which the request stood so.
+    Of a branch that says nothing, what was read stands for its request. Reads by a client's own tools are judged in the same requests.
+    Entries come parents first, each branch whole. Each objection comes once, with the entry behind which the request stood so.
     """
     rules = Rules(Residency())
     journal = replayed(START, lambda state, body: step(state, body, rules), entries)
     ground = Fold(journal, NO_EVIDENCE, with_evidence)
+    seen = Fold(journal, rereading.NOBODY, rereading.step)
     found: set[Objection] = set()
     for place in _requests(list(journal)):
-        told = told_to_witness(ground.at(place), window(journal.state_at(place)), stored)
-        for objection in told.objections(stored):
+        messages = window(journal.state_at(place))
+        told = told_to_witness(ground.at(place), messages, stored)
+        reads = seen.at(place).settled().reads
+        for objection in (*told.objections(stored), *witness(messages, reads.claims(), reads.versions().get)):
             if objection not in found:
                 found.add(objection)
                 yield place, objection

@@ -51,7 +51,7 @@ def leaving_soundly(
     if stored is not None:
         told = told_to_witness(evidence.step(ground, RequestSent(0, 0)), window(state), stored)
         told.claims |= reads.claims()
-        stored = _either(reads.stored, stored)
+        stored = _either(reads.versions().get, stored)
         while True:
             for call in {one.resident.call_id for one in leaving} & set(told.claims):
                 del told.claims[call]

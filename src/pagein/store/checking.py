@@ -189,6 +189,12 @@ def _check_version(checked: Checked, version: Version, where: str) -> None:
             checked.report.unresolved += 1
 
 
+def _is_found(checked: Checked, newest: Version, nickname: str) -> bool:
+    """Whether a nickname leads to its object, or to another whose id it is: ids go before nicknames."""
+    found = checked.store.current(nickname)
+    return found == newest or (found is not None and found.id == nickname)
+
+
 def _check_newest(checked: Checked, object_id: str, last: int) -> None:
     try:
         newest = checked.store.current(object_id)
@@ -196,7 +202,7 @@ def _check_newest(checked: Checked, object_id: str, last: int) -> None:
             checked.report.add(
                 "version", object_id, f"its newest version is {last}, and another one is given out as that"
             )
-        elif newest.nickname is not None and checked.store.current(newest.nickname) != newest:
+        elif newest.nickname is not None and not _is_found(checked, newest, newest.nickname):
             checked.report.add("version", object_id, f"is not found by its nickname {newest.nickname!r}")
     except StoreError as problem:
         checked.report.add("version", object_id, str(problem))

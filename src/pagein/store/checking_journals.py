@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pagein.errors import BadName
-from pagein.model.entries import Entry, EntryId, EpochOpened, PagedOut, Previewed
+from pagein.model.entries import Body, Entry, EntryId, EpochOpened, PagedOut, Previewed
 from pagein.model.holdings import KeptSession
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
-from pagein.model.objects import EXPIRED, ObjectId
+from pagein.model.objects import EXPIRED, ObjectId, named_in
 from pagein.ports import JournalStore
 from pagein.store.checking import Checked, guarded
 from pagein.store.sql_blobs import plain
@@ -66,16 +66,17 @@ def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> No
         broken.stands_nowhere = True
         broken.leaf = entries[-1].id if entries else None
         checked.report.add("session", where, f"stands at {session.leaf!r}, which is not there")
-    for paged in (
-        one for entry in entries if isinstance(entry.body, EpochOpened | Previewed) for one in entry.body.paged
-    ):
-        checked.saw("stub")
-        why = _why_lacking(checked, paged.object_id, paged.content)
-        if why is None and paged.object_id not in paged.stub:
-            why = "its text does not name it"
-        if why is not None:
-            broken.bare_stubs.append(paged)
-            checked.report.add("stub", f"{paged.object_id} of {where}", why)
+    away: set[str] = set()
+    for entry in entries:
+        for paged in entry.body.paged if isinstance(entry.body, EpochOpened | Previewed) else ():
+            checked.saw("stub")
+            why = _why_lacking(checked, paged.object_id, paged.content)
+            if why is None and not _leads_back(entry.body, paged, away):
+                why = "its text does not name it"
+            if why is not None:
+                broken.bare_stubs.append(paged)
+                checked.report.add("stub", f"{paged.object_id} of {where}", why)
+            away.add(paged.object_id)
     for thought in (entry.body.thought for entry in entries if isinstance(entry.body, EpochOpened)):
         if thought is not None:
             checked.saw("thinking")
@@ -84,6 +85,17 @@ def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> No
                 checked.report.add("thinking", f"{thought.object_id} of {where}", why)
     for objection in checked.audit(entries):
         checked.report.add("answer", where, objection)
+
+
+def _leads_back(body: Body, paged: PagedOut, away: set[str]) -> bool:
+    """Whether what stands for a result says how to have it back. away: ids of what left this session before.
+
+    An answer to a read made again names nothing: it says what the text above it shows, and the audit reads whether that is so.
+    The stub that takes its place one day does name what it stands for; so does the stub of a client's own reference to an earlier
+    read, which names that read.
+    """
+    text = paged.short if isinstance(body, Previewed) and paged.object_id not in paged.stub else paged.stub
+    return any(name == paged.object_id or name in away for name in named_in(text))
 
 
 def _why_lacking(checked: Checked, object_id: str, content: ContentHash) -> str | None:

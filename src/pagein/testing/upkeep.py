@@ -70,6 +70,7 @@ class WholeStoreContract:
         store.append("a", [noted("9")])
         assert store.leaf("a") == "9"
 
+    @pytest.mark.damages_store
     def test_dropped_entries_are_gone_and_the_others_stay(self, store: WholeStore) -> None:
         store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
         places = [place for place, _ in store.news("a")]

@@ -96,13 +96,10 @@ class ClientReads:
         held = (one for file in self.files.values() for one in file.chain)
         return {one.call: claim for one in held if one.call and (claim := one.claim) is not None}
 
-    def stored(self, version: ContentHash) -> bytes | None:
-        """The text of a version, as the conversation told it."""
-        for file in self.files.values():
-            for one in file.chain:
-                if not isinstance(one.event, Invalidated) and one.event.version == version:
-                    return one.text.encode()
-        return None
+    def versions(self) -> dict[ContentHash, bytes]:
+        """The texts of all versions, as the conversation told them."""
+        held = (one for file in self.files.values() for one in file.chain)
+        return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, Invalidated)}
 
     def held(self, call: str) -> Held | None:
         """What a call says of its file, None where it is in no chain."""
