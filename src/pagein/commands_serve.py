@@ -191,12 +191,22 @@ def doctor(
         raise typer.Exit(_WRONG)
 
 
-def off() -> None:
+def off(
+    *,
+    leaving: Annotated[
+        bool,
+        typer.Option(
+            "--leaving",
+            help="Because agents are to go on without the gateway: says what to do so that no call of theirs is refused.",
+        ),
+    ] = False,
+) -> None:
     """Make every gateway of yours pass everything through byte for byte, until `pagein on`."""
+    from pagein.hosts.gateway.leaving import WHAT_IS_DROPPED
     from pagein.hosts.gateway.switch import turn_off
 
-    turn_off(_switch_file())
-    sys.stdout.write("off: requests pass through as they are\n")
+    turn_off(_switch_file(), leaving=leaving)
+    sys.stdout.write(f"off: {WHAT_IS_DROPPED if leaving else 'requests pass through as they are'}\n")
 
 
 def on() -> None:
@@ -296,6 +306,7 @@ def _log_stream(log: Path | None) -> TextIO:
 
 
 def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
+    from pagein.hosts.gateway.leaving import at_the_end
     from pagein.hosts.gateway.running import served
     from pagein.hosts.gateway.server import Gateway
 
@@ -317,12 +328,16 @@ def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
             f"waiting up to {settings.grace:g} s for {calls} to come to the end; Ctrl-C again ends at once", err=True
         )
 
+    gateway = Gateway(settings, parts)
     try:
-        return served(Gateway(settings, parts), tell, waits)
+        whole = served(gateway, tell, waits)
     except OSError as problem:
         raise BadSetting(
             f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}"
         ) from problem
+    if told := at_the_end(gateway.board.bound()):
+        typer.echo(told, err=True)
+    return whole
 
 
 def _greeting(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:

@@ -3,6 +3,7 @@
 The simulated provider refuses what the vendor does: thinking that stands behind another prompt than it was made for.
 """
 
+import gzip
 import io
 import json
 import threading
@@ -14,8 +15,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.gateway.processes import ended, gateway_process, noted
 from tests.gateway.recalling_clients import Messages
 from tests.gateway.test_recalls import CALL
+from tests.gateway.test_serve import cli
 from tests.gateway.upstreams import run
 
 from pagein import wiring
@@ -50,6 +53,7 @@ class Stage:
     client: Thinker
     provider: SimulatedProvider
     switch: Path
+    gateway: Gateway
 
     def thoughts(self) -> int:
         """How much thinking the provider got with the last request."""
@@ -66,7 +70,7 @@ async def stage(folder: Path, budget: float = 60) -> AsyncIterator[Stage]:
             EngineCurator(wiring.open(folder / "s.pagein")), None, Switch(switch, {}), logger_to(io.StringIO())
         )
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
-            yield Stage(Thinker(gateway.url, http, stream=True), provider, switch)
+            yield Stage(Thinker(gateway.url, http, stream=True), provider, switch, gateway)
         assert [record.refused for record in provider.requests if record.refused] == []
 
 
@@ -87,6 +91,83 @@ def test_switched_off_in_mid_session_nothing_is_refused_and_neither_when_it_is_o
             assert await here.client.turn() == ["done"]
 
     run(go())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_leaving_sends_the_agents_own_bytes_without_what_stands_on_our_windows_and_tells_of_the_session(
+    tmp_path: Path,
+    packed: bool,  # noqa: FBT001 -- a case
+) -> None:
+    async def go() -> None:
+        async with stage(tmp_path) as here:
+            await here.client.turn()
+            await here.client.turn()
+            turn_off(here.switch, leaving=True)
+            body = here.client.body()
+            if packed:  # as some clients send long requests
+                headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "x-api-key": "k"}
+                data = gzip.compress(json.dumps(body).encode())
+                url = here.gateway.url + "/v1/messages"
+                async with aiohttp.ClientSession() as http, http.post(url, data=data, headers=headers) as answer:
+                    assert answer.status == 200
+            else:
+                await here.client.turn()
+            sent = here.provider.requests[-1].body
+            assert here.thoughts() == 0
+            assert _thoughtless(sent) == _thoughtless(body)
+            (notice,) = here.gateway.board.notices
+            assert "still holds thinking" in notice
+            assert "compact" in notice
+            assert len(here.gateway.board.bound()) == 1
+
+    run(go())
+
+
+def _thoughtless(body: dict[str, Any]) -> dict[str, Any]:
+    """A body without thinking; a stream is none of it."""
+    said = [
+        {**one, "content": [block for block in one["content"] if block["type"] != "thinking"]}
+        if isinstance(one["content"], list)
+        else one
+        for one in body["messages"]
+    ]
+    return {**body, "messages": said}
+
+
+def test_plain_off_behind_leaving_is_off_again_and_on_is_on(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "off"
+    switch = Switch(file, {})
+    turn_off(file, leaving=True)
+    assert (switch.is_off(), switch.is_leaving()) == (True, True)
+    assert "--leaving" in switch.why()
+    turn_off(file)
+    assert (switch.is_off(), switch.is_leaving()) == (True, False)
+    turn_on(file)
+    assert (switch.is_off(), switch.is_leaving()) == (False, False)
+
+
+def test_at_its_end_the_gateway_says_what_leaving_it_would_cost(tmp_path: Path) -> None:
+    async def go(url: str) -> None:
+        async with aiohttp.ClientSession() as http:
+            client = Thinker(url, http, stream=True)
+            await client.turn()
+            await client.turn()
+
+    with SimulatedProvider(SCRIPT) as provider, gateway_process(provider.url, tmp_path) as (url, process):
+        run(go(url))
+        noted(tmp_path, 2)
+        assert ended(process) == 0
+        said = process.stderr.read() if process.stderr is not None else ""
+    assert "a session had a window changed under a model that binds its thinking" in said
+    assert "pagein off --leaving" in said
+
+
+def test_the_command_says_what_to_do(tmp_path: Path) -> None:
+    done = cli("off", "--leaving", folder=tmp_path)
+    assert done.returncode == 0
+    for word in ("/compact", "refused once", "take the gateway out"):
+        assert word in done.stdout
+    assert (tmp_path / "data" / "pagein" / "gateway.off").read_text() == "leaving\n"
 
 
 def test_while_switched_off_a_session_that_was_never_changed_passes_byte_for_byte(tmp_path: Path) -> None:

@@ -63,6 +63,11 @@ class Hand:
         away = self.away.get(away_as(call.id, "arguments"))
         return away if away is not None and away.stub == call.arguments else None
 
+    def previews(self, object_id: str) -> PagedOut | None:
+        """What entered the window as a preview and stands there so, by the id of what it stands for."""
+        paged = self.away.get(self.calls.get(object_id) or "")
+        return paged if paged is not None and paged.short and paged.object_id == object_id else None
+
     def is_away(self, call: str) -> bool:
         """Whether something stands for the result of this call, or its arguments are masked."""
         return call in self.away or away_as(call, "arguments") in self.away

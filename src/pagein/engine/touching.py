@@ -163,6 +163,11 @@ class Touch:
         """The tool results in the window as it would leave now, oldest first."""
         return self._window(self._state())
 
+    def preview(self, object_id: str) -> str:
+        """The text that stands in the window for this object and shows its beginning and its end; "" where none does."""
+        paged = self._state().hand.previews(object_id)
+        return "" if paged is None else paged.stub
+
     def _window(self, state: State) -> tuple[InWindow, ...]:
         calls: dict[str, ToolCall] = {}
         found: list[InWindow] = []

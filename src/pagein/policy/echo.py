@@ -26,7 +26,7 @@ _STUB: Final = re.compile(
     rf"\[(?:pagein|RLM externalized): ({_ID})(?= \|)"  # the first line of a stub, of whatever dialect
     rf"|Use (?:rlm_)?peek\({_QUOTE}({_ID}){_QUOTE}\) to view"  # its second
 )
-_MARKER: Final = re.compile(r"\[(?:readcache:|Showing|Output truncated\.|End of) [^\]\n]*\]")
+_MARKER: Final = re.compile(r"\[(?:readcache:|Showing|Output truncated\.|End of|This goes on) [^\]\n]*\]")
 _NUMBER: Final = re.compile(r"\d+")
 _PATCH: Final = "*** Begin Patch"
 _DEEPEST: Final = 50

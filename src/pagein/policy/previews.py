@@ -12,6 +12,7 @@ from typing import Final
 
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.stubs import description, one_line
+from pagein.policy.ways import at_once
 
 # Words that lines of test runs, compilers and logs say when something is wrong. No quantifiers: linear in the text.
 _TELLING: Final = re.compile(
@@ -65,11 +66,12 @@ def preview(object_id: str, tool: str, tokens: int, text: str, settings: Preview
     head = _head(text, part)
     tail = _head(text[::-1], part) if len(text) > head else 0
     middle = text[head : len(text) - tail]
-    telling = _telling(middle, text.count("\n", 0, head) + 1, part)
+    first = text.count("\n", 0, head) + 1
+    telling = _telling(middle, first, part)
     notice = (
         f"[pagein: {object_id} | {one_line(tool) or 'tool'} | {tokens:,} tokens | {description(text)}]\n"
         f'[{len(middle):,} characters in the middle are kept and not shown. Use peek("{object_id}") to view them, or '
-        "search to find specific content.]"
+        f"search to find specific content. {at_once(object_id, first)}.]"
     )
     begins = text[:head] if not head or text[head - 1] == "\n" else text[:head] + "\n"
     parts = [begins + notice]
@@ -77,6 +79,15 @@ def preview(object_id: str, tool: str, tokens: int, text: str, settings: Preview
         parts.append("\n".join(["[lines of the middle that tell of trouble, by number:]", *telling]))
     parts.append("[the end:]")
     return Preview("\n".join(parts) + "\n" + text[len(text) - tail :], head, tail)
+
+
+def behind_head(standing: str, object_id: str, text: str) -> int:
+    """Where a text goes on behind what its preview shows of its beginning; 0 where that is nothing, or is no preview of it."""
+    end = standing.find(f"[pagein: {object_id} | ")
+    for head in (end, end - 1):  # a head that ends within a line has a line feed of ours behind it
+        if head > 0 and text.startswith(standing[:head]):
+            return head
+    return 0
 
 
 def _head(text: str, most: int) -> int:

@@ -9,7 +9,18 @@ from typing import Final
 
 from pagein.model.entries import PagedOut
 
-_WRITTEN: Final = r'Use peek\((?P<quote>\\*")%s(?P=quote)\) to view(?P<them> them)?(?P<search>, or search to find)?'
+_LINES: Final = 40
+_WRITTEN: Final = (
+    r'Use peek\((?P<quote>\\*")%(id)s(?P=quote)\) to view(?P<them> them)?(?P<search>, or search to find)?'
+    r"(?P<more> specific content\. At once: peek\((?P=quote)%(id)s(?P=quote), line=(?P<line>\d+), lines=(?P<lines>\d+)\)[^()\n]*"
+    r"search\((?P=quote)words or /regex/(?P=quote), scope=\[(?P=quote)%(id)s(?P=quote)\]\))?"
+)
+
+
+def at_once(object_id: str, line: int) -> str:
+    """How to ask for a part of something by the first call: as a preview says it. line: one that may be asked for."""
+    lines = f'peek("{object_id}", line={line}, lines={_LINES}) for lines by number'
+    return f'At once: {lines}, search("words or /regex/", scope=["{object_id}"]) for a pattern'
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +40,21 @@ class Way:
 
     def worded(self, text: str, object_id: str) -> str:
         """A stub or preview, as it is written for `TOOLS`, in the words of this way. What it quotes is left alone."""
-        return re.sub(_WRITTEN % re.escape(object_id), lambda found: self._said(found, object_id), text)
+        return re.sub(_WRITTEN % {"id": re.escape(object_id)}, lambda found: self._said(found, object_id), text)
 
     def _said(self, found: "re.Match[str]", object_id: str) -> str:
-        quote, them = found["quote"], found["them"] or ""
+        quote, them, line = found["quote"], found["them"] or "", found["line"]
+        name = f"{quote}{object_id}{quote}"
         if self.is_command:
-            first, other = f"Run `{self.peek} {object_id}`", f", or `{self.search}` to find"
+            first, other = f"Run `{self.peek} {object_id}`", f"`{self.search}`"
+            part = f"`{self.peek} {object_id} --line {line} --lines {found['lines']}`"
+            pattern = f"`{self.search} -e 'REGEX' --in {object_id}`"
         else:
-            first, other = f"Use {self.peek}({quote}{object_id}{quote})", f", or {self.search} to find"
-        return f"{first} to view{them}{other if found['search'] else ''}"
+            first, other = f"Use {self.peek}({name})", self.search
+            part = f"{self.peek}({name}, line={line}, lines={found['lines']})"
+            pattern = f"{self.search}({quote}words or /regex/{quote}, scope=[{name}])"
+        more = f" specific content. At once: {part} for lines by number, {pattern}" if found["more"] else ""
+        return f"{first} to view{them}{f', or {other} to find' if found['search'] else ''}{more}"
 
 
 TOOLS: Final = Way()

@@ -1,13 +1,20 @@
-"""The tool `peek`: a part of what was paged out, exactly (pi-rlm spec 7.1)."""
+"""The tool `peek`: a part of what was paged out, exactly (pi-rlm spec 7.1).
 
+Of what stands in the window as a preview, who asks for no place is shown what the preview does not show.
+"""
+
+from dataclasses import replace
 from typing import Final
 
 from pagein.engine.reading import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.policy.baseline import Caps
+from pagein.policy.previews import behind_head
 from pagein.policy.slices import LENGTH, LINES, Slice, by_characters, by_lines
 from pagein.tools.calls import Call, Given, Offer, refused, schema
+
+_GOES_ON: Final = "[This goes on where the preview stops; offset=0 shows what stands in front.]"
 
 
 def _peek(session: Session, call: Call) -> ReadResult:
@@ -22,10 +29,15 @@ def _peek(session: Session, call: Call) -> ReadResult:
     if in_lines and offset > 0:
         return refused("Give offset and length, or line and lines, not both.")
 
+    goes_on = not given.has("offset") and not given.has("line")
+
     def cut(object_id: str, text: str, caps: Caps) -> Slice:
+        seen = behind_head(session.hand.preview(object_id), object_id, text) if goes_on else 0
         if in_lines:
-            return by_lines(object_id, text, line, lines, caps)
-        return by_characters(object_id, text, offset, length, caps)
+            part = by_lines(object_id, text, text.count("\n", 0, seen) + 1 if seen else line, lines, caps)
+        else:
+            part = by_characters(object_id, text, seen or offset, length, caps)
+        return replace(part, hints=(_GOES_ON, *part.hints)) if seen else part
 
     try:
         part = session.recalling.peek(name, cut, call_id=call.id)
@@ -48,7 +60,7 @@ PEEK: Final = Offer(
     schema(
         ("id",),
         id={"type": "string", "description": "The object's id, such as pg-01234567-89abcdef."},
-        offset={"type": "number", "description": "First character to show, counted from 0.", "default": 0},
+        offset={"type": "number", "description": "First character to show, counted from 0."},
         length={"type": "number", "description": "How many characters to show.", "default": LENGTH},
         line={"type": "number", "description": "First line to show, counted from 1; instead of offset."},
         lines={"type": "number", "description": f"How many lines to show, {LINES} if line is given alone."},

@@ -22,6 +22,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from pagein.hosts.gateway import headers as names
+from pagein.hosts.gateway import leaving
 from pagein.hosts.gateway.access import COOKIE
 from pagein.hosts.gateway.answering import Answerer, Conduct, can_answer
 from pagein.hosts.gateway.answers import Relayed, no_websocket, refusal
@@ -42,7 +43,7 @@ from pagein.hosts.gateway.turns import turn_of
 
 # The client would add these where an agent sent none.
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
-_SWITCHED_OFF: Final = ("off", "asked")
+_SWITCHED_OFF: Final = ("off", "leaving", "asked")
 # Answers behind which a client may go on where it stands.
 _SAID: Final = ("end_turn", "stop_sequence", "tool_use")
 _LONG: Final = 1 << 19
@@ -153,7 +154,7 @@ class Relay:
         if found.api is None:
             return ""
         if self._switch.is_off():
-            return "off"
+            return "leaving" if self._switch.is_leaving() else "off"
         if names.says_off(given):
             return "asked"
         if is_subscription(given) and not self._settings.subscriptions:
@@ -176,16 +177,24 @@ class Relay:
 
     async def _put_right(self, request: web.Request, given: Headers, outgoing: Outgoing) -> Outgoing:
         """A request that passes because we are switched off, without thinking that is bound to a window of ours; else as it is."""
-        api, length = outgoing.route.api, request.content_length
-        is_plain = not names.value_of(given, "content-encoding") and length is not None
-        if outgoing.passed not in _SWITCHED_OFF or api != "anthropic" or not is_plain:
+        api, coding, limit = outgoing.route.api, names.value_of(given, "content-encoding"), self._settings.body_limit
+        is_leaving, length = outgoing.passed == "leaving", request.content_length
+        is_plain = not coding and length is not None
+        if outgoing.passed not in _SWITCHED_OFF or api != "anthropic" or not (is_plain or is_leaving):
             return outgoing
-        if not 0 < (length or 0) <= self._settings.body_limit:
+        if not request.can_read_body or (length or 0) > limit:
             return outgoing
         original = await request.read()
-        body = await self._guard.untouched(Asked(original, api, outgoing.hint, outgoing.at, _context(given)))
-        data = original if body == original else body
-        return replace(outgoing, headers=names.passed_on(given, length=False), data=data)
+        plain = await asyncio.to_thread(decoded, original, coding, limit) if coding else original
+        if plain is None:
+            return replace(outgoing, data=original)
+        body = await self._guard.untouched(Asked(plain, api, outgoing.hint, outgoing.at, _context(given)))
+        sent = names.passed_on(given, length=False)
+        if body == plain:
+            return replace(outgoing, headers=sent, data=original)
+        if is_leaving:
+            self._reporter.notice(leaving.still_bound(outgoing.hint))
+        return replace(outgoing, headers=names.without(sent, "content-encoding"), data=body)
 
     async def _curated(self, request: web.Request, given: Headers, found: Route) -> Outgoing:
         original = await request.read()

@@ -8,6 +8,7 @@ from typing import Protocol
 from pagein.hosts.gateway.curating import NOTHING_NOTED, Decision, Guard, Noted
 from pagein.hosts.gateway.hints import Hint
 from pagein.hosts.gateway.keepalive import Sent
+from pagein.hosts.gateway.leaving import binds
 from pagein.hosts.gateway.logs import tell
 from pagein.hosts.gateway.metrics import Metrics
 from pagein.hosts.gateway.replies import NO_REPLY, Reply
@@ -176,6 +177,7 @@ def _call(one: Answered, reply: Reply, noted: Noted) -> Call:
         epoch=curated.epoch if curated is not None else "",
         foreign=curated.foreign if curated is not None else "",
         replaced=curated.replaced if curated is not None else 0,
+        binds=curated is not None and bool(curated.replaced or curated.tools) and binds(one.route.api, curated.model),
         crowded=curated is not None and curated.crowded,
         saved_characters=curated.saved if curated is not None else 0,
         added=one.added,

@@ -18,7 +18,8 @@ class Call:
 
     at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
     through as it was, "" where it did not. status: 0 where the client was gone first. added: seconds it was held. took: seconds in all.
-    failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix.
+    failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix. binds: whether what the
+    model thinks is bound to a window that we changed.
     recalls: calls of our own tools that were answered within it. replaced, crowded, saved_characters: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
     """
 
@@ -33,6 +34,7 @@ class Call:
     epoch: str = ""
     foreign: str = ""
     replaced: int = 0
+    binds: bool = False
     crowded: bool = False
     saved_characters: int = 0
     added: float = 0.0
@@ -160,6 +162,10 @@ class Board:
         self.notices.append(text)
         return True
 
+    def bound(self) -> list[str]:
+        """The sessions whose thinking is bound to windows that we changed."""
+        return [one.name for one in self._sessions.values() if one.binds]
+
     def sessions(self) -> list[SessionView]:
         """All of them, the latest first."""
         return [one.view() for one in reversed(self._sessions.values())]
@@ -189,6 +195,7 @@ class _Session:
     saved: float = 0.0
     keep_alives: int = 0
     keep_alive_cost: float = 0.0
+    binds: bool = False
     recent: deque[Call] = field(default_factory=lambda: deque(maxlen=CALLS))
 
     def add(self, call: Call) -> None:
@@ -204,6 +211,7 @@ class _Session:
         self.used += call.usage or NOTHING
         self.cost += call.cost or 0.0
         self.saved += call.saved or 0.0
+        self.binds = self.binds or call.binds
         self.recent.append(call)
 
     def view(self) -> SessionView:

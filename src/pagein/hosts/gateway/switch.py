@@ -1,7 +1,8 @@
 """The kill switch: while it is off, everything passes byte for byte.
 
 `pagein off` writes a file into the user's data folder, which every gateway of that user looks for on each request;
-`PAGEIN_OFF=1` does the same for one process, and the header `x-pagein: off` for one request.
+`PAGEIN_OFF=1` does the same for one process, and the header `x-pagein: off` for one request. `pagein off --leaving` writes into the file
+that the user is about to leave: then packed requests are looked into, too, and sessions that cannot leave yet are told of.
 """
 
 import os
@@ -14,6 +15,7 @@ from pagein.hosts.gateway.settings import is_set
 
 VARIABLE: Final = "PAGEIN_OFF"
 _NAME: Final = "gateway.off"
+_LEAVING: Final = b"leaving\n"
 
 
 def default_switch() -> Path:
@@ -24,11 +26,14 @@ def default_switch() -> Path:
     return user_data_path("pagein", appauthor=False) / _NAME
 
 
-def turn_off(file: Path) -> None:
-    """Make every gateway of this user pass through. Raises BadSetting where the file cannot be made."""
+def turn_off(file: Path, *, leaving: bool = False) -> None:
+    """Make every gateway of this user pass through. leaving: as agents are about to go on without it. Raises BadSetting where the
+    file cannot be made.
+    """
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+        with os.fdopen(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as opened:
+            opened.write(_LEAVING if leaving else b"")
     except OSError as problem:
         raise BadSetting(f"cannot switch off: {problem}; PAGEIN_OFF=1 does it for one process") from problem
 
@@ -58,8 +63,18 @@ class Switch:
             return False
         return True
 
+    def is_leaving(self) -> bool:
+        """Whether it is off because agents are to go on without us."""
+        try:
+            with open(self._file, "rb") as opened:  # noqa: PTH123 -- as above
+                return opened.read(len(_LEAVING)) == _LEAVING
+        except OSError:
+            return False
+
     def why(self) -> str:
         """Who turned it off, "" while it is on."""
         if self._always:
             return f"{VARIABLE} is set"
+        if self.is_leaving():
+            return f"pagein off --leaving ({self._file} is there)"
         return f"pagein off ({self._file} is there)" if self.is_off() else ""
