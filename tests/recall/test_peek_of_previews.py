@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,7 +44,8 @@ def test_a_peek_goes_on_where_the_preview_stops_and_its_hints_lead_to_the_end(tm
         read, following = ROWS[:head], {"offset": head}
         while following:
             part = asked(engine, prepared, "peek", id=one.object_id, length=20_000, **following)
-            read, following = read + ROWS[part.details["offset"] : part.details["end"]], part.details["next"] or {}
+            where: dict[str, Any] = dict(part.details)
+            read, following = read + ROWS[where["offset"] : where["end"]], where["next"] or {}
         assert read == ROWS
         whole = asked(engine, prepared, "peek", id=one.object_id, offset=0, length=10)
         assert whole.text.startswith(ROWS[:10])

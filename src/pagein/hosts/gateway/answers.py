@@ -15,9 +15,10 @@ _ANTHROPIC_KINDS: Final = {
     403: "permission_error",
     413: "request_too_large",
     426: "invalid_request_error",
+    431: "invalid_request_error",
     504: "timeout_error",
 }
-_OPENAI_KINDS: Final = dict.fromkeys((401, 403, 413, 426), "invalid_request_error")
+_OPENAI_KINDS: Final = dict.fromkeys((401, 403, 413, 426, 431), "invalid_request_error")
 # What the server writes where an answer does not say.
 _ADDED: Final = ("Content-Type", "Date", "Server")
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pagein.hosts.gateway import tokens
 from pagein.hosts.gateway.addresses import is_this_machine, without_token
+from pagein.hosts.gateway.certificates import trust
 from pagein.hosts.gateway.clients import CLIENTS, misses
 from pagein.hosts.gateway.headers import PROOF
 from pagein.hosts.gateway.settings import GatewaySettings, Vendor
@@ -62,7 +63,7 @@ def checked(asked: Asked) -> list[Finding]:
     """All findings, in the order in which a request meets what they are about."""
     found = [asked.store(), _switch(asked), asked.round_trip(), _gateway(asked)]
     vendors: tuple[Vendor, ...] = ("anthropic", "openai")
-    found += [_upstream(vendor, asked.settings.upstream(vendor)) for vendor in vendors]
+    found += [_upstream(vendor, asked.settings.upstream(vendor), asked.environment) for vendor in vendors]
     for client in CLIENTS:
         missing = misses(client, asked.url, asked.environment)
         if missing:
@@ -177,16 +178,18 @@ def _own_request(address: str, asked: Asked) -> urllib.request.Request:
     return urllib.request.Request(address, headers={PROOF: token} if token else {})  # noqa: S310 -- http and https only, by the settings
 
 
-def _upstream(vendor: Vendor, address: str) -> Finding:
+def _upstream(vendor: Vendor, address: str, environment: Mapping[str, str]) -> Finding:
     """Whether anything answers there. No credential is sent, so a refusal is what is expected."""
+    trusted = trust(environment)
     try:
-        with urllib.request.urlopen(address, timeout=_WAIT) as answer:  # noqa: S310 -- http and https only, by the settings
+        with urllib.request.urlopen(address, timeout=_WAIT, context=trusted.context) as answer:  # noqa: S310 -- http and https only, by the settings
             told = answer.status
     except urllib.error.HTTPError as problem:
         with problem:
             told = problem.code
     except (OSError, ValueError) as problem:
-        return Finding("wrong", vendor, f"{address} does not answer ({_reason(problem)})")
+        more = f"; {trusted.problem}" if trusted.problem else ""
+        return Finding("wrong", vendor, f"{address} does not answer ({_reason(problem)}){more}")
     return Finding("fine", vendor, f"{address} answers ({told} to a request without credentials)")
 
 

@@ -1,7 +1,7 @@
 """Headers on their way through: what concerns one connection only is dropped, our own stay here, the rest is untouched. Pure."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, TypeAlias
 
 Headers: TypeAlias = list[tuple[str, str]]
@@ -16,6 +16,10 @@ WARNING: Final = "x-pagein-warning"
 
 READABLE: Final = frozenset({"identity", "gzip", "x-gzip", "deflate", "zstd"})
 """Content codings that can be read here. Brotli is not among them: it would be one more dependency for every user."""
+
+MOST: Final = 128
+LONGEST: Final = 1 << 16
+"""So many headers may come with a request, and each may be so long: agents put state into them."""
 
 # `expect` is answered by this server itself, and the length is written anew for the body that is sent.
 _ONE_CONNECTION: Final = frozenset(
@@ -56,6 +60,11 @@ def as_sent(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
         name = key.decode("utf-8", "surrogateescape")
         found.append((spelled.setdefault(name.lower(), name), value.decode("utf-8", "surrogateescape")))
     return found
+
+
+def is_too_much(raw: Collection[tuple[bytes, bytes]], target: str) -> bool:
+    """Whether there are more headers, or a longer one or a longer path, than vendors take."""
+    return len(raw) > MOST or len(target) > LONGEST or any(len(name) + len(value) > LONGEST for name, value in raw)
 
 
 def is_ours(name: str) -> bool:

@@ -33,6 +33,7 @@ from pagein.hosts.gateway.headers import Headers
 from pagein.hosts.gateway.hints import Hint, from_headers
 from pagein.hosts.gateway.incoming import UPSTREAM, Broken, following
 from pagein.hosts.gateway.keepalive import Caps, Clock, KeepAlive, Window
+from pagein.hosts.gateway.outbound import remedy
 from pagein.hosts.gateway.proxies import Proxies
 from pagein.hosts.gateway.reporting import Answered, Reporter
 from pagein.hosts.gateway.routes import Route, route
@@ -138,6 +139,10 @@ class Relay:
     async def _answer(self, request: web.Request, given: Headers, found: Route) -> web.StreamResponse:
         if names.value_of(given, "upgrade").strip().lower() == "websocket":
             return no_websocket(found.vendor)
+        if names.is_too_much(request.raw_headers, request.raw_path):
+            self._reporter.metrics.failed("headers")
+            words = f"more than {names.MOST} headers, or a header or path of more than {names.LONGEST:,} bytes"
+            return refusal(found.vendor, 431, words, "headers")
         passed = self._passed(request, given, found)
         try:
             if found.api is None or passed:
@@ -301,7 +306,7 @@ class Relay:
         kind = "upstream_silent" if status == 504 else "upstream"  # noqa: PLR2004 -- gateway timeout
         self._reporter.failed(kind, type(problem).__name__)
         vendor = outgoing.route.vendor
-        told = f"no answer from {self._settings.upstream(vendor)} ({type(problem).__name__})"
+        told = f"no answer from {self._settings.upstream(vendor)} ({type(problem).__name__}): {remedy(problem)}"
         return refusal(vendor, status, told, kind)
 
     def _report(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -15,12 +16,14 @@ from pagein.hosts.gateway import dashboard, tokens
 from pagein.hosts.gateway.access import Access
 from pagein.hosts.gateway.addresses import in_brackets, is_this_machine, with_token
 from pagein.hosts.gateway.answers import leave_as_it_was
+from pagein.hosts.gateway.certificates import trust
 from pagein.hosts.gateway.clients import CLIENTS
 from pagein.hosts.gateway.curating import Curator, Guard, PassThrough
 from pagein.hosts.gateway.keepalive import Clock, SystemClock
 from pagein.hosts.gateway.logs import LOGGER
 from pagein.hosts.gateway.looking import Looker
 from pagein.hosts.gateway.metrics import Metrics
+from pagein.hosts.gateway.outbound import AsSent
 from pagein.hosts.gateway.pages import figures, health
 from pagein.hosts.gateway.relay import Relay
 from pagein.hosts.gateway.reporting import Reporter
@@ -32,8 +35,9 @@ from pagein.hosts.gateway.switch import Switch, default_switch
 _NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- told apart here, not listened at: who listens everywhere is near at one of them
 _CONNECT = 60.0
 _SETTLE = 2.0
-# Agents put state into headers; what an upstream answers may be long as well.
-_HEADER = 1 << 16
+# What is read of headers and of their number, so that what is too much (`headers.is_too_much`) is refused as the vendor would.
+_LONGEST = 1 << 20
+_MOST = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +136,18 @@ class Gateway:
     async def start(self) -> None:
         """Listen. Raises OSError where the address cannot be had."""
         self.began = time.time()  # noqa: TID251 -- the rim reads the clock
-        settings = self._settings
+        settings, trusted = self._settings, trust(os.environ)
+        if trusted.problem:
+            self._reporter.notice(trusted.problem)
         self._http = ClientSession(
             auto_decompress=False,
-            connector=TCPConnector(limit=0),
+            connector=TCPConnector(limit=0, ssl=trusted.context),
             cookie_jar=DummyCookieJar(),
+            request_class=AsSent,
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=settings.silence),
-            max_line_size=_HEADER,
-            max_field_size=_HEADER,
+            max_line_size=_LONGEST,
+            max_field_size=_LONGEST,
+            max_headers=_MOST,
         )
         self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter, self._clock)
         self._runner = web.AppRunner(
@@ -148,8 +156,9 @@ class Gateway:
             auto_decompress=False,
             access_log=None,
             logger=self._logger,
-            max_line_size=_HEADER,
-            max_field_size=_HEADER,
+            max_line_size=_LONGEST,
+            max_field_size=_LONGEST,
+            max_headers=_MOST,
             shutdown_timeout=1.0,
         )
         await self._runner.setup()
