@@ -24,6 +24,7 @@ from pagein import (
     commands_reading,
     commands_recall,
     commands_serve,
+    commands_status,
     commands_store,
     commands_upkeep,
 )
@@ -275,6 +276,10 @@ def _replayed(asked: "Asked", output: _Output) -> "Replayed":
 
 def _print(replayed: "Replayed", output: _Output) -> None:
     bill = replayed.bill
+    if output.html is not None and bill["sessions"]:  # before the tables: their reader may close the pipe
+        from pagein.ui.report import write_report
+
+        write_report(output.html, bill, replayed.details)
     if output.json:
         with _printing():
             _print_json(bill)
@@ -291,12 +296,8 @@ def _print(replayed: "Replayed", output: _Output) -> None:
                 show_why(_console(), bill["why"])
             if bill["doctor"] is not None and not output.quiet:
                 show_doctor(_console(), bill["doctor"])
-    if output.html is not None:
-        from pagein.ui.report import write_report
-
-        write_report(output.html, bill, replayed.details)
-        if not output.quiet:
-            sys.stderr.write(f"report written to {output.html}\n")
+    if output.html is not None and not output.quiet:
+        sys.stderr.write(f"report written to {output.html}\n")
 
 
 @contextmanager
@@ -356,7 +357,7 @@ def _own_sessions() -> list[Path]:
     found = _candidates()
     if not found:
         raise BadInput(
-            "no recorded session of Claude Code, codex, pi or opencode was found on this machine; "
+            "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found on this machine; "
             "name a file or a folder: pagein replay FILE"
         )
     show_candidates(_console(error=True), found, _OFFERED)
@@ -403,7 +404,7 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
         command.rich_help_panel = panel
 
 
-_add_to("Serve", commands_serve.add_to)
+_add_to("Serve", commands_serve.add_to, commands_status.add_to)
 _add_to("Read and recall", commands_reading.add_to, commands_recall.add_to)
 _add_to("The user's hand on a session", commands_hand.add_to)
 _add_to("Store", commands_store.add_to)

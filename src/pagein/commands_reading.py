@@ -24,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
         epilog="Examples:\n\npagein read src/app.py --session fix-login\n\npagein read src/app.py:10-40 --session fix-login"
     )(read)
     app.command(epilog="Example: pagein refresh src/app.py 10-40 --session fix-login")(refresh)
-    app.command(epilog="Example: pagein status --session fix-login --json")(status)
+    app.command(epilog="Example: pagein reads --session fix-login --json")(reads)
 
 
 def read(  # noqa: PLR0913 - a command has as many options as it has
@@ -69,7 +69,7 @@ def refresh(
     _print(answer, as_json=as_json, needs_store=True)
 
 
-def status(
+def reads(
     *,
     session: Annotated[
         str, typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session's name.")
@@ -84,9 +84,9 @@ def status(
 
     try:
         with wiring.kept_session(session, store, workspace=workspace) as kept:
-            answer = commands.status(kept)
-    except StoreError:  # which a status tells of too
-        answer = _in_session(session, workspace, store, commands.status)
+            answer = commands.reads(kept)
+    except StoreError:  # which the figures tell of too
+        answer = _in_session(session, workspace, store, commands.reads)
     _print(answer, as_json=as_json)
 
 

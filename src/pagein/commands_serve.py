@@ -164,22 +164,26 @@ def doctor(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a setup from end to end: store, switch, gateway, providers, what agents are told, and a round trip.
+    """Check a setup from end to end: store, switch, gateway, the providers that it sends to, what agents are told, and a round trip.
 
-    No model is called: the round trip goes to a simulated provider in this process.
+    Of the agents it reads environment and settings files, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
     """
     from pagein.hosts.gateway.checkup import Asked, checked
     from pagein.hosts.gateway.tokens import default_file
 
     settings = _settings({"anthropic": anthropic, "openai": openai}, workspace)
+    given = {"anthropic": anthropic, "openai": openai}
     asked = Asked(
         settings,
         url or f"http://{settings.host}:{settings.port}",
-        _switch_file(),
-        default_file(),
-        dict(os.environ),
-        lambda: _store_finding(store, workspace),
-        _round_trip,
+        switch=_switch_file(),
+        token=default_file(),
+        environment=dict(os.environ),
+        given={vendor: address for vendor, address in given.items() if address is not None},
+        home=Path.home(),
+        workspace=workspace,
+        store=lambda: _store_finding(store, workspace),
+        round_trip=_round_trip,
     )
     findings = checked(asked)
     if as_json:
@@ -384,9 +388,13 @@ def _store_finding(store: str | None, workspace: Path) -> "Finding":
 
 def _round_trip() -> "Finding":
     from pagein import wiring
-    from pagein.hosts.gateway.checkup import round_trip
-    from pagein.hosts.gateway.engine import EngineCurator
-    from pagein.testing.provider import SimulatedProvider
+    from pagein.hosts.gateway.checkup import Finding, round_trip
+
+    try:
+        from pagein.hosts.gateway.engine import EngineCurator
+        from pagein.testing.provider import SimulatedProvider
+    except ModuleNotFoundError as problem:
+        return Finding("wrong", "round trip", f"the gateway needs more: pip install 'pagein[gateway]' ({problem})")
 
     with SimulatedProvider([[{"text": "well"}]]) as provider:
         return round_trip(provider.url, EngineCurator(wiring.open(wiring.MEMORY)))

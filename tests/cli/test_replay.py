@@ -328,3 +328,19 @@ def test_a_folder_that_is_closed_is_told_before_the_work(run: Run, session: Path
     ran = run("replay", session, "--html", tmp_path / "closed" / "report.html")
     assert (ran.status, ran.out) == (2, "")
     assert "is closed to you; name a file in another folder" in ran.err
+
+
+def test_a_reader_that_has_seen_enough_leaves_the_report_whole(session: Path, tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    reading, writing = os.pipe()
+    os.close(reading)  # as `head` does once it has its lines
+    with os.fdopen(writing, "wb") as out:
+        subprocess.run(  # noqa: S603 -- our own command
+            [sys.executable, "-m", "pagein", "replay", str(session), "--html", str(target), "--policy", "append"],
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            timeout=300,
+        )
+    assert target.read_text(encoding="utf-8").rstrip().endswith("</html>")

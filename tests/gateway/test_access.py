@@ -223,7 +223,7 @@ def test_beyond_loopback_the_start_says_so_and_gives_agents_an_address_that_work
         assert run(_posted(base)) == 200
         assert run(_posted(url)) == 401
         upstreams = ("--anthropic", provider.url, "--openai", provider.url, "--store", str(tmp_path / "s.pagein"))
-        told = {"ANTHROPIC_BASE_URL": base, "ENABLE_TOOL_SEARCH": "true"}
+        told = {"ANTHROPIC_BASE_URL": base, "ENABLE_TOOL_SEARCH": "true", "ANTHROPIC_MODEL": "claude-opus-5[1m]"}
         found = cli("doctor", "--json", "--url", url, *upstreams, folder=tmp_path, **told)
         assert found.returncode == 0, found.stdout
         assert token not in found.stdout

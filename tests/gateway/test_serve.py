@@ -186,7 +186,7 @@ def test_the_switch_works_on_a_gateway_that_runs(tmp_path: Path) -> None:
 def test_doctor_finds_a_setup_that_works_and_one_that_does_not(tmp_path: Path) -> None:
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
         upstreams = ("--anthropic", provider.url, "--openai", provider.url, "--store", str(tmp_path / "s.pagein"))
-        told = {"ANTHROPIC_BASE_URL": url + "/", "ENABLE_TOOL_SEARCH": "true"}
+        told = {"ANTHROPIC_BASE_URL": url + "/", "ENABLE_TOOL_SEARCH": "true", "ANTHROPIC_MODEL": "claude-opus-5[1m]"}
         fine = cli("doctor", "--json", "--url", url, *upstreams, folder=tmp_path, **told)
         assert fine.returncode == 0, fine.stdout + fine.stderr
         levels = {one["what"]: one["level"] for one in json.loads(fine.stdout)["findings"]}
@@ -205,6 +205,35 @@ def test_doctor_finds_a_setup_that_works_and_one_that_does_not(tmp_path: Path) -
         "anthropic": "wrong",
         "openai": "wrong",
     }
+
+
+def test_doctor_looks_at_the_providers_that_the_running_gateway_sends_to(tmp_path: Path) -> None:
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        asked = ("--anthropic", provider.url, "--store", str(tmp_path / "s.pagein"))
+        found = {
+            one["what"]: one
+            for one in json.loads(cli("doctor", "--json", "--url", url, *asked, folder=tmp_path).stdout)["findings"]
+        }
+        assert provider.url in found["openai"]["told"]
+        assert found["openai"]["level"] == "fine"
+
+
+def test_doctor_in_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['aiohttp'] = None; from pagein.cli import main; main()"
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    asked = ("doctor", "--json", "--url", "http://127.0.0.1:9", "--store", str(tmp_path / "s.pagein"))
+    ran = subprocess.run(  # noqa: S603 -- our own command
+        [sys.executable, "-c", without, *asked, "--anthropic", "http://127.0.0.1:9", "--openai", "http://127.0.0.1:9"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr == ""
+    found = {one["what"]: one["told"] for one in json.loads(ran.stdout)["findings"]}
+    assert "pip install 'pagein[gateway]'" in found["round trip"]
 
 
 @pytest.mark.parametrize(
@@ -300,3 +329,26 @@ def test_two_gateways_on_one_store_send_the_same_bytes_for_the_same_branch(tmp_p
         # what was sent stays as it was sent, whichever of them goes on
         assert all(after[: len(before)] == before for before, after in itertools.pairwise(bodies))
         assert bodies[-1] != conversation(9)["messages"]
+
+
+def test_status_tells_of_gateway_store_sessions_and_savings(tmp_path: Path) -> None:
+    store = ("--store", str(tmp_path / "s.pagein"))
+    nothing = cli("status", "--json", "--url", "http://127.0.0.1:9", *store, folder=tmp_path)
+    assert nothing.returncode == 0
+    told = json.loads(nothing.stdout)
+    assert "start it with pagein serve" in told["gateway"]["problem"]
+    assert "there is no store" in told["store"]["problem"]
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        for turns in range(10):
+            run(sent(url, conversation(turns)))
+        [kept] = tmp_path.glob("**/*.pagein")
+        asked = ("status", "--url", url, "--store", str(kept))
+        told = json.loads(cli(*asked, "--json", folder=tmp_path).stdout)
+        assert (told["gateway"]["problem"], told["gateway"]["mode"]) == ("", "curating")
+        [session] = told["gateway"]["sessions"]
+        assert session["calls"] == 10
+        assert session["epochs"] or session["saved"] > 0
+        assert (told["store"]["sessions"], told["store"]["problem"]) == (1, "")
+        assert told["store"]["bytes"] > 0
+        lines = cli(*asked, folder=tmp_path).stdout.splitlines()
+        assert [line.split()[0] for line in lines if not line.startswith(" ")] == ["gateway", "savings", "sessions", "store"]

@@ -1,4 +1,4 @@
-"""`pagein read`, `pagein refresh` and `pagein status`, as a person or a script runs them."""
+"""`pagein read`, `pagein refresh` and `pagein reads`, as a person or a script runs them."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def test_json_holds_the_answer_and_nothing_else(desk: Desk) -> None:
         "failure": None,
     }
     assert answer["details"]["readcache"]["mode"] == "full"
-    status = json.loads(pagein(desk, "status", "-s", "s", "--json").stdout)
+    status = json.loads(pagein(desk, "reads", "-s", "s", "--json").stdout)
     assert (status["session"], status["files"], status["modes"]) == ("s", 1, {"full": 1})
     assert status["store"]["blobs"] == 1
 
@@ -61,7 +61,7 @@ def test_the_status_is_told_in_lines(desk: Desk) -> None:
     desk.put("a.txt", numbered(60))
     pagein(desk, "read", "a.txt", "-s", "s")
     pagein(desk, "read", "a.txt", "-s", "s")
-    told = pagein(desk, "status", "-s", "s").stdout.splitlines()
+    told = pagein(desk, "reads", "-s", "s").stdout.splitlines()
     assert told[:4] == [
         "[readcache-status]",
         "tracked scopes: 1 across 1 files",
@@ -84,7 +84,7 @@ def test_a_store_that_fails_is_told_of_and_read_around(desk: Desk) -> None:
     done = pagein(desk, "read", "a.txt", "-s", "s")
     assert (done.returncode, done.stdout) == (0, numbered(60))
     assert "as if there were no store" in done.stderr
-    status = pagein(desk, "status", "-s", "s")
+    status = pagein(desk, "reads", "-s", "s")
     assert "object store: unavailable" in status.stdout
     assert "the store cannot be asked" in status.stderr
 

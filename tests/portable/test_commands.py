@@ -192,9 +192,7 @@ def test_an_import_that_fails_leaves_nothing(lived: LivedIn, tmp_path: Path, run
         "POSTGRESQL://me:hush@host/agents",
     ],
 )
-@pytest.mark.parametrize(
-    "command", [("import", "all.jsonl"), ("check",), ("objects",), ("status", "--session", "main")]
-)
+@pytest.mark.parametrize("command", [("import", "all.jsonl"), ("check",), ("objects",), ("reads", "--session", "main")])
 def test_an_address_of_a_database_never_becomes_a_file(
     tmp_path: Path, run: Run, command: tuple[str, ...], address: str
 ) -> None:

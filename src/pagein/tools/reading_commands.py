@@ -1,4 +1,4 @@
-"""What `pagein read`, `pagein refresh` and `pagein status` do: one function each, plain values in and out.
+"""What `pagein read`, `pagein refresh` and `pagein reads` do: one function each, plain values in and out.
 
 The shapes are stable: each is one JSON object under `--json`.
 """
@@ -28,7 +28,7 @@ def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, 
     return answered(session.refresh(path, first, None if last is None else last - first + 1))
 
 
-def status(session: Session) -> dict[str, object]:
+def reads(session: Session) -> dict[str, object]:
     """What was read and saved on the session's branch since its last compaction."""
     now = session.status()
     return {

@@ -5,18 +5,23 @@ import json
 import stat
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
-from urllib.parse import urlsplit
 
+<<<<<<< HEAD
 from pagein.hosts.gateway import tokens
 from pagein.hosts.gateway.addresses import is_this_machine, without_token
 from pagein.hosts.gateway.certificates import trust
 from pagein.hosts.gateway.clients import CLIENTS, misses
 from pagein.hosts.gateway.headers import PROOF
 from pagein.hosts.gateway.settings import GatewaySettings, Vendor
+=======
+from pagein.hosts.gateway.client_files import Places, looked_at
+from pagein.hosts.gateway.inquiry import WAIT, Gateway, NoAnswer, opener, reason
+from pagein.hosts.gateway.settings import GatewaySettings
+>>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
 from pagein.hosts.gateway.switch import Switch
 
 if TYPE_CHECKING:
@@ -24,8 +29,6 @@ if TYPE_CHECKING:
 
 Level: TypeAlias = Literal["fine", "note", "wrong"]
 
-_WAIT: Final = 5.0
-_UNKNOWN: Final = 401
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 # The least request of each vendor's; the simulated provider takes any model.
 _PATHS: Final = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
@@ -46,8 +49,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to look at. url: where the gateway should be. token: the file with the user's token. store, round_trip: findings that
-    need more than this package may know.
+    """What to look at. url: where the gateway should be. token: the file with the user's token. given: addresses of providers that were
+    asked for by name. home, workspace: where agents keep their files. store, round_trip: findings that need more than this package may know.
     """
 
     settings: GatewaySettings
@@ -55,12 +58,16 @@ class Asked:
     switch: Path
     token: Path
     environment: Mapping[str, str]
+    given: Mapping[str, str]
+    home: Path
+    workspace: Path
     store: Callable[[], Finding]
     round_trip: Callable[[], Finding]
 
 
 def checked(asked: Asked) -> list[Finding]:
     """All findings, in the order in which a request meets what they are about."""
+<<<<<<< HEAD
     found = [asked.store(), _switch(asked), asked.round_trip(), _gateway(asked)]
     vendors: tuple[Vendor, ...] = ("anthropic", "openai")
     found += [_upstream(vendor, asked.settings.upstream(vendor), asked.environment) for vendor in vendors]
@@ -73,6 +80,20 @@ def checked(asked: Asked) -> list[Finding]:
         else:
             found.append(Finding("note", client.name, f"set up in {client.where}, which was not looked at"))
     return found
+=======
+    gateway, upstreams = _gateway(asked)
+    found = [asked.store(), _switch(asked), asked.round_trip(), gateway]
+    found += [_upstream(vendor, address) for vendor, address in {**upstreams, **asked.given}.items()]
+    return [*found, *_clients(asked)]
+
+
+def _clients(asked: Asked) -> Iterator[Finding]:
+    """Whether each agent comes to the gateway, by its files and its environment. An agent that does not may be meant not to."""
+    for one in looked_at(asked.url.rstrip("/"), Places(asked.home, asked.workspace, asked.environment)):
+        if one.points_here:
+            yield Finding("fine", one.client.name, "it points to the gateway")
+        yield from (Finding("note", one.client.name, told) for told in (*one.problems, *one.remarks))
+>>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
 
 
 def open_to_others(file: Path) -> str:
@@ -91,7 +112,7 @@ def round_trip(url: str, curator: "Curator") -> Finding:
     """One request of each wire format through a gateway in this process to a provider at `url`."""
     from pagein.hosts.gateway.server import Gateway, Parts
 
-    settings = GatewaySettings(anthropic=url, openai=url, port=0, grace=_WAIT)
+    settings = GatewaySettings(anthropic=url, openai=url, port=0, grace=WAIT)
 
     async def go() -> list[str]:
         async with Gateway(settings, Parts(curator)) as gateway:
@@ -118,7 +139,7 @@ def _sent(address: str) -> str:
     headers = {"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"}
     request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 -- our own address
     try:
-        with _opener().open(request, timeout=_WAIT) as answer:
+        with opener().open(request, timeout=WAIT) as answer:
             warned = answer.headers.get("x-pagein-warning")
             return f"answered, but with a warning: {warned}" if warned else ""
     except urllib.error.HTTPError as problem:
@@ -135,25 +156,29 @@ def _switch(asked: Asked) -> Finding:
     return Finding("fine", "switch", "on")
 
 
-def _gateway(asked: Asked) -> Finding:
-    url = without_token(asked.url).rstrip("/")
+def _gateway(asked: Asked) -> tuple[Finding, Mapping[str, str]]:
+    """What is to be said of the gateway, and where it sends requests on to: as itself says, else as the settings do."""
+    gateway = Gateway(asked.url, asked.settings.host, asked.token)
+    upstreams: Mapping[str, str] = {"anthropic": asked.settings.anthropic, "openai": asked.settings.openai}
     try:
-        with _opener().open(_own_request(url + "/healthz", asked), timeout=_WAIT) as answer:
-            value = json.loads(answer.read(1 << 16))
-    except (OSError, ValueError) as problem:
-        return Finding("wrong", "gateway", f"none answers at {url} ({_reason(problem)}); start it with pagein serve")
-    if not isinstance(value, dict) or "version" not in value:
-        return Finding("wrong", "gateway", f"what answers at {url} is no gateway of pagein's")
-    told = f"answers at {url}, version {value['version']}"
-    if wrong := _page_refused(url, asked) or value.get("store"):
-        return Finding("wrong", "gateway", f"{told}, but {wrong}")
+        value = gateway.health()
+    except NoAnswer as problem:
+        return Finding("wrong", "gateway", str(problem)), upstreams
+    told = f"answers at {gateway.address}, version {value['version']}"
+    try:
+        upstreams = gateway.overview()["upstreams"]
+    except NoAnswer as problem:
+        return Finding("wrong", "gateway", f"{told}, but {problem}"), upstreams
+    if value.get("store"):
+        return Finding("wrong", "gateway", f"{told}, but {value['store']}"), upstreams
     if value.get("off"):
-        return Finding("note", "gateway", f"{told}, switched off: {value['off']}")
+        return Finding("note", "gateway", f"{told}, switched off: {value['off']}"), upstreams
     if not value.get("curating"):
-        return Finding("note", "gateway", f"{told}, measuring only")
-    return Finding("fine", "gateway", told)
+        return Finding("note", "gateway", f"{told}, measuring only"), upstreams
+    return Finding("fine", "gateway", told), upstreams
 
 
+<<<<<<< HEAD
 def _page_refused(url: str, asked: Asked) -> str:
     """Why the gateway's pages are closed to this user's commands, "" where they are open, or where it is no gateway of theirs."""
     asking = _own_request(url + "/metrics", asked)
@@ -179,24 +204,26 @@ def _own_request(address: str, asked: Asked) -> urllib.request.Request:
 
 
 def _upstream(vendor: Vendor, address: str, environment: Mapping[str, str]) -> Finding:
+=======
+def _upstream(vendor: str, address: str) -> Finding:
+>>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
     """Whether anything answers there. No credential is sent, so a refusal is what is expected."""
     trusted = trust(environment)
     try:
+<<<<<<< HEAD
         with urllib.request.urlopen(address, timeout=_WAIT, context=trusted.context) as answer:  # noqa: S310 -- http and https only, by the settings
+=======
+        with urllib.request.urlopen(address, timeout=WAIT) as answer:  # noqa: S310 -- http and https only, by the settings
+>>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
             told = answer.status
     except urllib.error.HTTPError as problem:
         with problem:
             told = problem.code
     except (OSError, ValueError) as problem:
+<<<<<<< HEAD
         more = f"; {trusted.problem}" if trusted.problem else ""
         return Finding("wrong", vendor, f"{address} does not answer ({_reason(problem)}){more}")
+=======
+        return Finding("wrong", vendor, f"{address} does not answer ({reason(problem)})")
+>>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
     return Finding("fine", vendor, f"{address} answers ({told} to a request without credentials)")
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """For addresses of this machine: never by way of a proxy."""
-    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def _reason(problem: BaseException) -> str:
-    return str(getattr(problem, "reason", "") or problem)

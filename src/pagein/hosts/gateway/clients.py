@@ -35,14 +35,11 @@ def _claude(url: str) -> tuple[str, ...]:
 
 
 def _codex(url: str) -> tuple[str, ...]:
-    return (
-        'model_provider = "pagein"',
-        "[model_providers.pagein]",
-        'name = "pagein"',
-        f'base_url = "{url}/v1"',
-        'wire_api = "responses"',
-        'env_key = "OPENAI_API_KEY"',
+    """As options: lines for its file would be without effect below any table that stands there already."""
+    entry = (
+        f'name="pagein", base_url="{url}/v1", wire_api="responses", env_key="OPENAI_API_KEY", supports_websockets=false'
     )
+    return (f"codex -c model_provider=pagein -c 'model_providers.pagein={{{entry}}}'",)
 
 
 def _opencode(url: str) -> tuple[str, ...]:
@@ -62,15 +59,18 @@ CLIENTS: Final = (
         _claude_variables,
         (
             "ENABLE_TOOL_SEARCH=true: without it, any other address than the vendor's makes it load all MCP tools up front",
+            "at any other address it takes a window of a million tokens for 200k; a model name in [1m] brings it back (docs/hosts/claude-code.md)",
             "needs an API key; with a subscription's login requests pass through untouched",
         ),
     ),
     Client(
         "codex",
-        "~/.codex/config.toml",
+        "on its command line",
         _codex,
         _nothing,
-        ("OPENAI_BASE_URL is not read by it: it takes the provider's entry",),
+        (
+            "in ~/.codex/config.toml the same must stand above the first [table] (docs/hosts/codex.md); OPENAI_BASE_URL is not read",
+        ),
     ),
     Client("opencode", "opencode.json", _opencode, _nothing),
     Client(

@@ -1,0 +1,85 @@
+"""How things stand, in lines for a terminal; the values are those that `pagein status --json` prints."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from pagein.ui.figures import amount, count, plain, plural, share
+
+
+class SessionStatus(TypedDict):
+    """A session that the gateway saw since it started. cost, saved: in uncached input tokens (BIT). last: seconds since 1970."""
+
+    name: str
+    model: str
+    calls: int
+    epochs: int
+    recalls: int
+    cost: float
+    saved: float
+    last: float
+
+
+class GatewayStatus(TypedDict):
+    """The gateway. problem: why nothing is known of it, "" where all is. mode: what it does. since: its start, seconds since 1970."""
+
+    url: str
+    problem: str
+    version: str
+    since: float | None
+    mode: str
+    sessions: list[SessionStatus]
+
+
+class StoreStatus(TypedDict):
+    """The store. bytes: its files, None for a database. ended: sessions that somebody said have ended. newest: last change, seconds since 1970."""
+
+    where: str
+    problem: str
+    bytes: int | None
+    sessions: int
+    ended: int
+    newest: float | None
+
+
+class Status(TypedDict):
+    """All of it."""
+
+    gateway: GatewayStatus
+    store: StoreStatus
+
+
+def told(status: Status, most: int) -> str:
+    """All of it, with so many sessions at most."""
+    return "\n".join(plain(line) for line in (*_gateway(status["gateway"], most), *_store(status["store"])))
+
+
+def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:
+    if gateway["problem"]:
+        yield f"gateway   {gateway['problem']}"
+        return
+    yield f"gateway   {gateway['url']}, version {gateway['version']}, {gateway['mode']}, since {_moment(gateway['since'])}"
+    sessions = gateway["sessions"]
+    saved, cost = sum(one["saved"] for one in sessions), sum(one["cost"] for one in sessions)
+    if cost + saved > 0:
+        yield f"savings   {amount(saved)} BIT of {amount(cost + saved)} ({share(saved, cost + saved)}) since its start, estimated"
+    yield f"sessions  {plural(len(sessions), 'session')}" + ("" if sessions else " since its start")
+    for one in sessions[:most]:
+        deeds = f"{plural(one['calls'], 'call')}, {plural(one['epochs'], 'epoch')}, {plural(one['recalls'], 'recall')}"
+        yield f"  {one['name']}  {one['model']}  {deeds}, {amount(one['cost'])} BIT, {amount(one['saved'])} saved, last {_moment(one['last'])}"
+    if len(sessions) > most:
+        yield f"  and {count(len(sessions) - most)} more"
+
+
+def _store(store: StoreStatus) -> Iterator[str]:
+    if store["problem"]:
+        yield f"store     {store['problem']}"
+        return
+    size = "" if store["bytes"] is None else f", {store['bytes'] / 1e6:.1f} MB"
+    ended = f" ({count(store['ended'])} ended)" if store["ended"] else ""
+    newest = "" if store["newest"] is None else f", last change {_moment(store['newest'])}"
+    yield f"store     {store['where']}{size}, {plural(store['sessions'], 'session')}{ended}{newest}"
+
+
+def _moment(at: float | None) -> str:
+    return "-" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
