@@ -351,4 +351,9 @@ def test_status_tells_of_gateway_store_sessions_and_savings(tmp_path: Path) -> N
         assert (told["store"]["sessions"], told["store"]["problem"]) == (1, "")
         assert told["store"]["bytes"] > 0
         lines = cli(*asked, folder=tmp_path).stdout.splitlines()
-        assert [line.split()[0] for line in lines if not line.startswith(" ")] == ["gateway", "savings", "sessions", "store"]
+        assert [line.split()[0] for line in lines if not line.startswith(" ")] == [
+            "gateway",
+            "savings",
+            "sessions",
+            "store",
+        ]

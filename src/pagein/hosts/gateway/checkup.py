@@ -10,18 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-<<<<<<< HEAD
-from pagein.hosts.gateway import tokens
-from pagein.hosts.gateway.addresses import is_this_machine, without_token
 from pagein.hosts.gateway.certificates import trust
-from pagein.hosts.gateway.clients import CLIENTS, misses
-from pagein.hosts.gateway.headers import PROOF
-from pagein.hosts.gateway.settings import GatewaySettings, Vendor
-=======
 from pagein.hosts.gateway.client_files import Places, looked_at
 from pagein.hosts.gateway.inquiry import WAIT, Gateway, NoAnswer, opener, reason
 from pagein.hosts.gateway.settings import GatewaySettings
->>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
 from pagein.hosts.gateway.switch import Switch
 
 if TYPE_CHECKING:
@@ -67,23 +59,9 @@ class Asked:
 
 def checked(asked: Asked) -> list[Finding]:
     """All findings, in the order in which a request meets what they are about."""
-<<<<<<< HEAD
-    found = [asked.store(), _switch(asked), asked.round_trip(), _gateway(asked)]
-    vendors: tuple[Vendor, ...] = ("anthropic", "openai")
-    found += [_upstream(vendor, asked.settings.upstream(vendor), asked.environment) for vendor in vendors]
-    for client in CLIENTS:
-        missing = misses(client, asked.url, asked.environment)
-        if missing:
-            found += [Finding("note", client.name, one) for one in missing]
-        elif client.variables(asked.url):
-            found.append(Finding("fine", client.name, "its environment points to the gateway"))
-        else:
-            found.append(Finding("note", client.name, f"set up in {client.where}, which was not looked at"))
-    return found
-=======
     gateway, upstreams = _gateway(asked)
     found = [asked.store(), _switch(asked), asked.round_trip(), gateway]
-    found += [_upstream(vendor, address) for vendor, address in {**upstreams, **asked.given}.items()]
+    found += [_upstream(vendor, address, asked.environment) for vendor, address in {**upstreams, **asked.given}.items()]
     return [*found, *_clients(asked)]
 
 
@@ -93,7 +71,6 @@ def _clients(asked: Asked) -> Iterator[Finding]:
         if one.points_here:
             yield Finding("fine", one.client.name, "it points to the gateway")
         yield from (Finding("note", one.client.name, told) for told in (*one.problems, *one.remarks))
->>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
 
 
 def open_to_others(file: Path) -> str:
@@ -178,52 +155,16 @@ def _gateway(asked: Asked) -> tuple[Finding, Mapping[str, str]]:
     return Finding("fine", "gateway", told), upstreams
 
 
-<<<<<<< HEAD
-def _page_refused(url: str, asked: Asked) -> str:
-    """Why the gateway's pages are closed to this user's commands, "" where they are open, or where it is no gateway of theirs."""
-    asking = _own_request(url + "/metrics", asked)
-    if not asking.headers:
-        return ""
-    try:
-        with _opener().open(asking, timeout=_WAIT):
-            return ""
-    except urllib.error.HTTPError as problem:
-        with problem:
-            if problem.code != _UNKNOWN:
-                return f"its figures are answered with {problem.code}"
-        return f"it has another token than {asked.token}: another user started it, or the file is new since; start it again"
-    except OSError as problem:
-        return f"its figures cannot be had ({_reason(problem)})"
-
-
-def _own_request(address: str, asked: Asked) -> urllib.request.Request:
-    """A request to a page of the gateway's own. The token is shown to the gateway of the settings and to this machine only."""
-    host = urlsplit(address).hostname or ""
-    token = tokens.read(asked.token) if host == asked.settings.host or is_this_machine(host) else ""
-    return urllib.request.Request(address, headers={PROOF: token} if token else {})  # noqa: S310 -- http and https only, by the settings
-
-
-def _upstream(vendor: Vendor, address: str, environment: Mapping[str, str]) -> Finding:
-=======
-def _upstream(vendor: str, address: str) -> Finding:
->>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
+def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> Finding:
     """Whether anything answers there. No credential is sent, so a refusal is what is expected."""
     trusted = trust(environment)
     try:
-<<<<<<< HEAD
-        with urllib.request.urlopen(address, timeout=_WAIT, context=trusted.context) as answer:  # noqa: S310 -- http and https only, by the settings
-=======
-        with urllib.request.urlopen(address, timeout=WAIT) as answer:  # noqa: S310 -- http and https only, by the settings
->>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
+        with urllib.request.urlopen(address, timeout=WAIT, context=trusted.context) as answer:  # noqa: S310 -- http and https only, by the settings
             told = answer.status
     except urllib.error.HTTPError as problem:
         with problem:
             told = problem.code
     except (OSError, ValueError) as problem:
-<<<<<<< HEAD
         more = f"; {trusted.problem}" if trusted.problem else ""
-        return Finding("wrong", vendor, f"{address} does not answer ({_reason(problem)}){more}")
-=======
-        return Finding("wrong", vendor, f"{address} does not answer ({reason(problem)})")
->>>>>>> f43eff9 (Tell how things stand with pagein status, read the agents' own files in the doctor, and write codex's settings so that no table can swallow them)
+        return Finding("wrong", vendor, f"{address} does not answer ({reason(problem)}){more}")
     return Finding("fine", vendor, f"{address} answers ({told} to a request without credentials)")
