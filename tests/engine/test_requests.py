@@ -276,7 +276,8 @@ def test_what_would_be_refused_is_not_sent_and_not_kept(engine: Engine, monkeypa
     assert "would be refused" in (prepared.failure or "")
     assert check_body(json.loads(prepared.body), "anthropic") == []
     monkeypatch.undo()
-    assert engine.prepare(body, "anthropic", at=99.0, hint="one").placed != "retried"
+    again = engine.prepare(body, "anthropic", at=99.0, hint="one")
+    assert (again.placed, again.body) == ("retried", prepared.body)  # what went out instead is what was sent
 
 
 @pytest.mark.parametrize("checked_whole", [0, 1 << 20])

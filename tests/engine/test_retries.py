@@ -80,7 +80,9 @@ def test_what_fails_behind_the_decision_is_not_believed_to_have_been_sent(
         assert "ZeroDivisionError" in (failed.failure or "")
         assert failed.entry is None
         assert len(engine.session("one").journal) == before
-        assert ask(engine, 3, 40.0, 0.0).placed == "continued"
+        again = ask(engine, 3, 40.0, 0.0)
+        assert (again.placed, again.body) == ("retried", failed.body)  # what went out instead was journaled since
+        assert len(engine.session("one").journal) > before
 
 
 def test_what_others_noted_of_their_requests_is_not_said_again_behind_ones_own(tmp_path: Path) -> None:

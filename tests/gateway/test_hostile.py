@@ -76,8 +76,8 @@ def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) 
     assert [line["kind"] for line in logged(tmp_path, "failure")] == ["engine", "engine"]
 
 
-def test_threads_that_wait_for_a_busy_store_are_told_so(tmp_path: Path) -> None:
-    database = Database(tmp_path / "s.pagein", patience=0.2)
+def test_threads_that_wait_for_one_that_hangs_are_told_so(tmp_path: Path) -> None:
+    database = Database(tmp_path / "s.pagein", patience=0.2, longest=0.2)
     try:
         with database.writing():
             waiting: list[BaseException] = []

@@ -14,7 +14,7 @@ from pagein.providers.wire.tools import Offer, names_of, with_tools
 class Call:
     """A request on its way. theirs, original: the client's. envelope, body: the same with the tools that are offered beside its own.
 
-    offers: the tools that there are; None: the caller sees to recall. recall: how it stands to that.
+    offers: the tools that there are; None: the caller sees to recall. recall: how it stands to that. context: as in `Engine.prepare`.
     """
 
     script: Transcript
@@ -26,6 +26,7 @@ class Call:
     body: bytes
     lasting: float = 0.0
     recall: Recall = NO_WORD
+    context: str = ""
 
     def offering(self, recall: Recall) -> "Call":
         """The call with the tools that this says."""

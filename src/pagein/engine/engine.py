@@ -8,10 +8,12 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
 from pagein.engine.chain import first_name
+from pagein.engine.claim import Claim
 from pagein.engine.exchanges import Exchange
+from pagein.engine.forwarding import forwarded_as
 from pagein.engine.heads import model_in
 from pagein.engine.ingesting import Keeper
-from pagein.engine.opening import Opener
+from pagein.engine.owing import Forwarded
 from pagein.engine.paging import Pager
 from pagein.engine.placing import NOWHERE
 from pagein.engine.reading import Outside
@@ -19,6 +21,7 @@ from pagein.engine.recalling import Branch, Reach, Recalling
 from pagein.engine.requests import Observed, PreparedRequest
 from pagein.engine.session import Parts, Session
 from pagein.engine.sessions import Sessions
+from pagein.engine.sharing import Shared
 from pagein.engine.talking import Reply, in_thread
 from pagein.engine.traffic import Traffic
 from pagein.errors import BadInput, HostError, StoreError
@@ -35,6 +38,7 @@ from pagein.providers.wire.tools import Offer
 
 T = TypeVar("T")
 
+_SHORT: Final = 0.2  # seconds for a session that is at work: who asks has waited before
 _IN_USE: Final = "there is a session {!r} already; choose another name"
 
 
@@ -87,7 +91,7 @@ class Engine:
         self._outside = outside if outside is None or not self._settings.witness else replace(outside, witness=True)
         self._reach = reach if reach is not None else Reach()
         self._sessions = Sessions(keeps=journals is not None)
-        self._opener = Opener()
+        self._shared = Shared()
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
         """The session of this name: as it was left, in this process or another, or a new one.
@@ -127,7 +131,7 @@ class Engine:
             settings.manifest,
             settings.rereads,
             settings.marks == "extended",
-            self._opener,
+            self._shared,
         )
 
     def _recalling(self, branch: Branch) -> Recalling:
@@ -161,6 +165,7 @@ class Engine:
         offers: Sequence[Offer] | None = None,
         envelope: Envelope | None = None,
         lasting: float = 0.0,
+        claim: Claim | None = None,
     ) -> PreparedRequest:
         """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
 
@@ -169,8 +174,9 @@ class Engine:
         any form that does not change while that does not. offers: tools of ours, None: the caller sees to recall; their calls are
         the caller's to answer (see `spliced`). envelope: the body's parts, where the caller had it `opened`.
         lasting: what a keep-alive request may cost, BIT, where the caller sends those that `observe` asks for (`Observed.keep`) and
-        tells of them (`kept`); 0: it sends none.
-        Raises BadInput where no provider would read the body, and nothing else: what fails in here is told by `failure`.
+        tells of them (`kept`); 0: it sends none. claim: by which the caller may give the decision up (`forward` has what goes out then).
+        Raises BadInput where no provider would read the body, GivenUp where the caller gave it up, and nothing else: what fails in here is
+        told by `failure`.
         """
         envelope = self.opened(body, api, hint) if envelope is None else envelope
         try:
@@ -178,8 +184,53 @@ class Engine:
         except BadInput:
             raise
         except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
-            return PreparedRequest(body, api, at, original=body, failure=f"{type(problem).__name__}: {problem}")
-        return traffic.prepare(body, envelope, at, context, offers, lasting=lasting)
+            forwarded = self.forward(body, api, at=at, hint=hint, context=context, envelope=envelope)
+            return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
+        return traffic.prepare(body, envelope, at, context, offers, lasting=lasting, claim=claim)
+
+    def forward(
+        self,
+        body: bytes,
+        api: Api,
+        *,
+        at: float | None,
+        hint: str | None = None,
+        context: str = "",
+        envelope: Envelope | None = None,
+        claim: Claim | None = None,
+    ) -> PreparedRequest:
+        """The request to send where its decision failed or came too late: as its conversation was sent last with the client's news behind
+        it, where that is at hand; else as `untouched` has it. Waits for nobody who decides, and is journaled as soon as that can be done.
+
+        The arguments are as in `prepare`. Raises nothing.
+        """
+        asked = PreparedRequest(body, api, at, original=body)
+        try:
+            envelope = self.opened(body, api, hint) if envelope is None else envelope
+            name = hint or first_name(envelope)
+            found = self._shared.forwarding.forwarded(name, body, envelope, context)
+            is_last = found is not None and found[1].is_last and (claim is None or claim.is_given_up)
+            self._shared.owed.add(name, Forwarded(body, envelope, context, at, is_last))
+            if found is None:
+                return replace(asked, body=self.untouched(body, api, hint, patience=_SHORT))
+            return forwarded_as(asked, name, *found)
+        except Exception:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+            return asked
+
+    def settle(self) -> bool:
+        """Journal what the journals are owed (see `owing`). Whether nothing is owed any more. Raises nothing."""
+        if not self._shared.owed.sessions():
+            return True
+        try:
+            if self._journals is not None:  # where nobody can write, no session is to wait for that
+                with self._journals.exclusive():
+                    pass
+        except StoreError:
+            return False
+        for name in self._shared.owed.sessions():
+            with contextlib.suppress(Exception):  # the next one may go well
+                self.session(name).traffic.settle()
+        return not self._shared.owed.sessions()
 
     def untouched(self, body: bytes, api: Api, hint: str | None = None, *, patience: float = 1.0) -> bytes:
         """The request that came, for when nothing is to be decided for it: the very bytes, but for thinking that is no longer valid.
@@ -200,7 +251,7 @@ class Engine:
 
     def opened(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
         """A body taken apart, at the cost of what is new in it. Raises BadInput where no provider would read it."""
-        return self._opener.opened(body, api, hint)
+        return self._shared.opener.opened(body, api, hint)
 
     async def aprepare(
         self,
@@ -257,7 +308,8 @@ class Engine:
         return self._pager.recall(object_id)
 
     def close(self) -> None:
-        """Let go of the store. Sessions of this engine are of no use afterwards."""
+        """Let go of the store. Sessions of this engine are of no use afterwards. What the journals are owed is tried once more."""
+        self.settle()
         self._sessions.clear()
         self._blobs.close()
 

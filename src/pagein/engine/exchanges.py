@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from pagein.engine.chain import Transcript, Unit
-from pagein.engine.places import Places
 from pagein.engine.splicing import Change, Stood
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall
@@ -61,10 +60,13 @@ class Exchanges:
     def __init__(self) -> None:
         self._known: dict[tuple[EntryId, int], Stood | None] = {}
 
-    def of(self, script: Transcript, places: Places) -> Mapping[int, Stood]:
-        """What stood in place of answers that the client saw as one, by the number of the message that tells of it."""
+    def of(self, script: Transcript, exchanges: Mapping[EntryId, Sequence[str]]) -> Mapping[int, Stood]:
+        """What stood in place of answers that the client saw as one, by the number of the message that tells of it.
+
+        exchanges: the records of `Places.exchanges`; they may grow meanwhile.
+        """
         found: dict[int, Stood] = {}
-        for name, records in places.exchanges.items():
+        for name, records in list(exchanges.items()):
             before = script.place_of(name)
             if before is None or before + 1 >= len(script.units):
                 continue

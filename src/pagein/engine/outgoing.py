@@ -10,7 +10,7 @@ Rules of this file
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ from pagein.engine.marked import (
 from pagein.engine.offering import Settled
 from pagein.engine.places import Places
 from pagein.engine.showing import Showing, binds_thinking
-from pagein.engine.splicing import NOTHING_RENDERED, Change, Splicer, foreign
+from pagein.engine.splicing import NOTHING_RENDERED, Change, Splicer, Stood, foreign
 from pagein.engine.state import State
 from pagein.errors import HostError
 from pagein.model.codec import decode_json
@@ -59,7 +59,8 @@ _LASTING: Final = ("tools", "system", "instructions")
 @dataclass(frozen=True, slots=True)
 class Bytes:
     """A request as it goes out. items: its messages; fields: what stands around them. replaced: results that stand as something else;
-    used: the messages it was rendered for.
+    used: the messages it was rendered for. changes: what of its messages is not the client's, turns that the client did not see aside.
+    is_last: False where its conversation was rendered otherwise, and that could not be sent.
 
     news: where that begins which is not as in the request before it on its branch, and what that rests on: in these messages, and in
     the client's. rewritten: whether an epoch was opened for it. remarked: whether its marks are others than the client's.
@@ -74,6 +75,8 @@ class Bytes:
     news: tuple[int, int] = (0, 0)
     rewritten: bool = False
     remarked: bool = False
+    changes: Mapping[int, Change] = field(default_factory=dict)
+    is_last: bool = True
 
 
 class Outgoing:
@@ -100,7 +103,7 @@ class Outgoing:
     def rendered(self, call: Call, entry: EntryId) -> Bytes:
         """The request that stands at this entry, with the tools that the call offers; marks as the client has them."""
         script, envelope = call.script, call.envelope
-        stood = self._exchanges.of(script, self._places)
+        stood = self._exchanges.of(script, self._places.exchanges)
         found = self._showing.at(entry, script.units, script.api, min(stood, default=None))
         shown = found.rendered
         splicer, made = found.splicer, with_exchanges(shown.changes, stood)
@@ -109,7 +112,7 @@ class Outgoing:
         since = found.since if goes_on else 0
         items: Sequence[bytes] = splicer.items(script, made, since)
         splicer.basis = shown, stood
-        start = _answered_from(script, since)
+        start = answered_from(script, since)
         body = envelope.body(items) if made else call.body
         return Bytes(
             body,
@@ -119,11 +122,12 @@ class Outgoing:
             len(script.units),
             news=(splicer.count(start), start),
             rewritten=shown.rewritten,
+            changes=shown.changes,
         )
 
     def passed(self, call: Call) -> Bytes:
         """The request of a client that says everything anew: as it came, with the tools that the call offers."""
-        start = _answered_from(call.script, len(call.script.units))
+        start = answered_from(call.script, len(call.script.units))
         return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
 
     def chosen(self, call: Call, made: Bytes, entry: EntryId, anew: Anew) -> Chosen:
@@ -137,48 +141,17 @@ class Outgoing:
 
     def marked(self, call: Call, made: Bytes, chosen: Chosen) -> Bytes:
         """The request with these marks."""
-        if chosen == AS_THE_CLIENT or call.script.api != "anthropic":
-            return made
-        request = applied(chosen, call.envelope, made.items)
-        if not request.changed:
-            return made
-        body = call.envelope.body(request.items, request.fields)
-        return replace(made, body=body, items=request.items, fields=request.fields, remarked=True)
+        return marked_as(call, made, chosen)
 
     def hold(self, call: Call, made: Bytes, *, decided: bool) -> None:
-        """Raises HostError where a provider would refuse this request, and not the client's own. Costs what is new in it.
-
-        decided: whether something was decided for it, so that a small one is checked as a whole.
-        """
-        if made.body is call.original:
-            return
-        whole = decided and len(made.body) <= _CHECKED_WHOLE
-        fields = call.envelope.fields if made.fields is None else made.fields
-        ours, theirs = (0, 0) if whole else made.news
-        sent = _Part(call.script.api, fields, made.items, ours, made.remarked)
-        broken = sent.breaks(len(made.body))
-        if broken:
-            said = _Part(call.script.api, call.theirs.fields, call.theirs.items, theirs, made.remarked)
-            broken -= said.breaks(len(call.original))
-        if broken:
-            raise HostError(f"the rendered request would be refused by {', '.join(sorted(broken))}")
+        """Raises HostError where a provider would refuse this request, and not the client's own (see `check_bytes`)."""
+        check_bytes(call, made, decided=decided)
 
     def rendered_last(self, call: Call, failure: str) -> Bytes:
         """The request as its branch was rendered last, with what the client said since as it came; else the client's own, without the
         thinking that our renderings made invalid. `fields` tells whether tools of ours are in it.
         """
-        last = self._last(call)
-        original, request = decode(call.original, call.script.api), None
-        if last.changes or call.envelope is not call.theirs:
-            items = Splicer().items(call.script, last.changes)
-            request = replace(original, fields=call.envelope.fields, items=tuple(items), changed=True)
-        found = fallback(failure, original, request, _thoughtless(call, original, last.first))
-        is_last = found.used == "last"
-        fields = call.envelope.fields if is_last else call.theirs.fields
-        why = "; ".join(found.reasons)
-        return Bytes(
-            found.request.body(), found.request.items, fields, last.replaced if is_last else 0, last.count, why
-        )
+        return sent_on(call, self._last(call), failure)
 
     def cleaned(self, call: Call) -> bytes:
         """The client's own request, without the thinking that our renderings made invalid."""
@@ -187,24 +160,18 @@ class Outgoing:
         original = decode(call.original, call.script.api)
         return fallback("", original, None, _thoughtless(call, original, self._last(call).first)).request.body()
 
-    def _last(self, call: Call) -> "_Last":
+    def _last(self, call: Call) -> "Last":
         """What was sent last of this conversation, and all that the client said since as it came."""
         script, units = call.script, call.script.units
         count = next((at for at in range(len(units), 0, -1) if self._places.sent(units[at - 1].name) is not None), 0)
         sent = self._places.sent(units[count - 1].name) if count else None
-        stood = self._exchanges.of(script, self._places)
-        tools, apart = -1 if call.offered or self._has_tools(sent) else None, min(stood, default=None)
+        stood = self._exchanges.of(script, self._places.exchanges)
         shown = NOTHING_RENDERED
         if sent is not None:
-            shown = self._showing.at(sent, units[:count], script.api, apart).rendered
-        changes, known = dict(shown.changes), count
-        places = [one for one in (tools, apart, *changes) if one is not None]
-        first = min(places, default=None)
-        if sent is not None and self._passed.at(self._places.stand(units[count - 1].name)):
-            known -= 1
-        for place in foreign(units, known, lambda: first) if _thinks(call) else ():
-            changes[place] = replace(changes.get(place, Change()), thoughtless=True)
-        return _Last(with_exchanges(changes, stood), first, shown.replaced, count)
+            shown = self._showing.at(sent, units[:count], script.api, min(stood, default=None)).rendered
+        last = Last(shown.changes, count, stood, shown.replaced)
+        was_passed = sent is not None and self._passed.at(self._places.stand(units[count - 1].name))
+        return with_news(call, last, had_tools=self._has_tools(sent), was_passed=was_passed)
 
     def _has_tools(self, sent: EntryId | None) -> bool:
         """Whether a request had tools of ours."""
@@ -220,15 +187,81 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Last:
-    """What was sent last, with the client's news behind it. changes: what of it is not the client's. first: the first message behind which
-    the prompt was ever another one than the client's, -1 for all of it, None: it never was. count: messages that were sent.
+class Last:
+    """What was sent last of a conversation, with the client's news behind it. changes: what of it is not the client's. count: messages that
+    were sent. stood: what stands in place of answers that the client saw as one. first: the first message behind which the prompt was ever
+    another one than the client's, -1 for all of it, None: it never was.
     """
 
     changes: Mapping[int, Change]
-    first: int | None
-    replaced: int
     count: int
+    stood: Mapping[int, Stood]
+    replaced: int = 0
+    first: int | None = None
+
+    @property
+    def with_exchanges(self) -> Mapping[int, Change]:
+        """All that is not the client's."""
+        return with_exchanges(self.changes, self.stood)
+
+
+def with_news(call: Call, last: Last, *, had_tools: bool, was_passed: bool) -> Last:
+    """What was sent last with what the client said since, and without thinking about prompts that were none of these.
+
+    had_tools: whether tools of ours were in it. was_passed: whether it went out as its client's, too.
+    """
+    tools = -1 if call.offered or had_tools else None
+    first = min((one for one in (tools, *last.stood, *last.changes) if one is not None), default=None)
+    changes = dict(last.changes)
+    for place in foreign(call.script.units, last.count - was_passed, lambda: first) if _thinks(call) else ():
+        changes[place] = replace(changes.get(place, Change()), thoughtless=True)
+    return replace(last, changes=changes, first=first)
+
+
+def sent_on(call: Call, last: Last, failure: str) -> Bytes:
+    """A request as it was sent last, with the client's news; where that would be refused, the next best."""
+    original, request = decode(call.original, call.script.api), None
+    changes = last.with_exchanges
+    if changes or call.envelope is not call.theirs:
+        items = Splicer().items(call.script, changes)
+        request = replace(original, fields=call.envelope.fields, items=tuple(items), changed=True)
+    found = fallback(failure, original, request, _thoughtless(call, original, last.first))
+    is_last = found.used == "last"
+    fields = call.envelope.fields if is_last else call.theirs.fields
+    why, body = "; ".join(found.reasons), found.request.body()
+    if not is_last:
+        return Bytes(body, found.request.items, fields, 0, last.count, why, is_last=request is None)
+    return Bytes(body, found.request.items, fields, last.replaced, last.count, why, changes=last.changes)
+
+
+def marked_as(call: Call, made: Bytes, chosen: Chosen) -> Bytes:
+    """The request with these marks."""
+    if chosen == AS_THE_CLIENT or call.script.api != "anthropic":
+        return made
+    request = applied(chosen, call.envelope, made.items)
+    if not request.changed:
+        return made
+    body = call.envelope.body(request.items, request.fields)
+    return replace(made, body=body, items=request.items, fields=request.fields, remarked=True)
+
+
+def check_bytes(call: Call, made: Bytes, *, decided: bool) -> None:
+    """Raises HostError where a provider would refuse this request, and not the client's own. Costs what is new in it.
+
+    decided: whether something was decided for it, so that a small one is checked as a whole.
+    """
+    if made.body is call.original:
+        return
+    whole = decided and len(made.body) <= _CHECKED_WHOLE
+    fields = call.envelope.fields if made.fields is None else made.fields
+    ours, theirs = (0, 0) if whole else made.news
+    sent = _Part(call.script.api, fields, made.items, ours, made.remarked)
+    broken = sent.breaks(len(made.body))
+    if broken:
+        said = _Part(call.script.api, call.theirs.fields, call.theirs.items, theirs, made.remarked)
+        broken -= said.breaks(len(call.original))
+    if broken:
+        raise HostError(f"the rendered request would be refused by {', '.join(sorted(broken))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +320,7 @@ def thoughtless(call: Call) -> bytes:
     return fallback("", original, None, _thoughtless(call, original, -1)).request.body()
 
 
-def _answered_from(script: Transcript, since: int) -> int:
+def answered_from(script: Transcript, since: int) -> int:
     """The item with which that begins which messages from this one on may answer: the last thing that the model said before."""
     units = script.units
     place = min(since, len(units)) - 1

@@ -17,15 +17,17 @@ from typing import Final
 from pagein.engine import heads, leasing, marked, offering, passing, rereading
 from pagein.engine.calling import Call
 from pagein.engine.chain import Unit
+from pagein.engine.claim import Claim
 from pagein.engine.folds import Fold
 from pagein.engine.gating import gate_of
-from pagein.engine.heads import NO_HEAD, Fronts, Head, profile_in
+from pagein.engine.heads import NO_HEAD, Fronts, Head, head_of, profile_in
 from pagein.engine.listening import Listening
 from pagein.engine.outgoing import Bytes, Outgoing, may_be_bound
+from pagein.engine.owing import Debt, Forwarded
 from pagein.engine.passes import moment_of
 from pagein.engine.places import Places
 from pagein.engine.pricing import asks_long, economics_for
-from pagein.engine.requests import Part, Placed, Prepared
+from pagein.engine.requests import CLOSED_GATE, Part, Placed, Prepared
 from pagein.engine.state import State
 from pagein.engine.talking import Talk
 from pagein.errors import HostError, StoreError
@@ -38,13 +40,14 @@ NOWHERE: Final = "the request stands in no session"
 
 @dataclass(frozen=True, slots=True)
 class Stood:
-    """Where a request stands after it was placed, and what was decided for it. call: as it goes out. made: its bytes."""
+    """Where a request stands after it was placed, and what was decided for it. call: as it goes out. made: its bytes; chosen: its marks."""
 
     call: Call
     placed: Placed
     shared: int
     entry: EntryId
     made: Bytes
+    chosen: marked.Chosen = marked.AS_THE_CLIENT
     terms: leasing.Terms | None = None
     prepared: Prepared | None = None
     changes: tuple[Part, ...] = ()
@@ -66,14 +69,12 @@ class Placing:
         self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
         self.leases = leasing.Leases(talk.journal)
         self._fronts = Fronts(talk.journal)
-        self.given_up: set[EntryId] = set()  # last messages of requests whose decision nobody waited for
 
-    def placed(self, call: Call, at: float | None) -> Stood | None:
-        """Where a request stands from now on, None for one that is passed as it is."""
+    def placed(self, call: Call, at: float | None, claim: Claim | None = None) -> Stood | None:
+        """Where a request stands from now on, None for one that is passed as it is. Raises GivenUp where nobody waits for it any more."""
         units = call.script.units
         with self._talk.turn():
             self.learn()
-            self._note_given_up()
             known = self.known(units)
             call = self.offering(call, known)
             sent = self.places.sent(units[-1].name) if known == len(units) else None
@@ -84,6 +85,8 @@ class Placing:
                 return None
             else:
                 stood = self._decided(call, known, at)
+            if claim is not None:
+                claim.keep()
         self.learn()
         return stood
 
@@ -92,20 +95,19 @@ class Placing:
         chosen = self._chosen.at(self.places.stand(self.places.owner(sent)))
         made = self.outgoing.marked(call, self.outgoing.rendered(call, sent), chosen)
         self.outgoing.hold(call, made, decided=False)
-        return Stood(call, "retried", known, sent, made, chosen.terms(self._terms(call, sent, sent, at, "retried")))
+        return Stood(
+            call, "retried", known, sent, made, chosen, chosen.terms(self._terms(call, sent, sent, at, "retried"))
+        )
 
     def _decided(self, call: Call, known: int, at: float | None) -> Stood:
         """A request that did not go out before."""
-        talk, units, head = self._talk, call.script.units, call.head
-        placed, parent = self._parent(units, known, head)
+        talk = self._talk
+        placed, parent = self._parent(call.script.units, known, call.head)
         talk.move(parent)
         if placed == "compacted":
             parent = talk.compacted()
         before = self._talk.journal.state_at(parent)
-        self._introduced(profile_in(call.envelope))
-        for unit in units[known:]:
-            talk.append(unit.message, name=unit.name)
-        changes = self._noted(head, parent)
+        changes = self._said(call, known, parent)
         for kind, data in call.recall.notes:
             talk.note(kind, data)
         repaired = self._here().draft.ready().repairs != before.draft.repairs
@@ -121,21 +123,28 @@ class Placing:
         # tools stand in front of all else
         anew = marked.Anew(prepared.opened, is_unread or begun is not call)
         call = begun
-        made = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
+        made, chosen = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
         parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
-        return Stood(call, placed, known, entry, made, terms, prepared, parts, repaired)
+        return Stood(call, placed, known, entry, made, chosen, terms, prepared, parts, repaired)
+
+    def _said(self, call: Call, known: int, parent: EntryId | None) -> tuple[Part, ...]:
+        """Say what is new in a request, where the session stands; what the client changed in front of it."""
+        self._introduced(profile_in(call.envelope))
+        for unit in call.script.units[known:]:
+            self._talk.append(unit.message, name=unit.name)
+        return self._noted(call.head, parent)
 
     def _made(
         self, call: Call, entry: EntryId, terms: leasing.Terms | None, anew: marked.Anew, *, decided: bool
-    ) -> Bytes:
-        """The bytes of a request that stands here, checked; marks of ours are journaled behind it."""
+    ) -> tuple[Bytes, marked.Chosen]:
+        """The bytes of a request that stands here, checked, and its marks, which are journaled behind it."""
         made = self.outgoing.rendered(call, entry)
         chosen = self.outgoing.chosen(call, made, entry, anew).with_terms(terms)
         made = self.outgoing.marked(call, made, chosen)
         self.outgoing.hold(call, made, decided=decided)
         if chosen != marked.AS_THE_CLIENT:
             self._talk.note(marked.KIND, marked.encoded(chosen))
-        return made
+        return made, chosen
 
     def _economics(
         self, call: Call, parent: EntryId | None, terms: leasing.Terms | None, at: float | None
@@ -211,8 +220,7 @@ class Placing:
         """Journal a fact behind a request."""
         with self._talk.turn():
             self.learn()
-            self._talk.move(self.places.stand(self.places.owner(entry)))
-            self._talk.note(kind, data)
+            self._note_at(self.places.owner(entry), kind, data)
         self.learn()
 
     def stand_behind(self, entry: EntryId | None) -> None:
@@ -230,14 +238,39 @@ class Placing:
             with contextlib.suppress(StoreError):
                 self.noted_behind(sent, passing.KIND, passing.DATA)
 
-    def _note_given_up(self) -> None:
-        """What was decided too late did not go out."""
-        while self.given_up:
-            sent = self.places.sent(self.given_up.pop())
-            if sent is not None:
-                self._talk.move(self.places.stand(self.places.owner(sent)))
-                self._talk.note(passing.KIND, passing.DATA)
+    def settle(self, debts: Sequence[Debt]) -> None:
+        """Journal what is owed. Raises StoreError, and whatever a debt raises; then none of it is journaled."""
+        with self._talk.turn():
+            self.learn()
+            for debt in debts:
+                if isinstance(debt, Forwarded):
+                    self._went_out(debt)
+                else:
+                    entry = debt.entry if debt.entry is not None else self.places.sent(debt.last)
+                    if entry is not None:
+                        self._note_at(self.places.owner(entry), debt.kind, debt.data)
                 self.learn()
+        self.learn()
+
+    def _went_out(self, sent: Forwarded) -> None:
+        """A request of a conversation that is known went out without a decision: so it stands where one with a decision would."""
+        script = self.listening.read(sent.envelope)
+        units, known = script.units, self.known(script.units)
+        head = head_of(sent.envelope, script, sent.context)
+        call = Call(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
+        if 0 < known < len(units):
+            _, parent = self._parent(units, known, head)
+            self._talk.move(parent)
+            self._said(call, known, parent)
+            economics = self._economics(call, parent, None, sent.at)
+            self._talk.advance(sent.at, replace(CLOSED_GATE, economics=economics))
+            self.learn()
+        if known and not sent.is_last and self.places.sent(units[-1].name) is not None:
+            self._note_at(units[-1].name, passing.KIND, passing.DATA)
+
+    def _note_at(self, owner: EntryId, kind: str, data: str) -> None:
+        self._talk.move(self.places.stand(owner))
+        self._talk.note(kind, data)
 
     def _here(self) -> State:
         return self._talk.journal.state_at(self._talk.leaf)

@@ -84,6 +84,7 @@ class PreparedRequest:
     repaired: the request is not valid by itself, so nothing was decided for it. offered: names of our tools that it has.
     terms: what the cache was asked for, None where that was left to the client.
     failure: why what should have been done was not; the body is good all the same (law 7). ticket: the engine's own, for `observe`.
+    last: the name of its last message, by which one that stands nowhere yet is found once it was journaled.
     """
 
     body: bytes
@@ -106,6 +107,7 @@ class PreparedRequest:
     terms: Terms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     ticket: object = field(default=None, repr=False, compare=False)
+    last: EntryId = field(default="", repr=False, compare=False)
 
     @property
     def is_changed(self) -> bool:

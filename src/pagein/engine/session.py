@@ -18,7 +18,6 @@ from pagein.engine.inserting import Told, insertions
 from pagein.engine.journal import Journal
 from pagein.engine.keeping import Keeping
 from pagein.engine.marked import Marks
-from pagein.engine.opening import Opener
 from pagein.engine.paging import Pager
 from pagein.engine.passes import entering_big, toll
 from pagein.engine.privacy import Privacy
@@ -29,6 +28,7 @@ from pagein.engine.rendering import Cell, length, pieces_since, shared
 from pagein.engine.repair import Repairs
 from pagein.engine.requests import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
 from pagein.engine.rereading import Rereads
+from pagein.engine.sharing import Shared
 from pagein.engine.state import START, Rules, State, step
 from pagein.engine.talking import Reply, in_thread
 from pagein.engine.touching import Touch
@@ -68,7 +68,7 @@ class Parts:
     outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
     excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: whether what
     left is listed for the model at each epoch's edge. rereads: whether what a client's own tools read again is answered by a marker or diff.
-    marks: whether cache marks of ours are added to a client's. opener: what takes request bodies apart, None: each session has its own.
+    marks: whether cache marks of ours are added to a client's. shared: what its engine's sessions share, None: it has all of its own.
     """
 
     pager: Pager
@@ -83,7 +83,7 @@ class Parts:
     manifest: bool = False
     rereads: bool = True
     marks: bool = True
-    opener: Opener | None = None
+    shared: Shared | None = None
 
 
 class Session:
@@ -287,15 +287,17 @@ class Session:
     @property
     def is_kept(self) -> bool:
         """Whether the store has all that happened."""
-        return self._keeping.is_kept
+        return self._keeping.is_kept and (self._traffic is None or not self._traffic.owes)
 
     @property
     def traffic(self) -> Traffic:
         """What places requests of a provider in this session."""
+        if self._traffic is not None:  # whoever is at work here holds the lock
+            return self._traffic
         with self._lock:
             if self._traffic is None:
                 marks = Marks(self._parts.marks, self._parts.residency.arguments is not None)
-                self._traffic = Traffic(self, marks=marks, opener=self._parts.opener)
+                self._traffic = Traffic(self, marks=marks, shared=self._parts.shared)
             return self._traffic
 
     def prepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:

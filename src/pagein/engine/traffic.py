@@ -14,20 +14,23 @@ from dataclasses import replace
 from threading import RLock
 from typing import TypeVar
 
-from pagein.engine import answered, leasing
+from pagein.engine import answered, leasing, passing
 from pagein.engine.calling import Call
 from pagein.engine.chain import transcript
+from pagein.engine.claim import Claim, GivenUp
 from pagein.engine.exchanges import Exchange, encoded
 from pagein.engine.forecast import Forecast, Forecasts
+from pagein.engine.forwarding import LastSent
 from pagein.engine.given import Request, body_of
 from pagein.engine.heads import head_of, model_in
 from pagein.engine.laying import IN_FRONT, Sent
-from pagein.engine.marked import WITH_MARKS, Marks
-from pagein.engine.opening import Opener
-from pagein.engine.outgoing import thoughtless
+from pagein.engine.marked import AS_THE_CLIENT, WITH_MARKS, Chosen, Marks
+from pagein.engine.outgoing import Bytes, thoughtless
+from pagein.engine.owing import Fact, Forwarded
 from pagein.engine.places import EXCHANGE
 from pagein.engine.placing import NOWHERE, Placing, Stood
 from pagein.engine.requests import Observed, PreparedRequest
+from pagein.engine.sharing import Shared
 from pagein.engine.state import State
 from pagein.engine.talking import Reply, Talk, usage_of
 from pagein.errors import HostError, StoreError
@@ -46,15 +49,15 @@ class Traffic:
 
     begins_anew: whether a request that has nothing in common with those before, but the same tools and instructions, is the same
     conversation after a compaction by the client. So it is where clients name their sessions.
-    marks: what is set for cache marks of ours beside the client's. opener: what takes bodies apart, None: one of its own.
+    marks: what is set for cache marks of ours beside the client's. shared: what it has in common with other sessions, None: nothing.
     """
 
     def __init__(
-        self, talk: Talk, *, begins_anew: bool = True, marks: Marks = WITH_MARKS, opener: Opener | None = None
+        self, talk: Talk, *, begins_anew: bool = True, marks: Marks = WITH_MARKS, shared: Shared | None = None
     ) -> None:
         self._talk = talk
         self.largest = 0  # bytes of a request
-        self._opener = opener or Opener()
+        self._shared = shared or Shared()
         self._lock = RLock()
         self._placing = Placing(talk, begins_anew=begins_anew, marks=marks)
         self._forecasts = Forecasts()
@@ -63,7 +66,7 @@ class Traffic:
     def asked(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
         """The request to send for one of the library, given as its fields or its bytes. Raises as `prepare` does."""
         body = body_of(request)
-        self._last = self.prepare(body, self._opener.opened(body, api or api_of(body), self._talk.name), at)
+        self._last = self.prepare(body, self._shared.opener.opened(body, api or api_of(body), self._talk.name), at)
         return self._last
 
     def prepare(
@@ -75,31 +78,45 @@ class Traffic:
         offers: Sequence[Offer] | None = None,
         *,
         lasting: float = 0.0,
+        claim: Claim | None = None,
     ) -> PreparedRequest:
         """The request to send for this one. offers: tools of ours beside the client's, None: the caller sees to recall. lasting: what it
         may spend on keeping the window alive as `observe` says, BIT, so that marks may ask for less than the client's.
+        claim: by which the caller may give the decision up, None: the caller waits.
 
-        Raises BadInput where no provider would read it, and nothing else.
+        Raises BadInput where no provider would read it, GivenUp where the caller gave it up, and nothing else.
         """
         with self._lock:
+            if claim is not None and claim.is_given_up:
+                raise GivenUp
+            problem = self._settled()
             self.largest = max(self.largest, len(body))
             script = self._placing.listening.read(envelope)
-            asked = PreparedRequest(body, script.api, at, self._talk.name, messages=len(script.units), original=body)
+            last = script.units[-1].name if script.units else ""
+            asked = PreparedRequest(
+                body, script.api, at, self._talk.name, messages=len(script.units), original=body, last=last
+            )
             if not script.units:
                 return asked
             call: Call | None = None  # as far as it came
             try:
                 self._talk.model = model_in(envelope) or self._talk.model
                 head = head_of(envelope, script, context)
-                call = Call(script, envelope, body, head, offers, envelope, body, lasting)
+                call = Call(script, envelope, body, head, offers, envelope, body, lasting, context=context)
                 self._placing.learn()
                 call = self._placing.offering(call, self._placing.known(script.units))
-                stood = self._placing.placed(call, at)
+                if problem is not None:  # asked again, the store would have us wait again
+                    return self._fallen_back(asked, call, _told(problem))
+                stood = self._placing.placed(call, at, claim)
                 if stood is None:
                     return replace(asked, body=call.body, offered=call.offered, changed_by_client=("messages",))
+                self._shared.forwarding.sent(self._talk.name, _as_sent(stood, self._placing))
                 return self._told(replace(asked, offered=stood.call.offered), stood)
+            except GivenUp:
+                self._settled()  # what went out instead
+                raise
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
-                failure = f"{type(problem).__name__}: {problem}"
+                failure = _told(problem)
                 return replace(asked, failure=failure) if call is None else self._fallen_back(asked, call, failure)
 
     def untouched(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
@@ -109,7 +126,8 @@ class Traffic:
         """
         if not self._lock.acquire(timeout=patience):
             script = transcript(envelope.items, envelope.api)
-            self._placing.given_up.update(unit.name for unit in script.units[-1:])
+            for unit in script.units[-1:]:
+                self._shared.owed.add(self._talk.name, Fact(passing.KIND, passing.DATA, None, unit.name))
             return thoughtless(Call(script, envelope, body, head_of(envelope, script), None, envelope, body))
         try:
             script = self._placing.listening.read(envelope)
@@ -117,6 +135,7 @@ class Traffic:
             with contextlib.suppress(StoreError), self._talk.turn():
                 self._placing.learn()
             self._placing.passed(call)
+            self._shared.forwarding.forget(self._talk.name)
             return self._placing.outgoing.cleaned(call)
         finally:
             self._lock.release()
@@ -139,19 +158,67 @@ class Traffic:
         with self._lock:
             try:
                 usage = usage_of(reply, prepared.api)
-                if usage is not None and prepared.entry is not None:
-                    self._placing.noted_behind(prepared.entry, answered.KIND, answered.encoded(usage))
-                    keep = self._held(prepared.entry, prepared, usage)
+                entry = self._entry_of(prepared) if usage is not None else None
+                if usage is not None and (entry is not None or prepared.last):
+                    is_alone = not self.owes  # else whoever settles the rest does so with this
+                    self._owe(prepared, answered.KIND, answered.encoded(usage))
+                    keep = None if entry is None else self._held(entry, prepared, usage)
+                    if is_alone:
+                        self._settle()
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
-                failure = f"{type(problem).__name__}: {problem}"
+                failure = _told(problem)
         try:  # requests of this session need not wait for it
             if usage is not None and isinstance(prepared.ticket, Sent):
                 forecast = self._forecasts.answered(prepared.ticket, usage)
         except Exception as problem:  # noqa: BLE001 -- as above
-            failure = failure or f"{type(problem).__name__}: {problem}"
+            failure = failure or _told(problem)
         if forecast is None:
             return Observed(usage, failure=failure, keep=keep)
         return Observed(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep)
+
+    @property
+    def owes(self) -> bool:
+        """Whether its journal is owed something."""
+        return bool(self._shared.owed.of(self._talk.name))
+
+    def settle(self) -> bool:
+        """Journal what is owed. Whether nothing is owed any more; raises nothing."""
+        with self._lock:
+            self._settled()
+        return not self.owes
+
+    def _settled(self) -> StoreError | None:
+        """Journal what is owed. Returns why the store could not be written, None where it could."""
+        try:
+            self._settle()
+        except StoreError as problem:
+            return problem
+        except Exception:  # noqa: BLE001 -- it must keep nobody from what comes next
+            return None
+        return None
+
+    def _settle(self) -> None:
+        owed, name = self._shared.owed, self._talk.name
+        debts = owed.of(name)
+        if not debts:
+            return
+        try:
+            self._placing.settle(debts)
+        except StoreError:
+            raise
+        except Exception:  # one that can never be journaled is not tried for ever
+            owed.settled(name, debts)
+            raise
+        owed.settled(name, debts)
+
+    def _owe(self, prepared: PreparedRequest, kind: str, data: str) -> None:
+        self._shared.owed.add(self._talk.name, Fact(kind, data, prepared.entry, prepared.last))
+
+    def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
+        """Where a request stands; one that went out without a decision, since that was journaled."""
+        if prepared.entry is None and prepared.last:
+            return self._placing.places.sent(prepared.last)
+        return prepared.entry
 
     def _held(self, entry: EntryId, prepared: PreparedRequest, usage: Usage) -> leasing.Due | None:
         """Journal what the cache holds now; when that is to be kept alive."""
@@ -159,7 +226,7 @@ class Traffic:
         if terms is None:
             return None
         held = leasing.answered(terms, usage, rewritten=prepared.opened is not None)
-        self._placing.noted_behind(entry, leasing.KIND, leasing.encoded(held))
+        self._owe(prepared, leasing.KIND, leasing.encoded(held))
         return self._placing.leases.due(held, terms, usage, entry)
 
     def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
@@ -185,17 +252,20 @@ class Traffic:
         """
         with self._lock:
             try:
-                if prepared.entry is None:
+                self._settled()
+                entry = self._entry_of(prepared)
+                if entry is None:
                     return NOWHERE
-                self._placing.noted_behind(prepared.entry, EXCHANGE, encoded(exchange, prepared.api))
+                self._placing.noted_behind(entry, EXCHANGE, encoded(exchange, prepared.api))
             except Exception as problem:  # noqa: BLE001 -- law 7: the caller goes on without
-                return f"{type(problem).__name__}: {problem}"
+                return _told(problem)
         return None
 
     def behind(self, prepared: PreparedRequest, work: Callable[[], T]) -> T:
         """Do something with the session where it stands behind a request. Raises HostError where that stands nowhere, StoreError."""
         with self._lock:
-            self._placing.stand_behind(prepared.entry)
+            self._settled()
+            self._placing.stand_behind(self._entry_of(prepared))
             found = work()
             self._placing.learn()
         return found
@@ -230,8 +300,16 @@ class Traffic:
             self._placing.passed(call)
             made = self._placing.outgoing.rendered_last(call, failure)
         except Exception as problem:  # noqa: BLE001 -- the last net of law 7: the original goes out
-            return replace(asked, failure=f"{failure}; {type(problem).__name__}: {problem}")
+            self._shared.forwarding.forget(self._talk.name)
+            return replace(asked, failure=f"{failure}; {_told(problem)}")
+        sent = Forwarded(call.original, call.theirs, call.context, asked.at, is_last=made.is_last)
+        self._shared.owed.add(self._talk.name, sent)
         has_tools = made.fields is call.envelope.fields
+        if made.is_last:
+            last = _rendered(call, made, self._placing, AS_THE_CLIENT)
+            self._shared.forwarding.sent(self._talk.name, last)
+        else:
+            self._shared.forwarding.forget(self._talk.name)
         offered = call.offered if has_tools else ()
         return replace(
             asked, body=made.body, replaced=made.replaced, shared=made.used, offered=offered, failure=made.why
@@ -239,3 +317,16 @@ class Traffic:
 
     def _state(self, entry: EntryId | None) -> State:
         return self._talk.journal.state_at(entry)
+
+
+def _told(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"
+
+
+def _as_sent(stood: Stood, placing: Placing) -> LastSent:
+    return _rendered(stood.call, stood.made, placing, stood.chosen)
+
+
+def _rendered(call: Call, made: Bytes, placing: Placing, chosen: Chosen) -> LastSent:
+    tools = call.recall.tools if call.offered else ()
+    return LastSent(call.script, made.changes, len(call.original), placing.places.exchanges, tools, chosen)

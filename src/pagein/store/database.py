@@ -15,17 +15,19 @@ import contextlib
 import os
 import sqlite3
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from pagein.errors import StoreError
+from pagein.store.queue import Queue
 from pagein.store.readonly import is_refusal, read_only
 from pagein.store.schema import STORE, Schema
 
 _PATIENCE: Final = 5.0
+_LONGEST: Final = 30.0
+"""Seconds that one thread may keep the connection, where somebody's patience is limited. None hangs for so long but by a failing disk."""
 _MAGIC: Final = b"SQLite format 3\0"
 _WAL_TRIES: Final = 100
 _WAL_PAUSE: Final = 0.05
@@ -37,19 +39,26 @@ _INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO i
 class Database:
     """A connection that several threads may share.
 
-    schema: the tables that the file is to have. patience: seconds that another process may keep us from writing, and so many that
-    another thread may keep us from the connection; then StoreError is raised. None: 5 for processes, and no end for threads.
+    schema: the tables that the file is to have. patience: seconds that another process may keep us from writing; then StoreError is
+    raised, also for all threads that wait behind the one that did. None: 5. Threads of this process wait for each other (`queue`);
+    longest: for so many seconds while nobody's turn ends. None: without end, or 30 where a patience is given.
     looks: nothing is written, also where that would be possible.
     """
 
     def __init__(
-        self, path: Path, schema: Schema = STORE, patience: float | None = None, *, looks: bool = False
+        self,
+        path: Path,
+        schema: Schema = STORE,
+        patience: float | None = None,
+        longest: float | None = None,
+        *,
+        looks: bool = False,
     ) -> None:
         self.path = path
         self._looks = looks
         self._schema = schema
         self._patience = patience
-        self._lock = threading.RLock()
+        self._queue = Queue(_LONGEST if longest is None and patience is not None else longest)
         self._connection: sqlite3.Connection | None = None
         self._closed = False
 
@@ -71,7 +80,7 @@ class Database:
                 if self._looks:
                     raise StoreError(f"store {self.path.name} may only be read here: {_REMEDY}")
                 begin, commit, undo = _INNER if connection.in_transaction else _OUTER
-                connection.execute(begin)
+                self._begun(connection, begin)
             # What the caller does in between may raise what it likes; only SQLite's own errors are the store's.
             try:
                 yield connection
@@ -98,20 +107,35 @@ class Database:
 
     def close(self) -> None:
         """Close the file. Later uses raise StoreError."""
-        with self._lock:
+        if not self._queue.acquire():
+            self._closed = True  # somebody hangs in it, so it is not taken away; the end of the process does that
+            return
+        try:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+        finally:
+            self._queue.release()
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        if not self._lock.acquire(timeout=-1 if self._patience is None else self._patience):
+        if not self._queue.acquire():
             raise StoreError(f"store {self.path.name}: others are at work on it")
         try:
             yield
         finally:
-            self._lock.release()
+            self._queue.release()
+
+    def _begun(self, connection: sqlite3.Connection, begin: str) -> None:
+        try:
+            connection.execute(begin)
+        except sqlite3.OperationalError as problem:
+            if (
+                problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            ):  # another process: who waits behind us would wait for it anew
+                self._queue.refuse()
+            raise
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

@@ -5,7 +5,8 @@ Rules of this file
 1. Every write first takes one lock that belongs to the schema and is held until its commit can be seen. So writers of all machines
    queue up: no deadlock is possible, no update is lost, and numbers become visible in their order.
 2. Whatever PostgreSQL or the network raises leaves here as StoreError, and never shows the address, which may hold a password.
-3. Nobody waits longer than `_WAIT`, or the patience given, for a connection or the lock, and no statement lasts longer than `_PATIENCE`. A client that stands
+3. Threads of this process that write wait for each other before they ask for anything (`queue`), so none of them fails for the others.
+4. Nobody waits longer than `_WAIT`, or the patience given, for a connection or the lock, and no statement lasts longer than `_PATIENCE`. A client that stands
    still in a transaction for as long is thrown out, so that others can write.
 """
 
@@ -25,6 +26,7 @@ from psycopg_pool import ConnectionPool
 
 from pagein.errors import BadSetting, StoreError
 from pagein.store.postgres_schema import STEPS, Steps
+from pagein.store.queue import Queue
 from pagein.store.rows import Answers, Rows
 
 SCHEMA: Final = "pagein"
@@ -75,6 +77,7 @@ class PostgresDatabase:
         self._wait = _WAIT if patience is None else patience
         self._steps = steps
         self._lock = threading.Lock()
+        self._queue = Queue(_PATIENCE)
         self._mine = threading.local()
         self._pool: ConnectionPool[Connection] | None = None
         self._closed = False
@@ -105,9 +108,12 @@ class PostgresDatabase:
                 stack.enter_context(outer.transaction())
                 yield PostgresRows(outer)
                 return
+            if not self._queue.acquire():
+                raise StoreError(f"store in schema {self._schema}: others are at work on it")
+            stack.callback(self._queue.release)
             connection = stack.enter_context(self._opened().connection())
             stack.enter_context(connection.transaction())
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key,))
+            self._lock_writers(connection)
             self._mine.connection = connection
             stack.callback(self._forget)
             yield PostgresRows(connection)
@@ -131,6 +137,14 @@ class PostgresDatabase:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
+
+    def _lock_writers(self, connection: Connection) -> None:
+        """Keep writers of other processes out until the end of this transaction."""
+        try:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key,))
+        except psycopg.errors.LockNotAvailable:  # another process: who waits behind us would wait for it anew
+            self._queue.refuse()
+            raise
 
     def _forget(self) -> None:
         self._mine.connection = None

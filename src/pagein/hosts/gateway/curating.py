@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
+from pagein.engine.claim import Claim
 from pagein.engine.exchanges import Exchange
 from pagein.errors import BadInput, PageinError
+from pagein.hosts.gateway.crew import PATIENCE, AllBusy, Crew
 from pagein.hosts.gateway.hints import Hint
 from pagein.hosts.gateway.replies import Reply
 from pagein.hosts.gateway.threads import Threads
@@ -18,11 +20,12 @@ from pagein.providers.validity.rules import Api
 
 Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"]
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
-# Seconds for all but decisions, above all for what a model waits for: a search looks for 5 itself.
-_PATIENCE: Final = 15.0
+_MOST_TOLD: Final = 1_000
+"""Answers that may wait to be taken in."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds until what the journals are owed is tried again: at first, and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Asked:
 
     at: seconds since 1970. hint: what its headers say about its session. context: headers that the provider's cache depends on.
     lasting: what a request may cost that keeps its window alive through a pause, BIT; 0: there will be none.
+    claim: by which the decision is given up when it comes too late.
     """
 
     body: bytes
@@ -39,6 +43,7 @@ class Asked:
     at: float
     context: str = ""
     lasting: float = 0.0
+    claim: Claim = field(default_factory=Claim, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,15 @@ class Curator(Protocol):
     """What decides on requests. Called from several threads at once; it does not know of HTTP."""
 
     def prepare(self, asked: Asked) -> Curated:
-        """The request as it should go out. Raises BadInput for a body that no provider would read."""
+        """The request as it should go out. Raises BadInput for a body that no provider would read.
+
+        Takes the claim of `asked` before it keeps what was decided, and keeps nothing where that was given up.
+        """
+
+    def forward(self, asked: Asked) -> Curated:
+        """The request to send where `prepare` failed or came too late: as its conversation was sent last, with the client's news behind
+        it, where that can be had without waiting; else as the client sent it. Raises nothing.
+        """
 
     def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         """Take in the answer to a request that was sent as `curated`."""
@@ -121,6 +134,9 @@ class Curator(Protocol):
     def untouched(self, asked: Asked) -> bytes:
         """The bytes to send where nothing is decided: the client's own, but for what only stood with what we decided before."""
 
+    def settle(self) -> bool:
+        """Keep what could not be kept when it was told. Whether nothing of that is left. Raises nothing."""
+
     def close(self) -> None:
         """Let go of everything."""
 
@@ -131,6 +147,10 @@ class PassThrough:
     def prepare(self, asked: Asked) -> Curated:
         """The request as it came."""
         return Curated(asked.body, asked.hint.key if asked.hint is not None else "")
+
+    def forward(self, asked: Asked) -> Curated:
+        """The request as it came."""
+        return Curated(asked.body)
 
     def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         """Nothing is learned."""
@@ -156,6 +176,10 @@ class PassThrough:
         """The request as it came."""
         return asked.body
 
+    def settle(self) -> bool:
+        """Nothing is kept."""
+        return True
+
     def close(self) -> None:
         """There is nothing to let go of."""
 
@@ -172,61 +196,114 @@ class Decision:
 class Guard:
     """Asks a curator from worker threads, for so long and no longer.
 
-    A thread that overstays cannot be ended. As long as all of them do, nobody waits for them: requests pass at once. Decisions have
-    threads of their own, so that nothing that comes after an answer holds one up.
+    A thread that overstays cannot be ended. As long as all of them do, nobody waits for them. A decision's time begins when a thread
+    begins with it. Decisions have threads of their own, so that nothing that comes after an answer holds one up; and so has what goes out
+    in place of a decision.
     """
 
     def __init__(self, curator: Curator, budget: float, threads: int = 8) -> None:
         self._curator = curator
         self._budget = budget
-        self._deciding = _Crew(threads, "pagein-curate")
-        self._following = _Crew(threads, "pagein-follow")
+        self._deciding = Crew(threads, "pagein-curate")
+        self._forwarding = Crew(threads, "pagein-forward")
+        self._following = Crew(threads, "pagein-follow")
+        self._settling: asyncio.Task[None] | None = None
+        self._told = 0  # answers that are being taken in
         self._closing: Future[None] | None = None
 
     async def decide(self, asked: Asked) -> Decision:
-        """What to send for this request: the curator's answer, or the client's own bytes. Never raises."""
+        """What to send for this request: the curator's answer; where that fails or comes too late, what was sent last with the client's
+        news behind it. Never raises.
+        """
+        work = partial(self._curator.prepare, asked)
         try:
-            done = await self._deciding.asked(self._budget, self._curator.prepare, asked)
+            done = await self._deciding.asked(self._budget, work, asked.claim.give_up)
         except TimeoutError:
-            return Decision(Curated(await self.untouched(asked)), "budget", f"no decision within {self._budget:g} s")
-        except _AllBusy:
-            return Decision(
-                Curated(await self.untouched(asked)), "busy", "all threads are at work on requests that were given up"
-            )
-        return _judged(asked, done)
+            return await self._forwarded(asked, "budget", f"no decision within {self._budget:g} s")
+        except AllBusy:
+            return await self._forwarded(asked, "busy", "all threads are at work on requests that were given up")
+        kind, why = _failure(done)
+        if kind == "unreadable":
+            return Decision(Curated(asked.body), kind, why)
+        if done.exception() is not None or kind == "invalid":
+            return await self._forwarded(asked, kind or "engine", why)
+        return Decision(done.result(), kind, why)  # where it failed in part, it says itself what is to go out
+
+    async def _forwarded(self, asked: Asked, kind: Failure, why: str) -> Decision:
+        """What goes out in place of a decision; the client's own bytes where even that is not told in time."""
+        asked.claim.give_up()
+        try:
+            made = (await self._forwarding.asked(PATIENCE, partial(self._curator.forward, asked))).result()
+        except Exception:  # noqa: BLE001 -- law 7
+            made = Curated(asked.body)
+        return Decision(made if made.body else Curated(asked.body), kind, why)
 
     async def untouched(self, asked: Asked) -> bytes:
         """What to send where nothing is decided; the client's own bytes where that is not told in time. Never raises."""
         try:
-            return (await self._following.asked(self._budget, self._curator.untouched, asked)).result()
+            return (await self._following.asked(self._budget, partial(self._curator.untouched, asked))).result()
         except Exception:  # noqa: BLE001 -- law 7
             return asked.body
 
     async def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
-        """Tell the curator of an answer. Raises whatever it raises, and TimeoutError."""
-        return (await self._following.asked(_PATIENCE, self._curator.observe, curated, reply, at)).result()
+        """Tell the curator of an answer. Raises whatever it raises, and TimeoutError where that takes long: it is told all the same."""
+        if self._told >= _MOST_TOLD:
+            raise AllBusy
+        self._told += 1
+        future = self._following.threads.submit(self._curator.observe, curated, reply, at)
+        loop = asyncio.get_running_loop()
+
+        def over(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop may have ended in the meantime
+                loop.call_soon_threadsafe(self._observed)
+
+        future.add_done_callback(over)
+        waiting = asyncio.wrap_future(future)
+        # who stops waiting for it does not keep it from being told
+        return await asyncio.wait_for(asyncio.shield(waiting), PATIENCE)
+
+    def _observed(self) -> None:
+        """An answer was taken in. What of it could not be kept is tried again until it is."""
+        self._told -= 1
+        if self._closing is None and (self._settling is None or self._settling.done()):
+            self._settling = asyncio.get_running_loop().create_task(self._settled())
+
+    async def _settled(self) -> None:
+        pause = _FIRST_PAUSE
+        with contextlib.suppress(RuntimeError):  # the threads were told to end
+            while not await self._is_settled():
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _is_settled(self) -> bool:
+        try:
+            return (await self._following.asked(PATIENCE, self._curator.settle)).result()
+        except (TimeoutError, AllBusy):
+            return False
 
     async def recall(self, curated: Curated, call: OwnCall) -> Result:
         """The answer to a call of ours; one that says so where it cannot be had. Never raises."""
         try:
-            return (await self._following.asked(_PATIENCE, self._curator.recall, curated, call)).result()
+            return (await self._following.asked(PATIENCE, partial(self._curator.recall, curated, call))).result()
         except Exception as problem:  # noqa: BLE001 -- law 7: the model is told, and goes on
             return Result(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
 
     async def spliced(self, curated: Curated, exchange: Exchange) -> str:
         """Why it could not be kept that an answer stands for several turns, "" where it was. Never raises."""
         try:
-            return (await self._following.asked(_PATIENCE, self._curator.spliced, curated, exchange)).result()
+            return (await self._following.asked(PATIENCE, partial(self._curator.spliced, curated, exchange))).result()
         except Exception as problem:  # noqa: BLE001 -- law 7
             return type(problem).__name__
 
     async def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
         """Tell the curator that a window was kept alive. Raises whatever it raises, and TimeoutError."""
-        return (await self._following.asked(_PATIENCE, self._curator.kept, curated, usage, at)).result()
+        return (await self._following.asked(PATIENCE, partial(self._curator.kept, curated, usage, at))).result()
 
     async def close(self, seconds: float) -> None:
         """Let go of curator and threads, which get so long to come to their end. One that hangs is left behind."""
         if self._closing is None:
+            if self._settling is not None:
+                self._settling.cancel()
             last = Threads(1, "pagein-close")
             self._closing = last.submit(self._close, seconds / 2)
             last.shutdown()
@@ -235,71 +312,24 @@ class Guard:
             closing.result()
 
     def _close(self, seconds: float) -> None:
-        crews = (self._deciding.threads, self._following.threads)
-        for threads in crews:
-            threads.shutdown(cancel_futures=True)
+        crews = (self._deciding.threads, self._forwarding.threads, self._following.threads)
+        for threads in crews:  # answers that wait to be taken in are
+            threads.shutdown(cancel_futures=threads is not self._following.threads)
         for threads in crews:  # the store is not taken away under those who are at work on it
             threads.join(seconds / len(crews))
         self._curator.close()
 
 
-class _AllBusy(Exception):
-    """All threads are at work on what was given up."""
-
-
-class _Crew:
-    """Threads that are asked, and how many of them overstay."""
-
-    def __init__(self, count: int, name: str) -> None:
-        self.threads = Threads(count, name)
-        self._count = count
-        self._overstayed = 0
-
-    async def asked(
-        self, seconds: float, work: Callable[P, T], *args: P.args, **named: P.kwargs
-    ) -> "asyncio.Future[T]":
-        """What came of it, when it is done. Raises TimeoutError, and _AllBusy where there is nobody to ask."""
-        if self._overstayed >= self._count:
-            raise _AllBusy
-        future = self.threads.submit(work, *args, **named)
-        waiting = asyncio.wrap_future(future)
-        try:
-            await asyncio.wait([waiting], timeout=seconds)
-        finally:  # also where the client hung up
-            if not waiting.done():
-                waiting.cancel()
-                self._give_up(future)
-        if waiting.cancelled():
-            raise TimeoutError
-        return waiting
-
-    def _give_up(self, future: "Future[T]") -> None:
-        if future.cancel():
-            return
-        loop = asyncio.get_running_loop()
-        self._overstayed += 1
-
-        def back(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop may have ended in the meantime
-                loop.call_soon_threadsafe(self._came_back)
-
-        future.add_done_callback(back)
-
-    def _came_back(self) -> None:
-        self._overstayed -= 1
-
-
-def _judged(asked: Asked, done: "asyncio.Future[Curated]") -> Decision:
+def _failure(done: "asyncio.Future[Curated]") -> tuple[Failure | None, str]:
+    """What failed in a decision, None for nothing; and why."""
     failure = done.exception()
     if isinstance(failure, BadInput):
-        return Decision(Curated(asked.body), "unreadable", str(failure))
+        return "unreadable", str(failure)
     if failure is not None:
         # words that are not ours may quote the body, which no log and no page may hold
         words = f": {failure}" if isinstance(failure, PageinError) else ""
-        return Decision(Curated(asked.body), "engine", type(failure).__name__ + words)
+        return "engine", type(failure).__name__ + words
     curated = done.result()
     if not curated.body:
-        return Decision(Curated(asked.body), "invalid", "the decision holds no request")
-    if curated.failure:
-        return Decision(curated, "engine", curated.failure)
-    return Decision(curated)
+        return "invalid", "the decision holds no request"
+    return ("engine", curated.failure) if curated.failure else (None, "")

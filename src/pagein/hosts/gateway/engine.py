@@ -10,7 +10,7 @@ from pagein.engine.engine import Engine
 from pagein.engine.exchanges import Exchange
 from pagein.engine.laying import Sent
 from pagein.engine.requests import PreparedRequest
-from pagein.errors import BadSetting
+from pagein.errors import BadInput, BadSetting
 from pagein.hosts.gateway.curating import Asked, Curated, Keep, Noted
 from pagein.hosts.gateway.hints import from_fields
 from pagein.hosts.gateway.replies import Reply
@@ -47,21 +47,27 @@ class EngineCurator:
             offers=OFFERS if self._recall else (),
             envelope=envelope,
             lasting=asked.lasting,
+            claim=asked.claim,
         )
-        return Curated(
-            prepared.body,
-            prepared.session,
-            _text(fields, "model"),
-            prepared.failure or "",
-            (prepared.opened.reason or "epoch") if prepared.opened is not None else "",
-            ", ".join(prepared.changed_by_client),
-            prepared.replaced,
-            len(asked.body) - len(prepared.body),
-            tools=frozenset(prepared.offered),
-            crowded=prepared.crowded,
-            conversation=_conversation(prepared) if asked.lasting else "",
-            ticket=_Ticket(prepared, self._gained(prepared)),
+        return _curated(asked, prepared, fields, self._gained(prepared))
+
+    def forward(self, asked: Asked) -> Curated:
+        """As the engine sent it last, with the news behind it."""
+        try:
+            envelope = self._engine.opened(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
+        except BadInput:
+            return Curated(asked.body)
+        hint = asked.hint or from_fields(envelope.fields)
+        prepared = self._engine.forward(
+            asked.body,
+            asked.api,
+            at=asked.at,
+            hint=hint.key if hint is not None else None,
+            context=asked.context,
+            envelope=envelope,
+            claim=asked.claim,
         )
+        return _curated(asked, prepared, envelope.fields, None)
 
     def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
         """Tell the engine what the provider said of the request."""
@@ -114,6 +120,10 @@ class EngineCurator:
             hint = from_fields(self._engine.opened(asked.body, asked.api).fields)
         return self._engine.untouched(asked.body, asked.api, hint.key if hint is not None else None, patience=_PATIENCE)
 
+    def settle(self) -> bool:
+        """Have the engine keep what its journals are owed."""
+        return self._engine.settle()
+
     def close(self) -> None:
         """Let go of the store."""
         self._engine.close()
@@ -140,6 +150,23 @@ class EngineCurator:
 class _Ticket:
     prepared: PreparedRequest
     gained: float | None
+
+
+def _curated(asked: Asked, prepared: PreparedRequest, fields: Mapping[str, bytes], gained: float | None) -> Curated:
+    return Curated(
+        prepared.body,
+        prepared.session,
+        _text(fields, "model"),
+        prepared.failure or "",
+        (prepared.opened.reason or "epoch") if prepared.opened is not None else "",
+        ", ".join(prepared.changed_by_client),
+        prepared.replaced,
+        len(asked.body) - len(prepared.body),
+        tools=frozenset(prepared.offered),
+        crowded=prepared.crowded,
+        conversation=_conversation(prepared) if asked.lasting else "",
+        ticket=_Ticket(prepared, gained),
+    )
 
 
 def _conversation(prepared: PreparedRequest) -> str:

@@ -126,7 +126,7 @@ class Reporter:
         return reply, noted
 
     async def _noted(self, one: Answered, reply: Reply) -> Noted:
-        if one.decision is None or one.decision.kind is not None:
+        if one.decision is None or (one.decision.kind is not None and one.decision.curated.ticket is None):
             return NOTHING_NOTED
         try:
             noted = await self._guard.observe(one.decision.curated, reply, one.at)
@@ -134,7 +134,7 @@ class Reporter:
             self.failed("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED
         except asyncio.CancelledError:  # the gateway ends, and waits no longer; the call is told all the same
-            self.failed("observe", "the gateway ended before it was done")
+            self.failed("observe", "the gateway ended while it was being done")
             return NOTHING_NOTED
         if noted.failure:
             self.failed("observe", noted.failure)
