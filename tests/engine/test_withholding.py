@@ -11,12 +11,12 @@ from pagein.policy.withholding import WITHHELD
 SHOWN = "TOKEN=correct-horse-battery-staple"
 
 
-def _says(session_file: Path, command: str) -> tuple[list[Message], list[Message]]:
+def _says(session_file: Path, command: str, shown: str = SHOWN) -> tuple[list[Message], list[Message]]:
     """The request of the session that said it, and of one that goes on with it in another process."""
     said = [
         Message("user", (Text("show it"),)),
         Message("assistant", (ToolCall("c1", "Bash", f'{{"command":"{command}"}}'),)),
-        Message("tool", (ToolResult("c1", SHOWN, "Bash"),)),
+        Message("tool", (ToolResult("c1", shown, "Bash"),)),
     ]
     with wiring.open(session_file, workspace=session_file.parent) as engine:
         session = engine.session("one")
@@ -47,5 +47,5 @@ def test_output_that_shows_an_excluded_file_is_in_the_window_and_not_in_the_stor
 
 
 def test_other_output_is_kept_and_goes_on_the_same(tmp_path: Path) -> None:
-    here, again = _says(tmp_path / "store.db", "cat notes.txt")
-    assert _texts(here) == _texts(again) == [SHOWN]
+    here, again = _says(tmp_path / "store.db", "cat notes.txt", "what anybody may know")
+    assert _texts(here) == _texts(again) == ["what anybody may know"]

@@ -9,6 +9,8 @@ from pagein.engine.requests import CLOSED_GATE, Gate
 from pagein.engine.showing import binds_thinking, carries_thinking
 from pagein.engine.state import State
 from pagein.model.messages import ToolResult
+from pagein.policy.economics import Economics
+from pagein.policy.residency import Residency
 
 
 def gate_of(call: Call, here: Callable[[], State], *, has_exchanges: bool, repaired: bool) -> Gate:
@@ -41,3 +43,16 @@ def gate_of(call: Call, here: Callable[[], State], *, has_exchanges: bool, repai
         return first is None or first.piece.said - (draft.said - len(units) + 1) > last
 
     return replace(gate, opens=opens)
+
+
+def allowed(usual: Residency, gate: Gate) -> Residency:
+    """The settings, without arguments where none may be masked, and with what becomes of thinking."""
+    arguments = usual.arguments if gate.arguments else None
+    thinking = gate.thinking or usual.thinking
+    same = arguments is usual.arguments and thinking == usual.thinking
+    return usual if same else replace(usual, arguments=arguments, thinking=thinking)
+
+
+def at_prices(usual: Residency, economics: Economics | None) -> Residency:
+    """The settings with the prices of one call; the same where they decide by size alone."""
+    return usual if None in (economics, usual.economics) else replace(usual, economics=economics)

@@ -25,6 +25,7 @@ from pagein.model.recalls import INGESTED, Ingested, ingested_note
 from pagein.model.sharing import SharedMap
 from pagein.model.trees import Matched, TreeFile
 from pagein.policy.descriptions import of_file
+from pagein.policy.keys import keys_in
 from pagein.ports import BlobStore, Signal, TokenCounter
 
 MAX_FILES: Final = 1000
@@ -255,6 +256,9 @@ class Ingesting:
             return
         except CallerError:
             run.skip(file.path, "aborted")
+            return
+        if keys_in(text):
+            run.skip(file.path, "holds a key")
             return
         run.size += file.size
         batch.size += file.size

@@ -47,7 +47,7 @@ def residents(
     names = [call.id for _, call in calls]
     for index, call in calls:
         born = answered.get(call.id)
-        if born is None or names.count(call.id) > 1 or may_show_excluded(call, excluded):
+        if born is None or names.count(call.id) > 1 or call.withheld is not None or may_show_excluded(call, excluded):
             continue
         held = weight(call, rules)
         path = next((one.path for one in call.accesses if one.op in ("write", "edit")), "")

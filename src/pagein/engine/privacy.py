@@ -7,6 +7,7 @@ Rules of this file
 """
 
 import secrets
+from collections.abc import Sequence
 from typing import Final
 
 from pagein.engine.paging import Pager
@@ -15,7 +16,8 @@ from pagein.engine.state import WITHHELD_READ, State
 from pagein.errors import StoreError
 from pagein.model.entries import Noted
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.withholding import Withholding
+from pagein.policy.keys import Found, keys_in
+from pagein.policy.withholding import Withholding, without_in_json
 
 _KEY_BYTES: Final = 32
 
@@ -26,7 +28,15 @@ class Privacy:
     def __init__(self, pager: Pager, patterns: tuple[str, ...]) -> None:
         self._pager = pager
         self._own = b""
-        self.withholding = Withholding(patterns, self._key)
+        self.withholding = Withholding(patterns, self._key, self.finds)
+
+    def finds(self, text: str) -> Sequence[Found]:
+        """What of a text must not be stored, whatever it comes from."""
+        return keys_in(text)
+
+    def noted(self, data: str) -> str:
+        """What is kept of a fact, given as JSON text."""
+        return without_in_json(data, self.finds) if self.finds(data) else data
 
     def kept(self, state: State, message: Message) -> Message:
         """A message that is about to be said behind this state, as it is journaled."""
@@ -61,7 +71,7 @@ def _private(tip: Cell | None, asked: set[str]) -> frozenset[str]:
         for block in tip.piece.message.blocks:
             if isinstance(block, ToolCall) and block.id in waiting:
                 waiting.discard(block.id)
-                if block.withheld is not None:
+                if block.withheld is not None and not block.withheld.part:
                     found.add(block.id)
         tip = tip.before
     return frozenset(found)

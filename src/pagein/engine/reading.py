@@ -6,7 +6,7 @@ Rules of this file
 2. Content is stored before the answer that rests on it is journaled, and the answer is journaled before it is given. A
    death in between leaves a blob too many, or an answer that nobody saw: never a marker without its base.
 3. Whatever fails on our side, the caller gets the host's answer, without metadata, and is told why (law 7).
-4. Content of excluded files is shown like any other, and neither stored nor journaled (law 9).
+4. Content of excluded files, and of files with keys in them, is shown like any other, and neither stored nor journaled (law 9).
 5. Files are read in parallel; deciding and journaling happen one at a time, each on the branch as it is by then, so
    that parallel calls of one turn see each other's answers.
 """
@@ -56,6 +56,10 @@ class Branch(Protocol):
 
     def withhold(self, text: str) -> None:
         """An excluded file was read, and showed this text: a result that holds it is not stored."""
+        ...
+
+    def is_private(self, text: str) -> bool:
+        """Whether a text holds what must not be stored, whatever it was read from."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:
@@ -157,7 +161,7 @@ class Reading:
         lines = requested_lines(located, shown.total)
         if located.excluded:
             self._branch.withhold(plain.text)
-        if located.excluded or not document.is_text or lines is None:
+        if located.excluded or not document.is_text or lines is None or self._branch.is_private(document.text):
             return plain
         try:
             return self._optimised(_Asked(located, document, shown, *lines, bypass), signal)
@@ -330,6 +334,8 @@ class Reading:
                 if found is None:
                     return Learned()
                 learned, content = found
+                if self._branch.is_private(content.decode("utf-8", "surrogatepass")):
+                    return Learned()
                 self._store(content, learned.version)
                 self._branch.note(readlog.KIND, readlog.authored(learned, text, located.given))
         except Exception as problem:  # noqa: BLE001  rule 3: what we do not learn costs a saving, never a write

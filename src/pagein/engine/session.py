@@ -13,6 +13,7 @@ from pagein.engine import evidence, testimony
 from pagein.engine.curating import Curated, Scene, curated, window_of
 from pagein.engine.evidence import Evidence
 from pagein.engine.folds import Fold
+from pagein.engine.gating import allowed, at_prices
 from pagein.engine.given import Request
 from pagein.engine.inserting import Told, insertions
 from pagein.engine.journal import Journal
@@ -50,7 +51,6 @@ from pagein.model.messages import Message
 from pagein.model.names import ContentHash
 from pagein.policy.clients.chains import ClientReads
 from pagein.policy.clients.profile import Profile
-from pagein.policy.economics import Economics
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import NO_VALVE, Valve
 from pagein.policy.previews import Previews
@@ -174,8 +174,12 @@ class Session:
         return self._add(Compacted(kept))
 
     def note(self, kind: str, data: str) -> EntryId:
-        """Journal a fact for another fold than the window's; `data` is JSON text."""
-        return self._add(Noted(kind, data))
+        """Journal a fact for another fold than the window's; `data` is JSON text. What of it must not be stored is left out."""
+        return self._add(Noted(kind, self._privacy.noted(data)))
+
+    def is_private(self, text: str) -> bool:
+        """Whether a text holds what must not be stored, by its shape."""
+        return bool(self._privacy.finds(text))
 
     def withhold(self, text: str) -> None:
         """An excluded file was read, and showed this text: a result that holds it stays in the window, and out of the store."""
@@ -406,7 +410,7 @@ class Session:
         way = gate.way or TOOLS
         try:
             big = tuple(way.of(one) for one in parts.pager.preview(self.name, entering, settings or Previews()))
-            paid = toll(state, at, _at_prices(parts.residency, gate.economics), big, gate.begins) if big else None
+            paid = toll(state, at, at_prices(parts.residency, gate.economics), big, gate.begins) if big else None
             big = big if paid is not None else ()
             previewed = (*big, *(way.of(one) for one in parts.pager.stand_in(self.name, again)))
         except StoreError as problem:
@@ -418,7 +422,7 @@ class Session:
     def _curated(self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate, paid: float | None) -> Curated:
         """The pass before a call: what leaves the window, and what comes back (see `curating`). paid: for what entered as previews."""
         parts = self._parts
-        residency = _at_prices(_allowed(parts.residency, gate), gate.economics)
+        residency = at_prices(allowed(parts.residency, gate), gate.economics)
         begins = gate.begins is not None and paid is None
         if (
             begins and residency.economics is not None
@@ -480,18 +484,5 @@ class Session:
         return self._journal.state_at(self.leaf)
 
 
-def _allowed(usual: Residency, gate: Gate) -> Residency:
-    """The settings, without arguments where none may be masked, and with what becomes of thinking."""
-    arguments = usual.arguments if gate.arguments else None
-    thinking = gate.thinking or usual.thinking
-    same = arguments is usual.arguments and thinking == usual.thinking
-    return usual if same else replace(usual, arguments=arguments, thinking=thinking)
-
-
 def _never(_: int) -> bool:
     return False
-
-
-def _at_prices(usual: Residency, economics: Economics | None) -> Residency:
-    """The settings with the prices of one call; the same where they decide by size alone."""
-    return usual if None in (economics, usual.economics) else replace(usual, economics=economics)

@@ -54,6 +54,10 @@ class Talk(Protocol):
         """The host began anew."""
         ...
 
+    def is_private(self, text: str) -> bool:
+        """Whether a text holds what must not be stored."""
+        ...
+
     def note(self, kind: str, data: str) -> EntryId:
         """Journal a fact."""
         ...

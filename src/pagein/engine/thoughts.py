@@ -35,11 +35,15 @@ def finished(messages: Sequence[Message]) -> int:
 
 
 def thought_in(pieces: Sequence[Piece]) -> tuple[str, int] | None:
-    """What was thought in finished turns among these pieces of a window: the text, and about how many tokens; None where nothing was."""
+    """What was thought in finished turns among these pieces of a window: the text, and about how many tokens; None where nothing was,
+    or some of it must not be stored.
+    """
     texts: list[str] = []
     tokens = 0.0
     for piece in pieces[: finished([piece.message for piece in pieces])]:
         thoughts = [block for block in piece.message.blocks if isinstance(block, Thinking)]
+        if any(block.withheld is not None for block in thoughts):
+            return None
         texts += [block.text or NOT_SHOWN for block in thoughts]
         chars = sum(chars_of(block) for block in piece.message.blocks)
         tokens += piece.weight * sum(len(block.text) for block in thoughts) / max(1, chars)

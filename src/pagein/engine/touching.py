@@ -56,6 +56,10 @@ class Held(Protocol):
         """Where it stands."""
         ...
 
+    def is_private(self, text: str) -> bool:
+        """Whether a text holds what must not be stored."""
+        ...
+
     def note(self, kind: str, data: str) -> EntryId:
         """Journal a fact."""
         ...
@@ -138,6 +142,8 @@ class Touch:
             raise BadInput(
                 f"the text to pin has {len(text):,} characters; every request would carry it, so {MOST_PINNED:,} is the most"
             )
+        if self._session.is_private(text):
+            raise BadInput("the text to pin holds a key, which must not be stored; pin it without the key")
         self._wish(Wish("say", text=text))
         return name_of(text)
 

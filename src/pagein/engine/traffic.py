@@ -256,7 +256,10 @@ class Traffic:
                 entry = self._entry_of(prepared)
                 if entry is None:
                     return NOWHERE
-                self._placing.noted_behind(entry, EXCHANGE, encoded(exchange, prepared.api))
+                data = encoded(exchange, prepared.api)
+                if self._talk.is_private(data):  # it would have to be said again word for word
+                    return "it holds a key, which must not be stored"
+                self._placing.noted_behind(entry, EXCHANGE, data)
             except Exception as problem:  # noqa: BLE001 -- law 7: the caller goes on without
                 return _told(problem)
         return None

@@ -5,7 +5,7 @@ Rules of this file
 1. A line is appended in one write, under a lock that holds between processes, so lines of several writers never mix.
 2. A line that a dying process left half-written is ended before the next one is added.
 3. A file that would grow beyond its bound is moved aside, and the oldest of those is given up.
-4. The files are readable by the user alone. No content of objects is in them: ids, counts, arguments.
+4. The files are readable by the user alone. No content of objects is in them, and no key: ids, counts, arguments.
 5. Nothing fails because of the log. Why the last line could not be written is remembered and told to who asks (law 7).
 """
 
@@ -17,6 +17,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+from pagein.policy.keys import keys_in
+from pagein.policy.withholding import without_in_json
 
 Operation: TypeAlias = Literal[
     "externalize", "force_externalize", "search", "ingest", "peek", "stats", "toggle_on", "toggle_off"
@@ -72,7 +75,8 @@ class Trajectory:
         try:
             timed = {**record, "timestamp": round(self._now() * 1000)}
             # ASCII: half a surrogate pair in a pattern must not cost the line
-            line = json.dumps(timed, separators=(",", ":"), default=str).encode() + b"\n"
+            text = json.dumps(timed, separators=(",", ":"), default=str)
+            line = (without_in_json(text, keys_in) if keys_in(text) else text).encode() + b"\n"
             with self._lock, self._opened(len(line)) as file:
                 _write(file, line)
         except (OSError, ValueError, RecursionError) as problem:

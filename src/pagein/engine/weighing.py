@@ -23,7 +23,7 @@ def _rest(message: Message, counter: TokenCounter) -> int:
 
 def chars_of(block: Block) -> int:
     """How many characters it counts of a block that is no tool result, also where it was kept without all of them."""
-    if isinstance(block, Text | ToolCall) and block.withheld is not None:
+    if isinstance(block, Text | Thinking | ToolCall) and block.withheld is not None:
         return block.withheld.chars
     return len(words_of(block))
 

@@ -16,11 +16,12 @@ class Withheld:
     """That a block was kept without all of its text, because some of it must not be stored (law 9).
 
     digest: of the whole text, keyed with the secret of the store, so that the same text is known again and nobody can guess it.
-    chars: characters of the whole text.
+    chars: characters of the whole text. part: whether only parts of the text were left out.
     """
 
     digest: str
     chars: int
+    part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,15 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning of the model. `signature` binds it to its prefix where the provider does so (rules T1-T10)."""
+    """Reasoning of the model. `signature` binds it to its prefix where the provider does so (rules T1-T10).
+
+    withheld: set where the text was kept without what must not be stored.
+    """
 
     text: str
     signature: str | None = None
     redacted: bool = False
+    withheld: Withheld | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +120,14 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A block of a kind pagein does not know. `json` is its JSON text; it is passed on and counted, never changed."""
+    """A block of a kind pagein does not know. `json` is its JSON text; it is passed on and counted, never changed.
+
+    withheld: set where the text was kept without what must not be stored.
+    """
 
     kind: str
     json: str
+    withheld: Withheld | None = None
 
 
 Block: TypeAlias = Text | Thinking | ToolCall | ToolResult | Image | Other

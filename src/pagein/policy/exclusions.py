@@ -59,7 +59,7 @@ def _hints(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 def may_show_excluded(call: ToolCall, patterns: Iterable[str] = EXCLUDED) -> bool:
     """Whether the result of this call may hold content of an excluded file."""
-    if call.withheld is not None:
+    if call.withheld is not None and not call.withheld.part:
         return True
     names = tuple(patterns)
     if any(is_excluded(access.path, names) for access in call.accesses):

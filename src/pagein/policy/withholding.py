@@ -1,4 +1,4 @@
-"""What must not be stored is kept without it: calls that may show an excluded file, and their results (law 9).
+"""What must not be stored is kept without it (law 9): calls that may show an excluded file, their results, and keys wherever they stand.
 
 Rules of this file
 ------------------
@@ -6,50 +6,84 @@ Rules of this file
    and after a restart (law 6). Beside the text stand its length, which weights need, and its keyed digest, which tells it from others.
 2. The window shows the text as it came. The process that saw it remembers it for that; where a client tells its conversation anew with
    each request nobody needs to.
+3. A block that is kept without some of its text never leaves the window: what cannot be stored cannot be recalled (law 1).
 """
 
 import hmac
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, TypeAlias
 
-from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult, Withheld
+from pagein.model.codec import decode_json, encode_json
+from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult, Withheld
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
+from pagein.policy.keys import Found, keys_in
 
 WITHHELD: Final = "[pagein: not kept, as it may show a file that must not be stored]"
 _NO_ARGUMENTS: Final = "{}"
 _DIGITS: Final = 32
+_Worded: TypeAlias = Text | Thinking | ToolCall | ToolResult | Other
 _Place: TypeAlias = tuple[type[Block], str]
+Finds: TypeAlias = Callable[[str], Sequence[Found]]
+"""Finds what of a text must not be stored, in order."""
 
 
 def is_withheld(block: Block) -> bool:
     """Whether a block was kept without all of its text. Journals of older versions tell it by the text alone."""
-    match block:
-        case Text(withheld=withheld) | ToolCall(withheld=withheld):
-            return withheld is not None
-        case ToolResult(withheld=withheld, text=text):
-            return withheld is not None or text == WITHHELD
-    return False
+    if isinstance(block, ToolResult) and block.text == WITHHELD:
+        return True
+    return not isinstance(block, Image) and block.withheld is not None
+
+
+def without(text: str, found: Sequence[Found]) -> str:
+    """A text without what must not be stored of it, and with how much that was."""
+    parts: list[str] = []
+    end = 0
+    for one in found:
+        parts += text[end : one.start], f"[pagein: withheld, {one.end - one.start:,} characters, {one.shape}]"
+        end = one.end
+    return "".join((*parts, text[end:]))
+
+
+def without_in_json(text: str, finds: Finds) -> str:
+    """The same for a JSON text, in whose strings is looked; for one that is none as for any other."""
+    try:
+        value = decode_json(text.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return without(text, finds(text))
+    try:
+        kept = _without(value, finds)
+    except RecursionError:
+        return _NO_ARGUMENTS
+    return text if kept == value else encode_json(kept).decode("utf-8", "surrogatepass")
+
+
+def _without(value: object, finds: Finds) -> object:
+    if isinstance(value, str):
+        return without(value, finds(value))
+    if isinstance(value, dict):
+        return {without(str(name), finds(str(name))): _without(inner, finds) for name, inner in value.items()}
+    return [_without(inner, finds) for inner in value] if isinstance(value, list) else value
 
 
 @dataclass(slots=True)
 class Withholding:
     """What is kept of the messages of one session.
 
-    key: gives the secret that digests are keyed with; asked only where something is withheld. shown: digests of texts that are left out
-    wherever a result holds them, because they were read from an excluded file by a name that does not tell.
+    key: gives the secret that digests are keyed with; asked only where something is withheld. finds: finds what else must not be
+    stored. shown: digests of texts that are left out wherever a result holds them, because they were read from an excluded file by a
+    name that does not tell.
     """
 
     patterns: tuple[str, ...] = EXCLUDED
     key: Callable[[], bytes] = bytes
+    finds: Finds = keys_in
     shown: set[str] = field(default_factory=set)
-    _seen: dict[_Place, tuple[Block, Block]] = field(default_factory=dict)
+    _seen: dict[_Place, tuple[_Worded, _Worded]] = field(default_factory=dict)
 
     def of(self, message: Message, private: Collection[str] = ()) -> Message:
         """The message as it is kept; the same one where it says nothing that must not be. private: calls whose results are left out."""
-        if not any(isinstance(block, ToolCall | ToolResult) for block in message.blocks):
-            return message
         asked = {block.id for block in message.blocks if isinstance(block, ToolCall) and self._is_private(block)}
         blocks = tuple(self._block(block, asked, private) for block in message.blocks)
         return message if _same(blocks, message.blocks) else replace(message, blocks=blocks)
@@ -63,7 +97,7 @@ class Withholding:
 
     def add(self, text: str) -> str:
         """An excluded file was read, and showed this text. Returns the digest that tells it again."""
-        digest = self._digest(text)
+        digest = digest_of(self.key(), text)
         self.shown.add(digest)
         return digest
 
@@ -73,51 +107,70 @@ class Withholding:
         self._seen |= other._seen  # noqa: SLF001 -- of its own class
 
     def _is_private(self, call: ToolCall) -> bool:
-        return call.withheld is not None or may_show_excluded(call, self.patterns)
+        return may_show_excluded(call, self.patterns)
 
     def _block(self, block: Block, asked: Collection[str], private: Collection[str]) -> Block:
-        match block:
-            case ToolCall(withheld=None) if block.id in asked:
-                return self._kept(block, replace(block, arguments=_NO_ARGUMENTS), block.arguments)
-            case ToolResult(withheld=None, text=text) if block.text != WITHHELD and (
-                block.call_id in asked or block.call_id in private or (self.shown and self._digest(text) in self.shown)
-            ):
-                kept = replace(block, text=WITHHELD, images=(), before=None, shown=None)
-                return self._kept(block, kept, text, *(image.data or "" for image in block.images))
-        return block
+        if isinstance(block, Image) or is_withheld(block):
+            return block
+        if isinstance(block, ToolCall) and block.id in asked:
+            return self._kept(block, replace(block, arguments=_NO_ARGUMENTS))
+        if isinstance(block, ToolResult) and (
+            block.call_id in asked
+            or block.call_id in private
+            or (self.shown and digest_of(self.key(), block.text) in self.shown)
+        ):
+            return self._kept(block, replace(block, text=WITHHELD, images=(), before=None, shown=None))
+        words = _words(block)
+        kept = without_in_json(words, self.finds) if isinstance(block, ToolCall | Other) else self._plain(words)
+        return block if kept == words else self._kept(block, _saying(block, kept), part=True)
 
-    def _kept(self, block: ToolCall | ToolResult, kept: ToolCall | ToolResult, *texts: str) -> ToolCall | ToolResult:
-        digest = self._digest(*texts)
-        marked = replace(kept, withheld=Withheld(digest, len(texts[0])))
+    def _plain(self, text: str) -> str:
+        found = self.finds(text)
+        return without(text, found) if found else text
+
+    def _kept(self, block: _Worded, kept: _Worded, *, part: bool = False) -> _Worded:
+        images = block.images if isinstance(block, ToolResult) else ()
+        digest = digest_of(self.key(), _words(block), *(image.data or "" for image in images))
+        marked = replace(kept, withheld=Withheld(digest, len(_words(block)), part))
         self._seen[type(block), digest] = block, marked
         return marked
 
     def _shown(self, block: Block) -> Block:
-        match block:
-            case ToolCall(withheld=Withheld(digest=digest)):
-                said, _ = self._seen.get((ToolCall, digest), (None, None))
-                if isinstance(said, ToolCall):
-                    return replace(block, arguments=said.arguments, withheld=None)
-            case ToolResult(withheld=Withheld(digest=digest)):
-                said, _ = self._seen.get((ToolResult, digest), (None, None))
-                if isinstance(said, ToolResult):
-                    whole = replace(block, text=said.text, images=said.images, withheld=None)
-                    return replace(whole, shown=said.shown, before=said.before)
-            case Text(
-                withheld=Withheld(digest=digest), text=text
-            ):  # a result or call that could not stand where it stood
-                found = self._seen.get((ToolResult, digest)) or self._seen.get((ToolCall, digest))
-                if found is not None:
-                    said, kept = found
-                    return replace(block, text=text.removesuffix(_words(kept)) + _words(said), withheld=None)
-        return block
-
-    def _digest(self, *texts: str) -> str:
-        return digest_of(self.key(), *texts)
+        if isinstance(block, Image) or block.withheld is None:
+            return block
+        digest = block.withheld.digest
+        found = self._seen.get((type(block), digest))
+        if found is None:  # a result or call that could not stand where it stood is text
+            found = self._seen.get((ToolResult, digest)) or self._seen.get((ToolCall, digest))
+            if found is None or not isinstance(block, Text):
+                return block
+            said, kept = found
+            return replace(block, text=block.text.removesuffix(_words(kept)) + _words(said), withheld=None)
+        said, _ = found
+        whole = replace(_saying(block, _words(said)), withheld=None)
+        if isinstance(whole, ToolResult) and isinstance(said, ToolResult):
+            return replace(whole, images=said.images, shown=said.shown, before=said.before)
+        return whole
 
 
-def _words(block: Block) -> str:
-    return block.arguments if isinstance(block, ToolCall) else block.text if isinstance(block, ToolResult) else ""
+def _words(block: _Worded) -> str:
+    match block:
+        case ToolCall():
+            return block.arguments
+        case Other():
+            return block.json
+        case _:
+            return block.text
+
+
+def _saying(block: _Worded, words: str) -> _Worded:
+    match block:
+        case ToolCall():
+            return replace(block, arguments=words)
+        case Other():
+            return replace(block, json=words)
+        case _:
+            return replace(block, text=words)
 
 
 def digest_of(key: bytes, *texts: str) -> str:

@@ -9,6 +9,7 @@ from pagein.errors import BadInput
 from pagein.model.documents import Document
 from pagein.model.references import Reference
 from pagein.model.values import NO_FIELDS, Fields, frozen_fields
+from pagein.policy.keys import keys_in
 from pagein.workspace.notes import Note, NoteLink, is_note, parse_note
 
 Resolve = Callable[[str, str], str]
@@ -40,7 +41,7 @@ _TYPES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A file as it was found. digest: hash of its bytes. text: None where it is none, or is too long to be kept."""
+    """A file as it was found. digest: hash of its bytes. text: None where it is none, holds a key, or is too long to be kept."""
 
     path: str
     digest: str
@@ -51,7 +52,7 @@ class Seen:
     @classmethod
     def of(cls, document: Document) -> Self:
         """A file that was read."""
-        text = document.text if document.is_text else None
+        text = document.text if document.is_text and not keys_in(document.text) else None
         return cls(document.key, document.hash.hex, len(document.content), text, document.media_type)
 
 

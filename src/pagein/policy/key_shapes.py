@@ -1,0 +1,98 @@
+r"""The shapes of keys that vendors give out, as data: how each begins, of what letters it is made, and how long it is.
+
+The shapes are facts from the vendors' documents and from the rule lists of gitleaks 8 (MIT licence), whose names of rules are kept
+where there is one. Only shapes that tell themselves are listed: by a fixed beginning, or by the name in front of them. Expressions are
+RE2's, over bytes; the last group is the key. `words` are what a text must hold for a rule to match, so that most texts cost one look.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One kind of key. entropy: bits per character that the key must have at least (Shannon), 0: whatever."""
+
+    name: str
+    words: tuple[str, ...]
+    expression: str
+    entropy: float = 0.0
+
+
+_NAMES: Final = r"(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|SECRET_?KEY|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|TOKEN|CREDENTIALS?)"
+_VALUE: Final = r"""([^\s"'`$<>{}()\[\],;*\\|&]{6,512})"""
+
+SHAPES: Final = (
+    # clouds
+    Shape("aws-access-token", ("AKIA", "ASIA", "ABIA", "ACCA"), r"\b((?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16})\b", 3.0),
+    Shape("gcp-api-key", ("AIza",), r"\b(AIza[\w-]{35})(?:[^\w-]|$)", 4.0),
+    Shape("gcp-client-secret", ("GOCSPX-",), r"\b(GOCSPX-[\w-]{28})(?:[^\w-]|$)", 3.0),
+    Shape("gcp-access-token", ("ya29.",), r"\b(ya29\.[\w-]{40,})", 3.5),
+    Shape("azure-account-key", ("AccountKey=", "SharedAccessKey="), r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,}={0,2})", 4.0),
+    Shape("azure-ad-client-secret", ("Q~",), r"""(?:^|['"\x60\s>=:(,)])([\w.~-]{3}\dQ~[\w.~-]{31,34})(?:$|['"\x60\s<),])""", 3.0),
+    Shape("digitalocean-token", ("_v1_",), r"\b(do[opr]_v1_[a-f0-9]{64})\b", 3.0),
+    Shape("cloudflare-origin-ca-key", ("v1.0-",), r"\b(v1\.0-[a-f0-9]{24}-[a-f0-9]{146})\b", 2.0),
+    Shape("heroku-api-key", ("HRKU-",), r"\b(HRKU-AA[\w-]{58})", 4.0),
+    Shape("flyio-access-token", ("fo1_", "fm1", "fm2_"), r"\b(fo1_[\w-]{43}|fm1[ar]_[\w+/-]{100,}={0,3}|fm2_[\w+/-]{100,}={0,3})", 4.0),
+    Shape("planetscale-token", ("pscale_",), r"\b(pscale_(?:tkn|oauth|pw)_[\w=.-]{32,64})", 3.0),
+    Shape("supabase-token", ("sbp_", "sb_secret_"), r"\b(sbp_[a-f0-9]{40}|sb_secret_[\w-]{31,})", 3.0),
+    Shape("databricks-api-token", ("dapi",), r"\b(dapi[a-f0-9]{32}(?:-\d)?)\b", 3.0),
+    Shape("tailscale-key", ("tskey-",), r"\b(tskey-[a-z]+-\w{8,}-\w{16,})", 3.0),
+    # code, packages, delivery
+    Shape("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\b(gh[pousr]_[0-9A-Za-z]{36,255})\b", 3.0),
+    Shape("github-fine-grained-pat", ("github_pat_",), r"\b(github_pat_\w{70,100})\b", 3.0),
+    Shape("gitlab-token", ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-", "glft-"), r"\b(gl(?:pat|dt|rt|cbt|ptt|soat|ft)-[\w.-]{20,300})", 3.0),
+    Shape("atlassian-api-token", ("ATATT3", "ATBB"), r"\b(ATATT3[\w=-]{100,300}|ATBB[A-Za-z0-9]{32})", 3.5),
+    Shape("npm-access-token", ("npm_",), r"\b(npm_[A-Za-z0-9]{36})\b", 3.0),
+    Shape("npmrc-auth", ("_authToken", "_password"), r"""_(?:authToken|password)\s{0,3}=\s{0,3}["']?([\w+/=.-]{16,})""", 3.0),
+    Shape("pypi-upload-token", ("pypi-AgE",), r"\b(pypi-AgE[\w-]{50,1000})", 3.0),
+    Shape("rubygems-api-token", ("rubygems_",), r"\b(rubygems_[a-f0-9]{48})\b", 2.0),
+    Shape("docker-token", ("dckr_",), r"\b(dckr_(?:pat|oat)_[\w-]{27,})", 3.0),
+    Shape("artifactory-api-key", ("AKCp",), r"\b(AKCp[A-Za-z0-9]{69})\b", 4.0),
+    Shape("hashicorp-tf-api-token", (".atlasv1.",), r"\b([A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70})", 3.5),
+    Shape("vault-token", ("hvs.", "hvb.", "hvr."), r"\b(hv[sbr]\.[\w-]{24,300})", 3.0),
+    Shape("pulumi-api-token", ("pul-",), r"\b(pul-[a-f0-9]{40})\b", 2.0),
+    Shape("doppler-api-token", ("dp.",), r"\b(dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,})", 3.0),
+    Shape("1password-service-account-token", ("ops_ey",), r"\b(ops_ey[A-Za-z0-9+/]{250,}={0,3})", 4.0),
+    # models
+    Shape("anthropic-api-key", ("sk-ant-",), r"\b(sk-ant-[a-z]+\d\d-[\w-]{40,200})", 3.5),
+    Shape("openai-api-key", ("T3BlbkFJ", "sk-proj-", "sk-svcacct-", "sk-admin-"), r"\b(sk-(?:[\w-]{16,100}T3BlbkFJ[\w-]{16,100}|(?:proj|svcacct|admin)-[\w-]{40,200}))", 3.5),
+    Shape("openrouter-api-key", ("sk-or-",), r"\b(sk-or-v1-[a-f0-9]{64})\b", 3.0),
+    Shape("groq-api-key", ("gsk_",), r"\b(gsk_[A-Za-z0-9]{52})\b", 3.0),
+    Shape("xai-api-key", ("xai-",), r"\b(xai-[A-Za-z0-9]{80})\b", 3.0),
+    Shape("perplexity-api-key", ("pplx-",), r"\b(pplx-[A-Za-z0-9]{48})\b", 4.0),
+    Shape("huggingface-access-token", ("hf_", "api_org_"), r"\b((?:hf|api_org)_[A-Za-z]{34})\b", 3.5),
+    Shape("replicate-api-token", ("r8_",), r"\b(r8_[A-Za-z0-9]{37})\b", 3.0),
+    Shape("langsmith-api-key", ("lsv2_",), r"\b(lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10})\b", 3.0),
+    # money
+    Shape("stripe-access-token", ("k_live_", "k_test_", "k_prod_"), r"\b([rs]k_(?:live|test|prod)_[A-Za-z0-9]{16,200})\b", 3.0),
+    Shape("stripe-webhook-secret", ("whsec_",), r"\b(whsec_[A-Za-z0-9+/]{32,}={0,2})", 3.5),
+    Shape("square-access-token", ("EAAA", "sq0"), r"\b((?:EAAA|sq0[a-z]{3}-)[\w-]{22,60})\b", 3.5),
+    Shape("shopify-token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"\b(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32})\b", 2.0),
+    # talk
+    Shape("slack-token", ("xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"), r"\b((?:xox[aboprs]-|xoxe[.-](?:xox[bp]-)?|xapp-\d-)[\w-]{20,300})", 3.0),
+    Shape("slack-webhook-url", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w+/]{43,56})", 3.0),
+    Shape("discord-webhook-url", ("/api/webhooks/",), r"discord(?:app)?\.com/api/webhooks/\d{10,}/([\w-]{60,})", 3.0),
+    Shape("telegram-bot-api-token", (":AA",), r"\b(\d{8,10}:AA[\w-]{33})(?:[^\w-]|$)", 3.0),
+    Shape("sendgrid-api-token", ("SG.",), r"\b(SG\.[\w=-]{20,24}\.[\w=-]{39,50})", 3.0),
+    Shape("mailgun-private-api-token", ("key-",), r"\b(key-[a-f0-9]{32})\b", 3.0),
+    Shape("twilio-api-key", ("SK",), r"\b(SK[0-9a-f]{32})\b", 3.0),
+    # watching and working together
+    Shape("grafana-token", ("glc_", "glsa_"), r"\b(glc_[A-Za-z0-9+/]{32,400}={0,3}|glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8})", 3.0),
+    Shape("new-relic-user-api-key", ("NRAK-",), r"\b(NRAK-[A-Z0-9]{27})\b", 3.0),
+    Shape("sentry-token", ("sntrys_", "sntryu_"), r"\b(sntrys_[\w+/=]{60,}|sntryu_[a-f0-9]{64})", 3.0),
+    Shape("dynatrace-api-token", ("dt0c01.",), r"\b(dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64})\b", 3.5),
+    Shape("linear-api-key", ("lin_api_",), r"\b(lin_api_[A-Za-z0-9]{40})\b", 2.0),
+    Shape("notion-api-token", ("ntn_",), r"\b(ntn_\d{11}[A-Za-z0-9]{35})\b", 3.5),
+    Shape("airtable-token", ("pat",), r"\b(pat[A-Za-z0-9]{14}\.[a-f0-9]{64})\b", 3.0),
+    Shape("postman-api-token", ("PMAK-",), r"\b(PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34})\b", 3.0),
+    Shape("figma-token", ("figd_",), r"\b(figd_[\w-]{40})", 3.0),
+    # whoever gives them out
+    Shape("private-key", ("PRIVATE KEY",), r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----((?s:.+?)-----END[ A-Z0-9]{0,40}PRIVATE KEY)", 3.5),
+    Shape("private-key-cut", ("PRIVATE KEY",), r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----((?:[^A-Za-z0-9+/=]{0,16}(?:\\[nr]){0,2}\s{0,16}(?:\d{1,6}[^A-Za-z0-9+/=]{1,4})?[A-Za-z0-9+/=]{40,100})+)", 3.5),
+    Shape("age-secret-key", ("AGE-SECRET-KEY-1",), r"\b(AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58})\b"),
+    Shape("jwt", ("eyJ",), r"\b(eyJ[\w-]{17,}\.eyJ[\w-]{17,}\.[\w-]{20,})", 3.5),
+    Shape("authorization-header", ("uthorization", "UTHORIZATION"), r"""(?i:authorization)\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?(?i:bearer|basic|token)\s{1,3}([\w+/=.~-]{20,})""", 3.5),
+    Shape("password-in-url", ("://",), r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s:/@'\"<>${}\[\]()*?#\\]{0,64}:([^\s:/@'\"<>${}\[\]()*?#\\]{6,128})@[\w.-]", 2.0),
+    Shape("named-variable", ("PASSW", "PASSPHRASE", "SECRET", "KEY", "TOKEN", "CREDENTIAL"), r"""(?m:^|[\s"'{,;&(])(?:[A-Z][A-Z0-9]*_)?(?:[A-Z0-9]+_){0,6}""" + _NAMES + r"""(?:_[A-Z0-9]+){0,2}\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?""" + _VALUE, 2.0),
+)  # fmt: skip

@@ -1,0 +1,159 @@
+"""Keys are told by their shape, and little else is."""
+
+import random
+import string
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagein.policy.key_shapes import SHAPES
+from pagein.policy.keys import entropy, keys_in
+from pagein.policy.withholding import without, without_in_json
+
+_LETTERS = string.ascii_letters + string.digits
+
+
+def drawn(count: int, letters: str = _LETTERS, seed: int = 7) -> str:
+    """Letters drawn by lot, so that no key stands in this file."""
+    return "".join(random.Random(seed + count).choices(letters, k=count))  # noqa: S311 -- no secret
+
+
+HEX = "0123456789abcdef"
+KEYS = {
+    "aws-access-token": "AKIA" + drawn(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+    "gcp-api-key": "AIza" + drawn(35),
+    "github-token": "ghp_" + drawn(36),
+    "github-fine-grained-pat": "github_pat_" + drawn(82),
+    "gitlab-token": "glpat-" + drawn(20),
+    "npm-access-token": "npm_" + drawn(36),
+    "pypi-upload-token": "pypi-AgEIcHlwaS5vcmc" + drawn(80),
+    "anthropic-api-key": "sk-ant-api03-" + drawn(93) + "AA",
+    "openai-api-key": "sk-proj-" + drawn(74) + "T3BlbkFJ" + drawn(74),
+    "huggingface-access-token": "hf_" + drawn(34, string.ascii_letters),
+    "stripe-access-token": "sk_live_" + drawn(24),
+    "slack-token": "xoxb-" + drawn(12, string.digits) + "-" + drawn(12, string.digits) + "-" + drawn(24),
+    "sendgrid-api-token": "SG." + drawn(22) + "." + drawn(43),
+    "digitalocean-token": "dop_v1_" + drawn(64, HEX),
+    "databricks-api-token": "dapi" + drawn(32, HEX),
+    "vault-token": "hvs." + drawn(90),
+    "telegram-bot-api-token": drawn(9, "123456789") + ":AA" + drawn(33),
+    "jwt": "eyJ" + drawn(30) + ".eyJ" + drawn(60) + "." + drawn(43),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("around", ["{}", "the key is {}.", '"k": "{}",', "é{} ü", "-H 'x-key: {}'", "\\n{}\\n"])
+def test_a_key_is_found_wherever_it_stands(name: str, around: str) -> None:
+    key = KEYS[name]
+    text = around.replace("\\n", "\n").format(key)
+    found = keys_in(text)
+    assert [text[one.start : one.end].rstrip(".") for one in found] == [key]
+    assert found[0].shape == name
+    assert key not in without(text, found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "POSTGRES_PASSWORD=hunter2",
+        "      POSTGRES_PASSWORD: s3cr3t-Pa55w0rd",
+        "export STRIPE_SECRET_KEY='{}'",
+        "AWS_SECRET_ACCESS_KEY={}/+{}",
+        '"JWT_SECRET": "{}"',
+        "DATABASE_URL=postgres://app:{}@db:5432/app",
+        "REDIS_URL=redis://:{}@cache:6379/0",
+        "Authorization: Bearer {}",
+        "SESSION_SECRET=correct-horse-battery-staple",
+    ],
+)
+def test_what_an_environment_prints_is_found(line: str) -> None:
+    secret = line.format(drawn(20), drawn(18))
+    text = f"PATH=/usr/bin:/bin\nHOME=/root\n{secret}\nLANG=C.UTF-8\n"
+    (found,) = keys_in(text)
+    kept = without(text, (found,))
+    assert text[found.start : found.end] not in kept
+    assert kept.startswith("PATH=/usr/bin:/bin\nHOME=/root\n")
+    assert kept.endswith("\nLANG=C.UTF-8\n")
+
+
+def test_a_private_key_is_found_whole_cut_and_with_line_numbers() -> None:
+    lines = [drawn(64, _LETTERS + "+/", seed) for seed in range(6)]
+    head, end = "-----BEGIN OPENSSH " + "PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"
+    whole = [head, *lines, end]
+    for text in (
+        "\n".join(whole),
+        "\n".join(whole[:-1]),
+        "\\n".join(whole),
+        "\n".join(f"{number:6}\t{line}" for number, line in enumerate(whole)),
+    ):
+        kept = without(text, keys_in(text))
+        assert not any(line in kept for line in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MAX_TOKENS=4096",
+        "API_KEY=your-api-key-here",
+        "const API_KEY = process.env.API_KEY",
+        "TOKEN: string",
+        "SECRET_KEY = settings.SECRET_KEY",
+        'PASSWORD = getpass("Password: ")',
+        "GITHUB_TOKEN: ${{ secrets.GITHUB_TOKEN }}",
+        "AKIA" + "IOSFODNN7EXAMPLE",
+        "ghp_" + "x" * 36,
+        "sha256: " + drawn(64, HEX),
+        "postgres://postgres:postgres@localhost/test",
+        "https://example.com/a:b@c",
+        "-----BEGIN PUBLIC KEY-----\n" + drawn(64) + "\n-----END PUBLIC KEY-----",
+        "commit " + drawn(40, HEX),
+        "REVIEW_TOKEN: options?.workerReviewGithubToken",
+    ],
+)
+def test_what_only_names_a_key_is_none(text: str) -> None:
+    assert keys_in(text) == ()
+
+
+@given(st.text(alphabet=st.characters(), max_size=300), st.sampled_from(sorted(KEYS)), st.text(max_size=300))
+def test_spans_fit_any_text(before: str, name: str, behind: str) -> None:
+    text = f"{before} {KEYS[name]} {behind}"
+    end = 0
+    for one in keys_in(text):
+        assert end <= one.start < one.end <= len(text)
+        end = one.end
+    assert KEYS[name] not in without(text, keys_in(text))
+
+
+def test_json_stays_json() -> None:
+    key = KEYS["github-token"]
+    kept = without_in_json(f'{{"command":"echo\\n{key}","n":[1,"{key}"]}}', keys_in)
+    assert kept == (
+        '{"command":"echo\\n[pagein: withheld, 40 characters, github-token]",'
+        '"n":[1,"[pagein: withheld, 40 characters, github-token]"]}'
+    )
+    assert without_in_json("no json " + key, keys_in) == "no json [pagein: withheld, 40 characters, github-token]"
+
+
+def test_every_shape_is_one_that_a_linear_engine_takes() -> None:
+    for shape in SHAPES:
+        assert shape.words, shape.name
+        assert keys_in(" ".join(shape.words)) == ()
+
+
+def test_looking_is_linear() -> None:
+    hard = "-----BEGIN " + "PRIVATE KEY-----" + "A" * 39 + "API_" * 50 + "://" * 50 + "SECRET_" * 50 + "Authorization: "
+    began = time.perf_counter()
+    keys_in(hard * 10)
+    once = time.perf_counter() - began
+    began = time.perf_counter()
+    keys_in(hard * 100)
+    assert time.perf_counter() - began < 100 * max(
+        once, 0.001
+    )  # ten times the text, and no more than ten times that by accident
+
+
+def test_entropy_is_shannons() -> None:
+    assert entropy("") == entropy("aaaa") == 0.0
+    assert entropy("abab") == 1.0
