@@ -20,7 +20,8 @@ def gateway_process(
     upstream: str, folder: Path, *more: str, **environment: str
 ) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """A gateway that was started from the command line, and where it listens."""
-    command = [sys.executable, "-m", "pagein", "serve", "--port", "0", "--json", "--store", str(folder / "s.pagein")]
+    command = [sys.executable, "-m", "pagein", "serve", "--port", "0", "--json"]
+    command += [] if "--measure" in more else ["--store", str(folder / "s.pagein")]
     log = folder / "gateway.jsonl"
     asked = [*command, "--anthropic", upstream, "--openai", upstream, "--log", str(log), *more]
     with subprocess.Popen(  # noqa: S603 -- our own

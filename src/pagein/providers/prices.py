@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
+from functools import lru_cache
 
 from pagein.errors import BadSetting
 from pagein.providers.billing import Prices, charge, cost
@@ -46,6 +47,15 @@ def known_models() -> tuple[str, ...]:
 
 def _began(row: Prices, day: date) -> bool:
     return row.valid_from is None or row.valid_from <= day
+
+
+@lru_cache(maxsize=256)
+def known_prices(model: str) -> Prices | None:
+    """The newest prices of a model; None where it is not in the tables."""
+    try:
+        return prices(model)
+    except BadSetting:
+        return None
 
 
 def _dated(spec: str) -> tuple[str, date | None]:

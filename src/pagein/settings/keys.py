@@ -78,6 +78,7 @@ ENGINE: Final[tuple[Key, ...]] = (
 GATEWAY: Final[tuple[Key, ...]] = (
     text("anthropic", _GATEWAY["anthropic"], "Where requests for Anthropic go.", own=True),
     text("openai", _GATEWAY["openai"], "Where requests for OpenAI go.", own=True),
+    text("chatgpt", _GATEWAY["chatgpt"], "Where requests for OpenAI go that are made with a ChatGPT login.", own=True),
     text("host", _GATEWAY["host"], "Where the gateway listens.", own=True),
     whole("port", _GATEWAY["port"], "Its port; 0: any that is free.", own=True),
     texts("hosts", "Names, beside loopback's, under which it answers who does not show the token.", own=True),

@@ -10,11 +10,17 @@ _LOGIN: Final = re.compile(r"sk-ant-oat")
 _TOKEN: Final = re.compile(r"[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}")
 
 WHY_UNTOUCHED: Final = (
-    "this client uses a subscription's login, not an API key, so its requests pass through untouched and are only measured: "
+    "this client uses a subscription's login, not an API key, so its requests pass through untouched and are only measured, "
+    "and priced as with a key: "
     "the vendor's terms may not allow tools to change them, and no tokens are billed that could be saved. "
     "`pagein serve --subscriptions` edits them all the same, at your own risk"
 )
 """What is said, once, when such a client is first seen."""
+
+
+def has_chatgpt_login(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether this is a ChatGPT login as codex has it: it names the account beside the token."""
+    return bool(value_of(headers, "chatgpt-account-id"))
 
 
 def is_subscription(headers: Iterable[tuple[str, str]]) -> bool:

@@ -92,6 +92,7 @@ function sums(sessions) {
   for (const one of sessions) for (const name of Object.keys(total)) total[name] += one[name];
   return total;
 }
+const passes = (one) => one.passed > 0 && one.passed === one.calls;
 function setup(clients) {
   return clients.map((one) => made("div", { class: "card" }, made("b", null, one.name), made("span", { class: "soft" }, ", " + one.where), made("pre", null, one.lines.join("\n")), ...one.notes.map((note) => made("p", { class: "soft" }, note))));
 }
@@ -99,8 +100,10 @@ function nothingYet(state) {
   return [made("h2", null, "No model call came through yet"), made("p", null, "Point an agent at this gateway and work as always; its session appears here with its first answer. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...setup(state.setup)];
 }
 function overview(state) {
-  const total = sums(state.sessions);
+  const total = sums(state.sessions), free = sums(state.sessions.filter(passes));
+  total.cost -= free.cost;
   const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [amount(total.cost), "BIT: the bill so far", "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
+  if (free.cost) bill.splice(2, 0, [amount(free.cost), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
   const columns = [column("session", "name"), column("last call"), column("calls"), column("bill, BIT", "", BIT), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
   const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), amount(one.cost), saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
@@ -141,6 +144,8 @@ function verdict(one) {
   const kept = one.keep_alives ? ", of which " + amount(one.keep_alive_cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
   const paid = "These calls cost " + amount(one.cost) + " BIT" + kept + ". ";
   if (!(one.cost > 0)) return one.passed ? "Its calls passed untouched: nothing is reckoned for them." : "No answer told what it cost.";
+  if (passes(one)) return "With an API key these calls would have cost " + amount(one.cost) + " BIT. On a subscription nothing is billed by the token, and pagein changes nothing: it only measures.";
+  if (last && !last.curating) return paid + "pagein only measures here.";
   if (Math.abs(one.saved) < 0.0005 * one.cost) return paid + "Nothing that pagein did has changed the bill yet.";
   if (one.saved < 0) return paid + "By pagein's reckoning they would have cost " + amount(one.cost + one.saved) + " with nothing taken out: an investment that has not come back yet.";
   return paid + "By pagein's reckoning they would have cost " + amount(one.cost + one.saved) + " with nothing taken out: " + share(one.saved, one.cost + one.saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
@@ -174,7 +179,7 @@ const SOURCES = { history: "told apart by what it says" };
 function told(one, found) {
   const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
   const inner = found.inside ? composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
-  const rest = found.inside ? [...epochs(found.inside), ...objects(found.inside)] : [];
+  const rest = found.inside ? [...(passes(one) || !last.curating ? [] : epochs(found.inside)), ...objects(found.inside)] : [];
   return [...head, ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
 }
 

@@ -15,13 +15,18 @@ from aiohttp import web
 from pagein.errors import PageinError
 from pagein.hosts.gateway.access import Handler
 from pagein.hosts.gateway.looking import HITS, HitView, Inside, Looker
+from pagein.hosts.gateway.meter import Meter
 from pagein.hosts.gateway.state import Board, CallView, Overview
 
 _INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 _LONGEST_QUESTION: Final = 500
 _LONGEST_LINE: Final = 400
-_PASSED: Final = "Its requests passed through untouched, so nothing is known of their inside."
-_MEASURED: Final = "This gateway only measures: nothing is stored, and there is no inside to look at."
+_PASSED: Final = (
+    "Its requests passed through untouched, and what they held is not in memory any more, or could not be read."
+)
+_MEASURED: Final = (
+    "This gateway only measures: nothing is stored, and what this session held is not in memory any more."
+)
 
 
 class SessionDetails(TypedDict):
@@ -65,7 +70,7 @@ def state(overview: Callable[[float], Overview]) -> Handler:
     return answer
 
 
-def session(board: Board, looker: Looker | None) -> Handler:
+def session(board: Board, looker: Looker | None, meter: Meter) -> Handler:
     """One session that was seen, `?name=`: its calls, and its inside."""
 
     async def answer(request: web.Request) -> web.Response:
@@ -73,10 +78,10 @@ def session(board: Board, looker: Looker | None) -> Handler:
         calls = board.calls(name)
         if not calls:
             return _json({"error": "no session of this name was seen since the gateway started"}, 404)
-        if looker is None:
-            return _json(SessionDetails(calls=calls, inside=None, why=_MEASURED))
-        if all(call["passed"] for call in calls):
-            return _json(SessionDetails(calls=calls, inside=None, why=_PASSED))
+        if looker is None or all(call["passed"] for call in calls):
+            measured = await asyncio.to_thread(meter.inside, name)
+            why = _PASSED if looker is not None else _MEASURED
+            return _json(SessionDetails(calls=calls, inside=measured, why="" if measured is not None else why))
         try:
             inside = await asyncio.to_thread(looker.inside, name)
         except PageinError as problem:

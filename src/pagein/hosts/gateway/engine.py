@@ -3,21 +3,20 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from pagein.engine.engine import Engine
 from pagein.engine.exchanges import Exchange
 from pagein.engine.laying import Sent
 from pagein.engine.requests import PreparedRequest
-from pagein.errors import BadInput, BadSetting
+from pagein.errors import BadInput
 from pagein.hosts.gateway.curating import Asked, Curated, Keep, Noted
 from pagein.hosts.gateway.hints import from_fields
 from pagein.hosts.gateway.replies import Reply
 from pagein.hosts.gateway.turns import OwnCall, Result
 from pagein.model.entries import RequestSent
 from pagein.model.messages import Usage
-from pagein.providers.prices import Prices, cost, prices
+from pagein.providers.prices import cost, known_prices
 from pagein.tools.brief import OFFERS, answered
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
@@ -75,7 +74,7 @@ class EngineCurator:
         ticket, usage = curated.ticket, reply.first or reply.usage
         if not isinstance(ticket, _Ticket) or usage is None:
             return Noted()
-        paid = _prices(curated.model)
+        paid = known_prices(curated.model)
         spent = cost(reply.usage or usage, paid, ticket.prepared.at) if paid is not None else None
         observed = self._engine.observe(ticket.prepared, usage)
         diagnosis, keep = observed.diagnosis, observed.keep
@@ -175,14 +174,6 @@ def _conversation(prepared: PreparedRequest) -> str:
     if not isinstance(sent, Sent) or sent.fields.get("tools", b"").strip() in _NO_TOOLS:
         return ""
     return "/".join((prepared.session, *sent.head.conversation))
-
-
-@lru_cache(maxsize=256)
-def _prices(model: str) -> Prices | None:
-    try:
-        return prices(model)
-    except BadSetting:
-        return None
 
 
 def _text(fields: Mapping[str, bytes], name: str) -> str:

@@ -121,7 +121,7 @@ def _inside(name: str, session: Session, epochs: list[EpochView]) -> Inside:
     forms = {row.call_id: row.form for row in rows}
     return Inside(
         name=name,
-        window=_composition(session.window(), forms),
+        window=composition(session.window(), forms),
         epochs=epochs,
         objects=[
             ObjectView(
@@ -173,7 +173,8 @@ def _epoch(body: EpochOpened, at: float | None) -> EpochView:
     )
 
 
-def _composition(messages: Sequence[Message], forms: Mapping[str, str]) -> dict[str, int]:
+def composition(messages: Sequence[Message], forms: Mapping[str, str]) -> dict[str, int]:
+    """Characters by kind of content. forms: how results stand there, by call; `whole` where it does not say."""
     kinds: Counter[str] = Counter()
     for message in messages:
         for block in message.blocks:

@@ -10,14 +10,13 @@ Rules of this file
 
 import asyncio
 import contextlib
-import io
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
-from aiohttp import ClientResponse, ClientSession, StreamReader, web
+from aiohttp import ClientResponse, ClientSession, web
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -27,17 +26,18 @@ from pagein.hosts.gateway.access import COOKIE
 from pagein.hosts.gateway.answering import Answerer, Conduct, can_answer
 from pagein.hosts.gateway.answers import Relayed, no_websocket, refusal
 from pagein.hosts.gateway.codings import decoded
-from pagein.hosts.gateway.credentials import WHY_UNTOUCHED, is_subscription
-from pagein.hosts.gateway.curating import Asked, Curated, Decision, Guard
+from pagein.hosts.gateway.credentials import WHY_UNTOUCHED, has_chatgpt_login, is_subscription
+from pagein.hosts.gateway.curating import Asked, Guard
 from pagein.hosts.gateway.headers import Headers
 from pagein.hosts.gateway.hints import Hint, from_headers
 from pagein.hosts.gateway.incoming import UPSTREAM, Broken, following
 from pagein.hosts.gateway.keepalive import Caps, Clock, KeepAlive, Window
 from pagein.hosts.gateway.outbound import remedy
+from pagein.hosts.gateway.outgoing import Body, Copy, Outgoing, sendable
 from pagein.hosts.gateway.proxies import Proxies
-from pagein.hosts.gateway.reporting import Answered, Reporter
+from pagein.hosts.gateway.reporting import Answered, Measurable, Reporter
 from pagein.hosts.gateway.routes import Route, route
-from pagein.hosts.gateway.settings import GatewaySettings, joined
+from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.switch import Switch
 from pagein.hosts.gateway.tee import Tee
 from pagein.hosts.gateway.turns import turn_of
@@ -47,33 +47,8 @@ _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
 _SWITCHED_OFF: Final = ("off", "leaving", "asked")
 # Answers behind which a client may go on where it stands.
 _SAID: Final = ("end_turn", "stop_sequence", "tool_use")
-_LONG: Final = 1 << 19
+_LOGIN: Final = "subscription"
 _FEATURES: Final = ("anthropic-beta", "openai-beta")
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A request as it will be sent. decision: None where it passes through as it came, for the reason `passed`."""
-
-    route: Route
-    headers: Headers
-    data: bytes | StreamReader | None
-    hint: Hint | None = None
-    decision: Decision | None = None
-    passed: str = ""
-    at: float = 0.0
-    began: float = 0.0
-    added: float = 0.0
-
-    @property
-    def tools(self) -> Curated | None:
-        """The decision, where it offers tools of ours: their calls are not for the client."""
-        return self.decision.curated if self.decision is not None and self.decision.curated.tools else None
-
-    @property
-    def warning(self) -> str:
-        """What failed of ours, as the client is told it; "" for nothing."""
-        return "" if self.decision is None or self.decision.kind is None else self.decision.kind
 
 
 class Relay:
@@ -164,20 +139,22 @@ class Relay:
             return "asked"
         if is_subscription(given) and not self._settings.subscriptions:
             self._reporter.notice(WHY_UNTOUCHED)
-            return "subscription"
+            return _LOGIN
         kind = request.content_type
         return "" if kind.endswith("json") or not names.value_of(given, "content-type") else "content_type"
 
     def _as_it_came(self, request: web.Request, given: Headers, found: Route, passed: str) -> Outgoing:
         data = request.content if request.can_read_body else None
+        copy = Copy(request.content, self._settings.body_limit) if data is not None and passed == _LOGIN else None
         return Outgoing(
             found,
             names.passed_on(given, length=True),
-            data,
+            data if copy is None else copy,
             from_headers(given) if passed else None,
             passed=passed,
             at=self._clock.now(),
             began=time.perf_counter(),
+            copy=copy,
         )
 
     async def _put_right(self, request: web.Request, given: Headers, outgoing: Outgoing) -> Outgoing:
@@ -235,18 +212,18 @@ class Relay:
         return self.keep_alive.allows(hint.key if hint is not None else "")
 
     async def _forward(self, request: web.Request, outgoing: Outgoing) -> web.StreamResponse:
-        address = URL(joined(self._settings.upstream(outgoing.route.vendor), outgoing.route.path), encoded=True)
+        address = URL(self._address(outgoing), encoded=True)
         tee: Tee | Answerer | None = None
         status = 0
 
         method, first, given = request.method, outgoing.data, outgoing.headers
 
-        def send(data: bytes | StreamReader | None) -> AbstractAsyncContextManager[ClientResponse]:
+        def send(data: Body) -> AbstractAsyncContextManager[ClientResponse]:
             return self._http.request(
                 method,
                 address,
                 headers=CIMultiDict(given if data is first else _again(given)),
-                data=_sendable(data),
+                data=sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=_NOT_ADDED,
                 proxy=self._proxies.to(address),
@@ -263,6 +240,10 @@ class Relay:
         finally:
             if outgoing.route.api is not None:
                 self._report(outgoing, status, tee, send)
+
+    def _address(self, outgoing: Outgoing) -> str:
+        found, login = outgoing.route, has_chatgpt_login(outgoing.headers)
+        return self._settings.address(found.vendor, found.path, has_chatgpt_login=login)
 
     def _reading(
         self,
@@ -306,7 +287,7 @@ class Relay:
         kind = "upstream_silent" if status == 504 else "upstream"  # noqa: PLR2004 -- gateway timeout
         self._reporter.failed(kind, type(problem).__name__)
         vendor = outgoing.route.vendor
-        told = f"no answer from {self._settings.upstream(vendor)} ({type(problem).__name__}): {remedy(problem)}"
+        told = f"no answer from {URL(self._address(outgoing), encoded=True).origin()} ({type(problem).__name__}): {remedy(problem)}"
         return refusal(vendor, status, told, kind)
 
     def _report(
@@ -328,8 +309,22 @@ class Relay:
             outgoing.added,
             time.perf_counter() - outgoing.began,
             status,
+            self._measurable(outgoing),
         )
         self._afterward(self._told(outgoing, answered, tee, send))
+
+    def _measurable(self, outgoing: Outgoing) -> Measurable | None:
+        """What is measured of a call for which nothing was decided."""
+        copy, api, given = outgoing.copy, outgoing.route.api, outgoing.headers
+        parts: list[bytes] = []
+        if copy is not None:
+            parts = copy.parts if copy.is_whole else []
+        elif self._reporter.measures and isinstance(outgoing.data, bytes):
+            parts = [outgoing.data]
+        if not parts or api is None:
+            return None
+        coding = names.value_of(given, "content-encoding")
+        return Measurable(parts, coding, api, outgoing.hint, outgoing.at, _context(given))
 
     async def _told(
         self,
@@ -352,13 +347,6 @@ class Relay:
         task = asyncio.get_running_loop().create_task(telling)
         self._afterwards.add(task)
         task.add_done_callback(self._afterwards.discard)
-
-
-def _sendable(data: bytes | StreamReader | None) -> bytes | io.BytesIO | StreamReader | None:
-    """A body as the HTTP client likes it: long ones as files, of which it sends a piece at a time."""
-    if isinstance(data, bytes):
-        return io.BytesIO(data) if len(data) > _LONG else data or None
-    return data
 
 
 def _tee(outgoing: Outgoing, upstream: ClientResponse) -> Tee | None:

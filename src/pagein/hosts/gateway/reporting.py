@@ -5,18 +5,34 @@ import logging
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from pagein.hosts.gateway.curating import NOTHING_NOTED, Decision, Guard, Noted
+from pagein.errors import BadInput
+from pagein.hosts.gateway.codings import decoded
+from pagein.hosts.gateway.curating import NOTHING_NOTED, Asked, Curated, Decision, Guard, Noted
 from pagein.hosts.gateway.hints import Hint
 from pagein.hosts.gateway.keepalive import Sent
 from pagein.hosts.gateway.leaving import binds
 from pagein.hosts.gateway.logs import tell
+from pagein.hosts.gateway.meter import Measured, Meter
 from pagein.hosts.gateway.metrics import Metrics
 from pagein.hosts.gateway.replies import NO_REPLY, Reply
 from pagein.hosts.gateway.routes import Route
 from pagein.hosts.gateway.soundness import Look, Soundness
 from pagein.hosts.gateway.state import Board, Call
+from pagein.providers.validity.rules import Api
 
 _LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Measurable:
+    """A request that passed through as it came, to be measured. parts: its body in `coding`; the rest is as in `Asked`."""
+
+    parts: list[bytes]
+    coding: str
+    api: Api
+    hint: Hint | None
+    at: float
+    context: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +40,7 @@ class Answered:
     """A call that is over, however it ended.
 
     decision: None where it was passed through, for the reason `passed`. at: when it came. added, took: seconds held, and in all.
-    status: 0 where none was sent.
+    status: 0 where none was sent. measurable: the request, where nothing was decided and it is measured all the same.
     """
 
     route: Route
@@ -35,6 +51,7 @@ class Answered:
     added: float
     took: float
     status: int
+    measurable: Measurable | None = None
 
 
 class Reading(Protocol):
@@ -47,10 +64,18 @@ class Reading(Protocol):
 
 
 class Reporter:
-    """Tells of calls."""
+    """Tells of calls. limit: bytes of a request that is measured. measures: whether all are, since nothing is decided for any."""
 
     def __init__(
-        self, metrics: Metrics, board: Board, logger: logging.Logger, guard: Guard, look: Look | None = None
+        self,
+        metrics: Metrics,
+        board: Board,
+        logger: logging.Logger,
+        guard: Guard,
+        look: Look | None = None,
+        *,
+        limit: int = 256 << 20,
+        measures: bool = False,
     ) -> None:
         self.metrics = metrics
         self.soundness = Soundness(look, self.notice)
@@ -58,6 +83,9 @@ class Reporter:
         self._logger = logger
         self._guard = guard
         self._failures = 0
+        self._limit = limit
+        self.measures = measures
+        self.meter = Meter()
 
     def notice(self, text: str) -> None:
         """Say something once, on the page and in the log."""
@@ -91,8 +119,9 @@ class Reporter:
         """A model call is over; `tee` has what the answer was. Returns that, and what was made of it."""
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
         failures = self._failures
-        noted = await self._noted(one, reply)
-        call = _call(one, reply, noted)
+        measured = await self._measured(one.measurable, reply)
+        noted = await self._noted(one, reply) if measured is None else measured.noted
+        call = _call(one, reply, noted, measured)
         self.board.add(call)
         self._count(one, call)
         tell(
@@ -124,6 +153,21 @@ class Reporter:
         )
         await self.soundness.after(failed=self._failures > failures or _failed(one))
         return reply, noted
+
+    async def _measured(self, one: Measurable | None, reply: Reply) -> Measured | None:
+        if one is None:
+            return None
+        try:
+            return await asyncio.to_thread(self._read, one, reply)
+        except BadInput:  # the provider's to refuse
+            return None
+        except Exception as problem:  # noqa: BLE001 -- law 7: who measures harms nobody
+            self.failed("measure", type(problem).__name__)
+            return None
+
+    def _read(self, one: Measurable, reply: Reply) -> Measured | None:
+        body = decoded(b"".join(one.parts), one.coding, self._limit)
+        return None if body is None else self.meter.measured(Asked(body, one.api, one.hint, one.at, one.context), reply)
 
     async def _noted(self, one: Answered, reply: Reply) -> Noted:
         if one.decision is None or (one.decision.kind is not None and one.decision.curated.ticket is None):
@@ -162,15 +206,15 @@ def _failed(one: Answered) -> bool:
     return one.decision is not None and one.decision.kind not in (None, "unreadable")
 
 
-def _call(one: Answered, reply: Reply, noted: Noted) -> Call:
+def _call(one: Answered, reply: Reply, noted: Noted, measured: Measured | None) -> Call:
     curated = one.decision.curated if one.decision is not None else None
-    hint = one.hint
+    hint, seen = one.hint, measured or curated or Curated(b"")
     return Call(
         at=one.at,
-        session=(curated.session if curated is not None else "") or (hint.key if hint is not None else ""),
-        source=hint.source if hint is not None else "history",
+        session=seen.session or (hint.key if hint is not None else ""),
+        source=measured.source if measured is not None else hint.source if hint is not None else "history",
         route=one.route.name,
-        model=curated.model if curated is not None else "",
+        model=seen.model,
         status=one.status,
         passed=one.passed,
         failure=(one.decision.why or one.decision.kind or "") if one.decision is not None else "",

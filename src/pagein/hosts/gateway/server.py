@@ -68,7 +68,15 @@ class Gateway:
         self.metrics = Metrics()
         self.board = Board()
         logger = given.logger if given.logger is not None else logging.getLogger(LOGGER)
-        self._reporter = Reporter(self.metrics, self.board, logger, self._guard, given.look)
+        self._reporter = Reporter(
+            self.metrics,
+            self.board,
+            logger,
+            self._guard,
+            given.look,
+            limit=settings.body_limit,
+            measures=given.curator is None,
+        )
         self._logger = logger.getChild("http")
         self._clock = given.clock if given.clock is not None else SystemClock()
         self._http: ClientSession | None = None
@@ -214,7 +222,7 @@ class Gateway:
         pages = {
             "/": dashboard.page(),
             "/api/state": dashboard.state(self.overview),
-            "/api/session": dashboard.session(self.board, self._looker),
+            "/api/session": dashboard.session(self.board, self._looker, self._reporter.meter),
             "/api/search": dashboard.search(self._looker),
             "/metrics": figures(self.metrics),
         }

@@ -11,6 +11,7 @@ Vendor: TypeAlias = Literal["anthropic", "openai"]
 
 ANTHROPIC: Final = "https://api.anthropic.com"
 OPENAI: Final = "https://api.openai.com"
+CHATGPT: Final = "https://chatgpt.com/backend-api/codex"
 PORT: Final = 8790
 _VERSION: Final = re.compile(r"v\d+\w*")
 
@@ -21,6 +22,8 @@ class GatewaySettings:
 
     anthropic, openai: base address of the upstream for each kind of route. A path in it is kept in front; a last segment
     such as `v1` or `v4` stands in place of the client's own `/v1`.
+    chatgpt: the upstream for OpenAI's routes where the client has a ChatGPT login: its API takes none. Not used where `openai` names
+    another address, unless this one does, too.
     host, port: where to listen; port 0 takes a free one. hosts: names, beside loopback's, under which those are answered who do not show the token.
     budget: seconds that deciding on a request may take; then the client's bytes go out. body_limit: bytes of a request that
     may be curated; more is answered with 413.
@@ -37,6 +40,7 @@ class GatewaySettings:
 
     anthropic: str = ANTHROPIC
     openai: str = OPENAI
+    chatgpt: str = CHATGPT
     host: str = "127.0.0.1"
     port: int = PORT
     hosts: tuple[str, ...] = ()
@@ -55,7 +59,11 @@ class GatewaySettings:
 
     def __post_init__(self) -> None:
         """Raise BadSetting for what no gateway can run with."""
-        for name, address in (("anthropic", self.anthropic), ("openai", self.openai)):
+        for name, address in (
+            ("anthropic", self.anthropic),
+            ("openai", self.openai),
+            ("chatgpt", self.chatgpt),
+        ):
             _checked_address(name, address)
         for name, number in (("budget", self.budget), ("silence", self.silence), ("grace", self.grace)):
             if not 0 < number < float("inf"):
@@ -73,6 +81,13 @@ class GatewaySettings:
     def upstream(self, vendor: Vendor) -> str:
         """The base address of this vendor's upstream, without a closing slash."""
         return (self.anthropic if vendor == "anthropic" else self.openai).rstrip("/")
+
+    def address(self, vendor: Vendor, path: str, *, has_chatgpt_login: bool = False) -> str:
+        """Where a path (with its query, raw) is upstream."""
+        is_meant = self.openai.rstrip("/") == OPENAI or self.chatgpt != CHATGPT
+        if vendor == "openai" and has_chatgpt_login and is_meant:
+            return self.chatgpt.rstrip("/") + path.removeprefix("/v1")
+        return joined(self.upstream(vendor), path)
 
 
 def joined(base: str, path: str) -> str:
