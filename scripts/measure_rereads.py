@@ -53,7 +53,7 @@ class Measuring:
 
     def end(self) -> None:
         """The window ends: everything in it is witnessed."""
-        objections = witness(self.sent, self.state.claims(), self.state.stored)
+        objections = witness(self.sent, self.state.claims(), self.state.versions().get)
         self.figures.objections += [f"{one.call_id}: {one.why} (line {one.line})" for one in objections]
         self._begin()
 
