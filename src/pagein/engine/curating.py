@@ -11,24 +11,28 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pagein.engine import relief
 from pagein.engine.evidence import Evidence
 from pagein.engine.hand import Hand
-from pagein.engine.paging import Pager
+from pagein.engine.paging import Leaving, Pager
 from pagein.engine.passes import credited, moment_of
-from pagein.engine.rendering import pieces_since, shared
-from pagein.engine.state import State
+from pagein.engine.relief import Going, Seen
+from pagein.engine.rendering import cut, pieces_since, shared, size
+from pagein.engine.state import Rules, State, step
 from pagein.engine.testimony import Stored
 from pagein.engine.thoughts import thought_in
 from pagein.engine.upholding import UNPROVEN, leaving_soundly, spared
 from pagein.errors import BadSetting, NotRecallable, StoreError
-from pagein.model.entries import EpochOpened, PagedOut, Restored, Thought
+from pagein.model.entries import EpochOpened, PagedOut, Restored, Thought, TurnsLeft
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy import forcing
 from pagein.policy.clients.chains import START, ClientReads
 from pagein.policy.economics import Account, Moment, is_cold
+from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.files import Work
 from pagein.policy.forcing import Back, Valve
-from pagein.policy.residency import Plan, Residency, plan
+from pagein.policy.residency import Epoch, Plan, Residency, plan
+from pagein.policy.residents import Resident
 from pagein.policy.stubs import MARKER
 from pagein.providers.prices import prices
 
@@ -39,6 +43,7 @@ class Scene:
 
     reads: what reads by the client's own tools have shown. stored: where the witness finds versions, None where it is not asked. window: tokens that the model's window holds, None where unknown.
     opens: whether an epoch may begin at a message. paid: BIT that previews of this call cost beside what they spare.
+    excluded: names of files whose content is never stored.
     """
 
     session: str
@@ -53,6 +58,7 @@ class Scene:
     reads: ClientReads = START
     opens: Callable[[int], bool] = lambda _: True
     paid: float = 0.0
+    excluded: tuple[str, ...] = EXCLUDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +95,31 @@ def curated(scene: Scene, pager: Pager) -> Curated:
     account, moment = credited(state.account, scene.previewed, scene.residency, state.scale), moment_of(state, scene.at)
     account = replace(account, saved=account.saved - scene.paid)
     planned = _planned(scene, moment, account)
-    leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored, scene.reads)
-    if leaving and not scene.opens(min(one.resident.message for one in leaving)):
+    whole = _whole(scene, moment, planned)
+    calls = _calls_in(state, whole)
+    leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored, scene.reads, calls)
+    if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
         return Curated(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:
-        paged = pager.page_out(scene.session, leaving, scene.residency.arguments)
+        paged = pager.page_out(scene.session, leaving, scene.residency.arguments, scene.valve.pastes)
+        turns = _turns(scene, paged, whole, pager)
     except StoreError as problem:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
         return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
     back, missing = _brought(scene, planned, moment, pager)
     try:
-        thought = _thought(scene, pager, [one.message for one in paged] + [one.place.message for one in back])
+        places = [one.message for one in paged] + [place for one in turns for place in (one.message, one.places[0][0])]
+        thought = _thought(scene, pager, places + [one.place.message for one in back])
     except StoreError as problem:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
         return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
     reason = forcing.ORDERED if state.hand.epoch_now else forcing.RESTORED
     planned = forcing.with_back(planned, scene.residency, moment, [one.place for one in back], reason)
     failure = "; ".join([*([objection] if objection else []), *missing])
-    opened = _opened(state, planned, paged, tuple(one.restored for one in back), thought)
+    planned = _with_turns(scene, planned, moment, account, whole)
+    opened = _opened(state, planned, paged, tuple(one.restored for one in back), thought, turns)
     gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
+    gain += sum(one.gain for one in whole)
     account = planned.alone if opened is None else planned.account
     return Curated(opened, failure or None, account, _is_full(scene, moment, gain))
 
@@ -122,13 +134,74 @@ def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> Thought | Non
 
 
 def _opened(
-    state: State, planned: Plan, paged: Sequence[PagedOut], back: Sequence[Restored], thought: Thought | None
+    state: State,
+    planned: Plan,
+    paged: Sequence[PagedOut],
+    back: Sequence[Restored],
+    thought: Thought | None,
+    turns: Sequence[TurnsLeft],
 ) -> EpochOpened | None:
     places = [one.message for one in paged] + [one.message for one in back]
+    places += [min(one.message, one.places[0][0]) for one in turns]
     if not places:
         return None
     reason = UNPROVEN if planned.epoch is None else planned.epoch.reason
-    return EpochOpened(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought)
+    return EpochOpened(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
+
+
+# --- what leaves whole ---
+
+
+def _whole(scene: Scene, moment: Moment, planned: Plan) -> list[Going]:
+    """The turns and steps that leave, where the window is nearly full and what else leaves is not enough."""
+    is_forced = planned.epoch is None or planned.epoch.reason == forcing.FULL
+    if scene.state.hand.off or not is_forced or not _is_full(scene, moment, 0):
+        return []
+    going = () if planned.epoch is None else planned.epoch.page_out
+    most = _most(scene, moment) - sum(one.gain for one in going)
+    return relief.whole(_seen(scene), most, going) if most > 0 else []
+
+
+def _seen(scene: Scene) -> Seen:
+    """The window as those see it who look for what else may leave."""
+    draft, allowed = scene.state.draft, scene.valve.low * (scene.window or 0)
+    held = _kept(scene) | scene.state.hand.staying
+    return Seen(pieces_since(draft.ready().tip, 0), draft.calls, held, scene.excluded, allowed)
+
+
+def _calls_in(state: State, whole: Sequence[Going]) -> frozenset[str]:
+    """The calls that stand in what leaves whole."""
+    pieces = pieces_since(state.draft.ready().tip, 0) if whole else []
+    blocks = (block for one in whole for place in one.places for block in pieces[place].message.blocks)
+    return frozenset(block.id for block in blocks if isinstance(block, ToolCall))
+
+
+def _frontier(leaving: Sequence[Leaving], whole: Sequence[Going]) -> int:
+    """The first message that changes."""
+    return min([one.resident.message for one in leaving] + [one.first for one in whole])
+
+
+def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[Going], pager: Pager) -> list[TurnsLeft]:
+    """What leaves whole, stored as it stands once these have been paged out. Raises StoreError."""
+    if not whole:
+        return []
+    state = scene.state
+    number, frontier = state.epoch + 1, min((one.message for one in paged), default=0)
+    after = step(state, EpochOpened(number, frontier, tuple(paged)), Rules(scene.residency, scene.excluded))
+    pieces = pieces_since(after.draft.ready().tip, 0)
+    room = _seen(scene).room()
+    return [relief.kept(scene.session, pieces, one, room, pager) for one in whole]
+
+
+def _with_turns(scene: Scene, planned: Plan, moment: Moment, account: Account, whole: Sequence[Going]) -> Plan:
+    """The plan with what leaves whole, charged for all of it."""
+    if not whole:
+        return planned
+    tip = scene.state.draft.ready().tip
+    turns = [Resident("", one.first, 0, one.gain, 0, before=size(cut(tip, one.first)), stays=0) for one in whole]
+    going = () if planned.epoch is None else planned.epoch.page_out
+    charged = forcing.leaving([*going, *turns], scene.residency, moment, account, forcing.FULL)
+    return replace(charged, epoch=Epoch(charged.epoch.frontier if charged.epoch else 0, going, forcing.FULL))
 
 
 # --- what leaves ---
@@ -152,9 +225,22 @@ def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
     gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
     if not _is_full(scene, moment, gain):
         return planned
-    most = forcing.excess(moment, scene.valve.low * (scene.window or 0), reported=state.floor is not None)
-    newest = state.draft.calls
-    return forcing.forced(state.standing, settings, moment, account, most=most, newest=newest, held=_kept(scene))
+    seen = _seen(scene)
+    return forcing.forced(
+        (state.standing.all(), relief.failed(seen), relief.pasted(seen, scene.valve.pastes)),
+        settings,
+        moment,
+        account,
+        most=_most(scene, moment),
+        newest=seen.newest,
+        held=seen.held,
+    )
+
+
+def _most(scene: Scene, moment: Moment) -> float:
+    """Tokens of our estimate that must leave a window that is nearly full."""
+    allowed = scene.valve.low * (scene.window or 0)
+    return forcing.excess(moment, allowed, reported=scene.state.floor is not None)
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:

@@ -153,7 +153,7 @@ def step(state: Evidence, body: Body) -> Evidence:
         case RequestSent():
             return replace(_without_the_unfound(state), open_calls=(), answered=())
         case EpochOpened() | Previewed():
-            return _left(state, frozenset(one.call_id for one in body.paged))
+            return _left(state, frozenset(body.calls))
         case Compacted():
             return _compacted(state, body.kept)
         case _:

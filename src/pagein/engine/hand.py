@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pagein.engine.paging import SAID
 from pagein.model.entries import Body, EpochOpened, Inserted, Noted, PagedOut, Part, Previewed, RequestSent
 from pagein.model.hand import Wish, name_of, wish_of
 from pagein.model.messages import Block, Text, ToolCall, ToolResult
@@ -155,11 +156,24 @@ def _entered(hand: Hand, inserted: Inserted) -> Hand:
 
 def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:
     left = _left(hand, epoch.paged)
-    for one in epoch.restored:
-        left = replace(left, away=left.away.without(away_as(one.call_id, one.part)))
-    gone = frozenset(one.call_id for one in epoch.paged)
-    back = frozenset(one.call_id for one in epoch.restored)
-    return replace(left, dropping=left.dropping - gone, restoring=left.restoring - back, epoch_now=False)
+    for back in epoch.restored:
+        left = replace(left, away=left.away.without(away_as(back.call_id, back.part)))
+    gone = frozenset(epoch.calls)
+    restored = frozenset(one.call_id for one in epoch.restored)
+    names = frozenset(name for one in epoch.turns for name in one.names)
+    calls = left.calls
+    for one in epoch.turns:
+        calls = calls.put(one.object_id, f"{SAID}{one.object_id}")
+    return replace(
+        left,
+        calls=calls,
+        dropping=left.dropping - gone,
+        restoring=left.restoring - restored - frozenset(call for one in epoch.turns for call in one.calls),
+        epoch_now=False,
+        # pinned texts that left with a turn enter again
+        shown=left.shown - names,
+        listed=left.listed - names,
+    )
 
 
 def _left(hand: Hand, paged: tuple[PagedOut, ...]) -> Hand:

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, EpochOpened, PagedOut, Previewed, Recalled, Thought
+from pagein.model.entries import Body, EpochOpened, PagedOut, Previewed, Recalled, Thought, TurnsLeft
 from pagein.model.recalls import Ingested, ingested_of, recall_of
 from pagein.model.sharing import SharedMap
 
 TOOLCALL: Final = "toolcall"
 FILE: Final = "file"
 THINKING: Final = "thinking"
+CHAT: Final = "chat"
 _STUB: Final = re.compile(r"\[pagein: \S+ \| (.*?) \| [\d,]+ tokens \| (.*)\]")
 
 
@@ -85,8 +86,10 @@ class Held:
 def step(held: Held, body: Body) -> Held:
     """What is held after one more entry."""
     match body:
-        case EpochOpened(paged=paged, thought=thought):
+        case EpochOpened(paged=paged, thought=thought, turns=turns):
             left = _left(held, paged)
+            for one in turns:
+                left = left.with_object(_turns(one))
             left = left if thought is None else left.with_object(_thought(thought))
             tokens = sum(one.tokens for one in paged)
             return replace(
@@ -121,7 +124,12 @@ def description_in(one: PagedOut) -> str:
 def _paged(one: PagedOut) -> HeldObject:
     told = _STUB.search(one.short or one.stub)
     about = f"{told[1]}: {description_in(one)}" if told is not None else ""
-    return HeldObject(one.object_id, TOOLCALL, one.tokens, one.chars, about)
+    return HeldObject(one.object_id, CHAT if one.part == "text" else TOOLCALL, one.tokens, one.chars, about)
+
+
+def _turns(one: TurnsLeft) -> HeldObject:
+    about = "steps of a turn" if one.are_steps else "earlier turns of the conversation"
+    return HeldObject(one.object_id, CHAT, one.tokens, one.chars, about)
 
 
 def _thought(one: Thought) -> HeldObject:

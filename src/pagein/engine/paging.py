@@ -10,13 +10,17 @@ from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.policy.arguments import ArgumentRules, masked
+from pagein.policy.pastes import shortened
 from pagein.policy.previews import Previews, preview
 from pagein.policy.residency import Resident
 from pagein.policy.stubs import description, stub
 from pagein.ports import BlobStore
 
 TOOLCALL: Final = "toolcall"
+CHAT: Final = "chat"
 THINKING: Final = "thinking"
+SAID: Final = "said-"
+"""How the names of texts and turns begin, which stand where results have the id of their call."""
 _ATTEMPTS: Final = 4
 
 
@@ -56,18 +60,34 @@ class Pager:
         self._workspace = workspace
 
     def page_out(
-        self, session: str, leaving: Sequence[Leaving], rules: ArgumentRules | None = None
+        self, session: str, leaving: Sequence[Leaving], rules: ArgumentRules | None = None, pastes: int = 0
     ) -> tuple[PagedOut, ...]:
         """Store these results, and say what stands for them, in the same order. Raises StoreError; then nothing has left.
 
-        A preview is not stored: what it stands for is, and its stub was written with it. rules: of arguments that leave.
+        A preview is not stored: what it stands for is, and its stub was written with it. rules: of arguments that leave. pastes: from
+        how many characters on texts of the user's leave.
         """
-        whole = [one for one in leaving if one.resident.kept is None]
-        stored = iter(self._stored(session, [(one.result, one.tool, one.resident.tokens) for one in whole]))
+        kinds = {CHAT: list[Leaving](), TOOLCALL: list[Leaving]()}
+        for one in leaving:
+            if one.resident.kept is None:
+                kinds[CHAT if one.resident.form == "text" else TOOLCALL].append(one)
+        stored = {
+            id(one): kept
+            for kind, whole in kinds.items()
+            for one, kept in zip(
+                whole,
+                self._stored(session, [(each.result, each.tool, each.resident.tokens) for each in whole], kind),
+                strict=True,
+            )
+        }
         return tuple(
-            _left(one.resident, one.resident.kept) if one.resident.kept else _gone(one, next(stored), rules)
+            _left(one.resident, one.resident.kept) if one.resident.kept else _gone(one, stored[id(one)], rules, pastes)
             for one in leaving
         )
+
+    def keep_said(self, session: str, name: str, text: str, tokens: int) -> StoredObject:
+        """Store what was said in messages that leave whole. Raises StoreError; then they may not leave."""
+        return self._stored(session, [(ToolResult(name, text), "", tokens)], CHAT)[0]
 
     def preview(self, session: str, entering: Sequence[Entering], settings: Previews) -> tuple[PagedOut, ...]:
         """Store these results, and say what previews stand for them, in the same order. Raises StoreError."""
@@ -160,8 +180,20 @@ def text_of(content: bytes) -> str:
     return content.decode("utf-8", "surrogatepass")
 
 
-def _gone(one: Leaving, stored: StoredObject, rules: ArgumentRules | None) -> PagedOut:
-    return _paged(one, stored) if one.resident.form == "result" else _masked(one, stored, rules or ArgumentRules())
+def text_name(text: str) -> str:
+    """The name under which a text of the user's leaves, where results have the id of their call."""
+    return f"{SAID}{ContentHash.of(bytes_of(text)).hex[:16]}"
+
+
+def _gone(one: Leaving, stored: StoredObject, rules: ArgumentRules | None, pastes: int) -> PagedOut:
+    match one.resident.form:
+        case "result":
+            return _paged(one, stored)
+        case "text":
+            standing = shortened(str(stored.id), one.resident.tokens, one.result.text, pastes)
+            return replace(_paged(one, stored), stub=standing, part="text")
+        case _:
+            return _masked(one, stored, rules or ArgumentRules())
 
 
 def _masked(one: Leaving, stored: StoredObject, rules: ArgumentRules) -> PagedOut:

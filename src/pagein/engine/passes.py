@@ -7,7 +7,7 @@ from pagein.engine.paging import Entering, Leaving
 from pagein.engine.rendering import Piece, cut, length, pieces_since, shared, size
 from pagein.engine.state import Rules, State, is_spoken
 from pagein.model.entries import PagedOut
-from pagein.model.messages import ToolCall, ToolResult
+from pagein.model.messages import Text, ToolCall, ToolResult
 from pagein.policy.economics import CAUTION, Account, Moment, in_hand, rewrite_cost
 from pagein.policy.economics import previewed as with_previews
 from pagein.policy.exclusions import may_show_excluded
@@ -96,6 +96,8 @@ def leaving_by(state: State, epoch: Epoch) -> list[Leaving]:
             found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
         elif isinstance(block, ToolCall):
             found.append(Leaving(resident, ToolResult(block.id, block.arguments, block.name), block.name))
+        elif isinstance(block, Text):
+            found.append(Leaving(resident, ToolResult(resident.call_id, block.text), "user"))
     return found
 
 

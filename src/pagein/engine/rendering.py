@@ -7,7 +7,16 @@ beginning, so one more message costs one more cell, and where two requests part 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pagein.model.entries import TurnsLeft
 from pagein.model.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Messages that left whole, for which a text in this message stands. said: the first and the last number of each run of them."""
+
+    left: TurnsLeft
+    said: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +25,7 @@ class Piece:
 
     tokens: the estimate for each tool result in it, in order, as it came. weight: for all of it, as it stands.
     born: the model call that first saw it, None until one did. said: how many messages had been said when it was.
+    absent: what left whole and is told of in it.
     """
 
     message: Message
@@ -23,6 +33,7 @@ class Piece:
     born: int | None = None
     said: int = 0
     weight: int = 0
+    absent: tuple[Absent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -117,7 +117,7 @@ def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: S
             seen = replace(seen, stands={**seen.stands, **{one.call_id: one.stub for one in paged}})
         case EpochOpened():
             stands = {**seen.stands, **{one.call_id: one.stub for one in body.paged}}
-            reads = without(seen.reads, (one.call_id for one in body.paged))
+            reads = without(seen.reads, body.calls)
             seen = replace(seen, stands=stands, reads=restored(reads, (one.call_id for one in body.restored)))
         case RequestSent():
             seen = settle(seen)

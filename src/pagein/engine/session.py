@@ -199,9 +199,9 @@ class Session:
         done = self._curated(at, previewed, gate, paid)
         opened, account, failure = done.opened, done.account, done.failure or missed
         if opened is not None:
-            opened = replace(opened, paged=tuple((gate.way or TOOLS).of(one) for one in opened.paged))
+            opened = (gate.way or TOOLS).of_epoch(opened)
             self._add(opened)
-        if gate.begins is not None and (paid is not None or (opened is not None and opened.paged)):
+        if gate.begins is not None and (paid is not None or (opened is not None and (opened.paged or opened.turns))):
             self.note(gate.begins.kind, gate.begins.data)
         if gate.previews:
             self._inserted()
@@ -443,6 +443,7 @@ class Session:
             opens=_never if is_shut else gate.opens,
             paid=paid or 0.0,
             reads=self.client_reads,
+            excluded=parts.excluded,
         )
         return curated(scene, parts.pager)
 

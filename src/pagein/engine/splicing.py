@@ -3,7 +3,8 @@
 Rules of this file
 ------------------
 1. Told by the window alone: a result whose text in the window is not the client's is replaced. So it does not matter which
-   decision had it so, and a result that was restored is the client's again.
+   decision had it so, and a result that was restored is the client's again. Likewise a message of the user's of which a long text left,
+   or that tells of turns which left whole; these are not sent.
 2. What was kept without all of its text (law 9) stands as the client sent it. Its place in the window is known by its name, and that
    by the client's own bytes: so the text is not needed to go on.
 3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8), and
@@ -22,13 +23,23 @@ from pagein.engine.chain import Item, Transcript, Unit, alike
 from pagein.engine.hand import is_ours
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
 from pagein.engine.thoughts import finished
+from pagein.engine.turns import is_apart
 from pagein.errors import HostError
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.policy.arguments import same_but_texts
+from pagein.policy.turns import SHORTENED, STEPS, TURNS
 from pagein.policy.withholding import is_withheld
 from pagein.providers.validity import Api
 from pagein.providers.wire import spans
-from pagein.providers.wire.request import message_of, with_arguments, with_notes, with_texts, without_blocks
+from pagein.providers.wire.request import (
+    Words,
+    message_of,
+    with_arguments,
+    with_notes,
+    with_texts,
+    with_words,
+    without_blocks,
+)
 from pagein.providers.wire.tools import with_answers
 
 
@@ -37,7 +48,7 @@ class Change:
     """What differs in one message. texts: of results, by the id of their call. arguments: of calls, by their id. notes: texts of ours that stand behind it.
 
     thoughtless: its thinking is left out. stands: what stands in its place, messages as JSON; answers: blocks of results of ours that
-    stand in front of it.
+    stand in front of it. words: what stands in place of the user's. gone: nothing of it is sent.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -46,6 +57,8 @@ class Change:
     stands: tuple[bytes, ...] = ()
     answers: tuple[bytes, ...] = ()
     arguments: Mapping[str, str] = field(default_factory=dict)
+    words: Words | None = None
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +107,7 @@ class Window:
 
 
 _NO_CHANGE: Final = Change()
+_GONE: Final = Change(gone=True)
 NOTHING_RENDERED: Final = Rendered()
 
 
@@ -110,11 +124,14 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
         place = piece.said - first
         if 0 <= place < len(units) and piece.message is not units[place].message:
             change = _changed(piece, units[place])
-            if change.texts or change.notes or change.arguments:
+            if change != _NO_CHANGE:
                 known = changes.get(place, _NO_CHANGE)
                 one = changes[place] = _joined(known, change)
                 replaced += _count(one) - _count(known)
                 low, top = min(low, place), max(top, place)
+        for place in _absent(piece, first, len(units)):
+            changes[place] = _GONE
+            low, top = min(low, place), max(top, place)
     for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
         changes[place] = replace(changes.get(place, _NO_CHANGE), thoughtless=True)
         low, top = min(low, place), max(top, place)
@@ -136,6 +153,13 @@ def _without_thinking(
             lambda: _earliest(changes, window.apart),
         )
     return [*lost, *(place for place in range(start, end) if units[place].message.role == "assistant")]
+
+
+def _absent(piece: Piece, first: int, count: int) -> Iterator[int]:
+    """The messages of the conversation that left whole and are told of in this piece. first: the number of the first; count: of all."""
+    for one in piece.absent:
+        for start, end in one.said:
+            yield from range(max(start - first, 0), min(end - first + 1, count))
 
 
 def _earliest(changes: Mapping[int, Change], apart: int | None) -> int | None:
@@ -212,7 +236,7 @@ class Splicer:
         known = self._made.get(at)
         if known is None or known.raw != raw or known.change != change:
             made = _spliced(at, unit, change, script)
-            is_one = not change.stands and not change.notes
+            is_one = bool(made) and not change.stands and not change.notes
             parts = (made,) if is_one else tuple(spans.items(spans.array_of([made] if made else []), "messages"))
             known = self._made[at] = _Made(raw, change, parts)
         return known.parts
@@ -223,6 +247,8 @@ def _first(unit: Unit) -> int:
 
 
 def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
+    if change.gone:
+        return b""
     if change.stands:
         stands = [_masked_in(one, change, script.api, at) for one in change.stands]
         return b",".join(_thoughtless(stands, script.api) if change.thoughtless else stands) * (at == unit.first)
@@ -239,9 +265,23 @@ def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
     if places or change.arguments:
         made = with_texts(made, script.api, places) if places else made
         made = _in_shape(_masked_in(made, change, script.api, at), item, script.api, at)
+    made = _with_words(made, change.words, script.api, at) if change.words is not None else made
     made = with_answers(made, change.answers) if change.answers else made
     is_last = at == unit.first + unit.count - 1
     return with_notes(made, script.api, change.notes) if change.notes and is_last else made
+
+
+def _with_words(raw: bytes, words: Words, api: Api, at: int) -> bytes:
+    """A message of the user's with other words. Raises HostError where anything else in it would be another than before."""
+    made = with_words(raw, api, words)
+    ours, theirs = (message_of(one, api, at)[1].blocks for one in (made, raw))
+    others = [[one for one in blocks if not isinstance(one, Text)] for blocks in (ours, theirs)]
+    texts = [words.texts.get(place, one.text) for place, one in enumerate(theirs) if isinstance(one, Text)]
+    told = "".join(one.text for one in ours if isinstance(one, Text))
+    wanted = [one for one in (words.front, *texts, words.behind) if one]
+    if others[0] != others[1] or told not in ("".join(wanted), "\n\n".join(wanted)):
+        raise HostError(f"message {at} lost its shape when words of the user's in it were replaced")
+    return made
 
 
 def _masked_in(raw: bytes, change: Change, api: Api, at: int) -> bytes:
@@ -295,14 +335,38 @@ def _changed(piece: Piece, unit: Unit) -> Change:
         and block.call_id in ours
         and block.text != ours[block.call_id]
     }
-    notes = tuple(block.text for block in piece.message.blocks if isinstance(block, Text) and is_ours(block.injected))
+    notes = tuple(
+        block.text
+        for block in piece.message.blocks
+        if isinstance(block, Text) and is_ours(block.injected) and not is_apart(block.injected)
+    )
     said = {block.id: block.arguments for block in unit.message.blocks if isinstance(block, ToolCall)}
     arguments = {
         block.id: block.arguments
         for block in piece.message.blocks
         if isinstance(block, ToolCall) and not is_withheld(block) and _is_ours(block.arguments, said.get(block.id))
     }
-    return Change(texts, notes, arguments=arguments)
+    return Change(texts, notes, arguments=arguments, words=_words(piece, unit))
+
+
+def _words(piece: Piece, unit: Unit) -> Words | None:
+    """What stands in place of the user's words, None where these stand."""
+    told = [block for block in piece.message.blocks if isinstance(block, Text) and is_apart(block.injected)]
+    if not told:
+        return None
+    theirs = [
+        place for place, block in enumerate(unit.message.blocks) if isinstance(block, Text) and block.text.strip()
+    ]
+    ours = [
+        block
+        for block in piece.message.blocks
+        if isinstance(block, Text) and (block.injected == SHORTENED or not is_ours(block.injected))
+    ]
+    texts = {place: block.text for place, block in zip(theirs, ours, strict=False) if block.injected == SHORTENED}
+    if texts and len(ours) != len(theirs):
+        raise HostError("a text of the user's is not found again in its message")
+    front, behind = ("".join(one.text for one in told if one.injected == kind) for kind in (TURNS, STEPS))
+    return Words(texts, front, behind)
 
 
 def _is_ours(arguments: str, said: str | None) -> bool:
@@ -312,9 +376,18 @@ def _is_ours(arguments: str, said: str | None) -> bool:
 
 def _joined(one: Change, other: Change) -> Change:
     texts, arguments = {**one.texts, **other.texts}, {**one.arguments, **other.arguments}
-    return Change(texts, (*one.notes, *other.notes), one.thoughtless or other.thoughtless, arguments=arguments)
+    return Change(
+        texts,
+        (*one.notes, *other.notes),
+        one.thoughtless or other.thoughtless,
+        arguments=arguments,
+        words=other.words or one.words,
+    )
 
 
 def _said_at(tip: Cell | None, keep: int) -> int:
     found = cut(tip, keep) if keep else None
-    return 0 if found is None else found.piece.said
+    # what left behind a message that tells of it is before the next
+    return (
+        0 if found is None else max(found.piece.said, *(last for one in found.piece.absent for _, last in one.said), 0)
+    )

@@ -4,7 +4,7 @@
 shares with the state before.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -15,6 +15,7 @@ from pagein.engine.masking import Asking, half_masked, succeeded
 from pagein.engine.masking import residents as masked_residents
 from pagein.engine.rendering import Cell, Piece, cells_of, cut, length, pieces_since, pushed, size
 from pagein.engine.repair import Draft
+from pagein.engine.turns import without
 from pagein.model.entries import (
     Body,
     Compacted,
@@ -26,12 +27,14 @@ from pagein.model.entries import (
     RequestSent,
     Restored,
     Said,
+    TurnsLeft,
 )
 from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy import warmth
 from pagein.policy.economics import Account
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.residency import EMPTY, Residency, Resident, Standing, removable
+from pagein.policy.turns import SHORTENED
 from pagein.policy.warmth import COLD, Warmth
 
 
@@ -187,7 +190,7 @@ def _worked_on(standing: Standing, piece: Piece, calls: Mapping[str, ToolCall]) 
 def is_spoken(message: Message) -> bool:
     """Whether a person said something in it, and not the host alone."""
     return message.role == "user" and any(
-        isinstance(block, Text) and block.injected is None and block.text for block in message.blocks
+        isinstance(block, Text) and block.injected in (None, SHORTENED) and block.text for block in message.blocks
     )
 
 
@@ -260,7 +263,27 @@ def _paged_out(state: State, epoch: EpochOpened, rules: Rules) -> State:
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.staying
     # what came back is as young as what is said now
-    return _with_residents(rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules)))
+    rewritten = _with_residents(
+        rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules))
+    )
+    return _without_turns(rewritten, epoch.turns, rules) if epoch.turns else rewritten
+
+
+def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> State:
+    """Whole turns leave: all behind them moves, so the window is read anew. What stands in front of them stays the very same."""
+    if any(one.message >= length(state.draft.tip) for one in turns):
+        state = _with_draft(state, state.draft.ready(), rules)
+    old = state.draft
+    stays = without(pieces_since(old.tip, 0), turns)
+    draft = Draft(cut(old.tip, old.head), old.head, old.said, old.calls, old.repairs)
+    fresh = replace(state, draft=draft, standing=EMPTY, hasty=True)
+    for piece in (*stays[old.head :], *old.held()):
+        fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
+    tip = cut(old.tip, min(min(one.message, one.places[0][0]) for one in turns))
+    for piece in pieces_since(fresh.draft.tip, length(tip)):
+        tip = pushed(tip, piece)
+    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
+    return replace(fresh, draft=replace(fresh.draft, tip=tip), standing=standing)
 
 
 def _with_halves(
@@ -286,8 +309,8 @@ def _stubbed(place: int, piece: Piece, gone: _Changes) -> Piece:
     spared = 0
     for index, block in enumerate(piece.message.blocks):
         paged = gone.get((place, index))
-        if paged is not None and isinstance(block, ToolResult | ToolCall):
-            text = block.text if isinstance(block, ToolResult) else block.arguments
+        if paged is not None and isinstance(block, ToolResult | ToolCall | Text):
+            text = block.arguments if isinstance(block, ToolCall) else block.text
             spared += _weight_in(text, paged) - _weight_in(_text_in(paged), paged)
     return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, piece.weight - spared))
 
@@ -312,6 +335,8 @@ def _replaced(block: Block, change: PagedOut | Restored | None) -> Block:
         return block
     if isinstance(block, ToolCall):
         return replace(block, arguments=_text_in(change))
+    if isinstance(block, Text):
+        return Text(_text_in(change), injected=SHORTENED)
     return replace(block, text=_text_in(change), shown=None) if isinstance(block, ToolResult) else block
 
 

@@ -19,7 +19,7 @@ from pagein.engine.curating import recalled_for_window
 from pagein.engine.hand import Hand
 from pagein.engine.holding import description_in
 from pagein.engine.journal import Journal
-from pagein.engine.paging import Pager
+from pagein.engine.paging import SAID, Pager
 from pagein.engine.rendering import pieces_since
 from pagein.engine.state import Rules, State
 from pagein.errors import BadInput, BadName, StoreError
@@ -269,6 +269,10 @@ class Touch:
         if act == "unpin":
             return
         one = next((one for one in self._window(state) if one.call_id == call), None)
+        if one is None and call.startswith(SAID):
+            raise BadInput(
+                f"{target} holds what was said and left a full window: peek at it, or search; it does not come back to its place"
+            )
         if one is None:
             where = f"the window of session {self._session.name!r}"
             raise BadInput(f"{target} is not in {where} any more: it was compacted away")

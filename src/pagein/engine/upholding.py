@@ -38,30 +38,35 @@ def spared(
 
 
 def leaving_soundly(
-    state: State, ground: Evidence, planned: Plan, stored: Stored | None, reads: ClientReads = START
+    state: State,
+    ground: Evidence,
+    planned: Plan,
+    stored: Stored | None,
+    reads: ClientReads = START,
+    whole: frozenset[str] = frozenset(),
 ) -> tuple[list[Leaving], str | None]:
     """What leaves by this plan, with what rested on it, in the order of the window; and what the witness objected to.
 
     stored: where the witness finds versions; None where it is not asked. What it objects to leaves as well. reads: what reads by the
-    client's own tools have shown.
+    client's own tools have shown. whole: calls of turns that leave whole.
     """
     chosen = [] if planned.epoch is None else leaving_by(state, planned.epoch)
-    leaving = [*chosen, *_resting(state, ground, reads, chosen)]
+    leaving = [*chosen, *_resting(state, ground, reads, chosen, whole)]
     said: dict[str, None] = {}
     if stored is not None:
         told = told_to_witness(evidence.step(ground, RequestSent(0, 0)), window(state), stored)
         told.claims |= reads.claims()
         stored = _either(reads.versions().get, stored)
         while True:
-            for call in {one.resident.call_id for one in leaving} & set(told.claims):
+            for call in ({one.resident.call_id for one in leaving} | whole) & set(told.claims):
                 del told.claims[call]
             objections = told.objections(stored)
             said |= dict.fromkeys(f"{one.call_id}: {one.why}" for one in objections)
-            more = _found(state, frozenset(one.call_id for one in objections))
+            more = _found(state, frozenset(one.call_id for one in objections) - whole)
             if not more:
                 break
             leaving += more
-            leaving += _resting(state, ground, reads, leaving)
+            leaving += _resting(state, ground, reads, leaving, whole)
     leaving.sort(key=lambda one: (one.resident.message, one.resident.block))
     return leaving, "the witness objected to " + "; ".join(said) if said else None
 
@@ -74,10 +79,12 @@ def _either(first: Stored, then: Stored) -> Stored:
     return stored
 
 
-def _resting(state: State, ground: Evidence, reads: ClientReads, leaving: Sequence[Leaving]) -> list[Leaving]:
-    """Answers that the window does not bear out once these results have left."""
-    calls = [one.resident.call_id for one in leaving]
-    return _found(state, ground.resting_on(calls) | reads.resting_on(calls))
+def _resting(
+    state: State, ground: Evidence, reads: ClientReads, leaving: Sequence[Leaving], whole: frozenset[str]
+) -> list[Leaving]:
+    """Answers that the window does not bear out once these results, and all of these calls, have left."""
+    calls = [*(one.resident.call_id for one in leaving), *whole]
+    return _found(state, (ground.resting_on(calls) | reads.resting_on(calls)) - whole)
 
 
 def _found(state: State, calls: frozenset[str]) -> list[Leaving]:

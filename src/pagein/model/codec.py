@@ -184,6 +184,8 @@ def _body_out(body: Body) -> Fields:
                 opened["restored"] = [_plain(one) for one in body.restored]
             if body.thought is not None:
                 opened["thought"] = {**_plain(body.thought), "content": body.thought.content.hex}
+            if body.turns:
+                opened["turns"] = [{**_plain(one), "content": one.content.hex} for one in body.turns]
             return {**opened, "reason": body.reason} if body.reason else opened
         case _:
             return {"entry": _NAME_OF[type(body)], **_plain(body)}
@@ -275,7 +277,14 @@ def _body_in(raw: Fields) -> Body:
         case "epoch_opened":
             paged = tuple(_paged_in(one) for one in raw["paged"])
             restored = msgspec.convert(raw.get("restored", ()), type=tuple[Restored, ...])
-            known = {**raw, "paged": paged, "restored": restored, "thought": _thought_in(raw.get("thought"))}
+            turns = tuple(_with_content(one) for one in raw.get("turns", ()))
+            known = {
+                **raw,
+                "paged": paged,
+                "restored": restored,
+                "thought": _thought_in(raw.get("thought")),
+                "turns": turns,
+            }
             return msgspec.convert(known, type=EpochOpened)
         case kind:
             return msgspec.convert(raw, type=_BODIES[kind])
@@ -287,7 +296,11 @@ def _paged_in(raw: Fields) -> PagedOut:
 
 
 def _thought_in(raw: Fields | None) -> Fields | None:
-    return None if raw is None else {**raw, "content": {"hex": ContentHash.parse(raw["content"]).hex}}
+    return None if raw is None else _with_content(raw)
+
+
+def _with_content(raw: Fields) -> Fields:
+    return {**raw, "content": {"hex": ContentHash.parse(raw["content"]).hex}}
 
 
 def _excerpt(line: bytes) -> str:

@@ -11,8 +11,8 @@ from pagein.model.messages import Message
 from pagein.model.names import ContentHash
 
 EntryId: TypeAlias = str
-Part: TypeAlias = Literal["result", "arguments"]
-"""What of a tool call left: its result, or the texts of files in its arguments."""
+Part: TypeAlias = Literal["result", "arguments", "text"]
+"""What left: the result of a tool call, the texts of files in its arguments, or a long text that the user said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class PagedOut:
-    """One tool result whose content was replaced by a stub, or by a preview; or the arguments of a call, some texts in which were.
+    """One tool result whose content was replaced by a stub, or by a preview; or the arguments of a call, some texts in which were; or
+    a long text of the user's, of which head and tail stay (then `call_id` is a name made of that text).
 
     message, block: its place in the request. tokens, chars: the size of what left. content: the hash of its bytes in the store.
     stub: the text in its place, for arguments all of them. short: of a preview, the stub that takes its place when it leaves too; of
@@ -57,6 +58,11 @@ class Previewed:
     """Big outputs entered as previews, before any request held them: nothing that was sent changed."""
 
     paged: tuple[PagedOut, ...]
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The calls whose outputs these are."""
+        return tuple(one.call_id for one in self.paged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,42 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnsLeft:
+    """Whole turns, or steps of one, that left a nearly full window: one object holds them, and one text stands for them.
+
+    object_id, content: the object and the hash of its bytes. tokens, chars: its size. text: what stands for them, in the message at
+    place `message` of the request, `weight` tokens of it; behind that message's own words where these are steps, else in front of them.
+    places: the first and the last place of each run of messages that left. calls: of tools, in them. turns: how many turns left so
+    far, for which the text stands; words: what the user said in them, shortened; instructions: what the host said in front of them,
+    in full. names: of texts of ours that left with them.
+    """
+
+    object_id: str
+    content: ContentHash
+    tokens: int
+    chars: int
+    text: str
+    weight: int
+    message: int
+    places: tuple[tuple[int, int], ...]
+    calls: tuple[str, ...] = ()
+    turns: int = 0
+    words: tuple[str, ...] = ()
+    instructions: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def are_steps(self) -> bool:
+        """Whether these are steps of a turn that stays."""
+        return not self.turns
+
+
+@dataclass(frozen=True, slots=True)
 class EpochOpened:
     """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed; `reason` why.
 
-    thought: thinking of finished turns behind the frontier that is not sent any more; None where all of it stays.
+    thought: thinking of finished turns behind the frontier that is not sent any more; None where all of it stays. turns: what left
+    whole. All places are those of the request as it was before.
     """
 
     number: int
@@ -95,6 +133,12 @@ class EpochOpened:
     reason: str = ""
     restored: tuple[Restored, ...] = ()
     thought: Thought | None = None
+    turns: tuple[TurnsLeft, ...] = ()
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The calls of which something left."""
+        return (*(one.call_id for one in self.paged), *(call for one in self.turns for call in one.calls))
 
 
 @dataclass(frozen=True, slots=True)

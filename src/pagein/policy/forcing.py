@@ -5,6 +5,7 @@ Rules of this file
 1. An *ordered* epoch takes what may go by age; nothing waits for its rent.
 2. The *safety valve* opens where a conservative estimate passes a share of the window. Then age, warmth and the bankroll count for nothing: results
    leave oldest first, down to a lower share, so that the next valve is far. The last group and what the user holds stay.
+   Where that is not enough, failed outputs leave too, then long texts of the user's, then whole turns (`engine.relief`).
 3. Only where that is not enough the host's own compaction is let through (`is_full`).
 """
 
@@ -15,6 +16,7 @@ from typing import Final
 
 from pagein.errors import BadSetting
 from pagein.policy.economics import Account, Moment, carried, rewrite_cost, rewritten
+from pagein.policy.pastes import checked
 from pagein.policy.residency import Epoch, Plan, Residency, Resident, Standing
 
 ORDERED: Final = "the user's word"
@@ -31,17 +33,20 @@ class Valve:
     """Settings of the safety valve, in shares of the window. share: where it opens, 0: never. low: how far it empties.
 
     window: tokens that the model's window holds; None: by the table of models, and no valve for a model that is not in it.
+    pastes: texts of the user's from so many characters on may leave where results are not enough; 0: none does by itself.
     """
 
     share: float = 0.9
     low: float = 0.6
     window: int | None = None
+    pastes: int = 4000
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= 1 or not 0 <= self.share <= 1 or (self.share and self.low > self.share):
             raise BadSetting(f"a valve opens at a share of 0 to 1 and empties to less, not {self.share} and {self.low}")
         if self.window is not None and self.window < 1:
             raise BadSetting(f"window must be 1 token or more, not {self.window}")
+        checked(self.pastes)
 
 
 SAFE: Final = Valve()
@@ -84,7 +89,7 @@ def ordered(
 
 
 def forced(
-    standing: Standing,
+    kinds: Iterable[Iterable[Resident]],
     settings: Residency,
     moment: Moment,
     account: Account,
@@ -93,18 +98,22 @@ def forced(
     newest: int,
     held: Collection[str] = (),
 ) -> Plan:
-    """The oldest results leave until `most` tokens of our estimate have gone, or none is left that may.
+    """The first of these leave until `most` tokens of our estimate have gone, or none is left that may.
 
-    newest: the call that is about to be made; what it would see for the first time stays. held: calls whose results stay all the same.
+    kinds: what may leave, one kind after the other, oldest first in each. newest: the call that is about to be made; what it would see for
+    the first time stays. held: calls whose results stay all the same.
     """
     going: list[Resident] = []
     spared = 0
-    for one in standing.all():
-        if spared >= most and going and one.born != going[-1].born:
+    for kind in kinds:
+        for one in kind:
+            if spared >= most and going and one.born != going[-1].born:
+                break
+            if one.born < newest and one.call_id not in held and one.gain > 0:
+                going.append(one)
+                spared += one.gain
+        if spared >= most:
             break
-        if one.born < newest and one.call_id not in held and one.gain > 0:
-            going.append(one)
-            spared += one.gain
     return leaving(going, settings, moment, account, FULL)
 
 

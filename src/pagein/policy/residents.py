@@ -10,8 +10,8 @@ STUB_TOKENS: Final = 40
 """What a stub is taken to weigh when it is decided; its true size is known once it is written."""
 
 
-Form: TypeAlias = Literal["result", "replaced", "texts"]
-"""What leaves: a result; of arguments the text that an edit replaced; or all text of files in them."""
+Form: TypeAlias = Literal["result", "replaced", "texts", "text"]
+"""What leaves: a result; of arguments the text that an edit replaced; or all text of files in them; or a long text of the user's."""
 
 
 @dataclass(frozen=True, slots=True)

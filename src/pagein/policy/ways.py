@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.model.entries import PagedOut
+from pagein.model.entries import EpochOpened, PagedOut
 
 _LINES: Final = 40
 _WRITTEN: Final = (
@@ -37,6 +37,13 @@ class Way:
             return paged
         short = self.worded(paged.short, paged.object_id) if paged.short else paged.short
         return replace(paged, stub=self.worded(paged.stub, paged.object_id), short=short)
+
+    def of_epoch(self, opened: EpochOpened) -> EpochOpened:
+        """An epoch with all that stands for what left in the words of this way."""
+        if self == TOOLS:
+            return opened
+        turns = tuple(replace(one, text=self.worded(one.text, one.object_id)) for one in opened.turns)
+        return replace(opened, paged=tuple(self.of(one) for one in opened.paged), turns=turns)
 
     def worded(self, text: str, object_id: str) -> str:
         """A stub or preview, as it is written for `TOOLS`, in the words of this way. What it quotes is left alone."""

@@ -41,6 +41,11 @@ ENGINE: Final[tuple[Key, ...]] = (
     number("valve", _VALVE.share, "The share of the window at which results leave whatever they cost. 0: never."),
     number("valve_low", _VALVE.low, "The share that it empties the window to."),
     whole(
+        "valve_pastes",
+        _VALVE.pastes,
+        "Where results are not enough for that: the user's texts from so many characters on leave but for head and tail. 0: none does; else 1,000 or more.",
+    ),
+    whole(
         "window", _VALVE.window, "Tokens that the model's window holds, for models that are not in the price tables."
     ),
     flag(

@@ -106,6 +106,10 @@ _AGES: Final = ("keep_calls", "keep_reads", "keep_calls_free", "min_tokens")
 _AS_NAMED: Final = (*_AGES, "thinking")
 
 
+def _valve(values: Mapping[str, Any]) -> Valve:
+    return Valve(values["valve"], values["valve_low"], values["window"], values["valve_pastes"])
+
+
 def _engine(values: Mapping[str, Any]) -> Settings:
     usual = THRIFTY if values["residency"] == "thrifty" else PRICED
     previews = Previews(values["previews_from"], values["previews_show"]) if values["previews_from"] else None
@@ -116,6 +120,6 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     return replace(
         Settings(**own),
         residency=replace(usual, previews=previews, arguments=arguments, **{name: values[name] for name in _AS_NAMED}),
-        valve=Valve(values["valve"], values["valve_low"], values["window"]) if values["valve"] else Valve(0.0, 0.0),
+        valve=_valve(values) if values["valve"] else Valve(0.0, 0.0),
         excluded=(*Settings().excluded, *values["excluded"]),
     )

@@ -83,6 +83,7 @@ def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> No
             why = _why_lacking(checked, thought.object_id, thought.content)
             if why is not None:
                 checked.report.add("thinking", f"{thought.object_id} of {where}", why)
+    _check_turns(checked, where, entries)
     for objection in checked.audit(entries):
         checked.report.add("answer", where, objection)
 
@@ -96,6 +97,17 @@ def _leads_back(body: Body, paged: PagedOut, away: set[str]) -> bool:
     """
     text = paged.short if isinstance(body, Previewed) and paged.object_id not in paged.stub else paged.stub
     return any(name == paged.object_id or name in away for name in named_in(text))
+
+
+def _check_turns(checked: Checked, where: str, entries: Iterable[Entry]) -> None:
+    """What left the window as whole turns."""
+    for left in (one for entry in entries if isinstance(entry.body, EpochOpened) for one in entry.body.turns):
+        checked.saw("turns")
+        why = _why_lacking(checked, left.object_id, left.content)
+        if why is None and left.object_id not in left.text:
+            why = "its text does not name it"
+        if why is not None:
+            checked.report.add("turns", f"{left.object_id} of {where}", why)
 
 
 def _why_lacking(checked: Checked, object_id: str, content: ContentHash) -> str | None:

@@ -21,6 +21,10 @@ from pagein.hosts.gateway.state import Board, Call
 from pagein.providers.validity.rules import Api
 
 _LONGEST = 300
+_CROWDED = (
+    "The window of {model} is nearly full in session {session}, and nothing more of it may leave: its requests go out all the same. "
+    "Let the client compact, or begin a new conversation."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,8 @@ class Reporter:
         noted = await self._noted(one, reply) if measured is None else measured.noted
         call = _call(one, reply, noted, measured)
         self.board.add(call)
+        if call.crowded:
+            self.notice(_CROWDED.format(session=call.session or "without a name", model=call.model or "the model"))
         self._count(one, call)
         tell(
             self._logger,

@@ -9,7 +9,7 @@ Rules of this file
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -171,6 +171,43 @@ def _with_blocks(content: bytes | None, notes: Sequence[str]) -> bytes:
     raw = (content or b"[]").strip()
     blocks = [spans.object_of({"type": b'"text"', "text": raw})] if raw[:1] == b'"' else spans.items(raw, "content")
     return spans.array_of([*blocks, *(encode_json({"type": "text", "text": note}) for note in notes)])
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Other words in a message of the user's. texts: in place of its own, by block. front, behind: in front of and behind all of them."""
+
+    texts: Mapping[int, str] = field(default_factory=dict)
+    front: str = ""
+    behind: str = ""
+
+
+def with_words(item: bytes, api: Api, words: Words) -> bytes:
+    """A message of the user's with other words. What is not replaced keeps its bytes, but for a content that is one string: texts of
+    ours are then added to it, for Messages as blocks beside it.
+    """
+    kind = "input_text" if api == "openai_responses" else "text"
+
+    def changed(content: bytes | None) -> bytes:
+        raw = (content or b"[]").strip()
+        if raw[:1] == b'"':
+            said = encode_json(words.texts[0]) if 0 in words.texts else raw
+            if not words.front and not words.behind:
+                return said
+            if api != "anthropic":
+                texts = (words.front, str(_value(said, "content")), words.behind)
+                return encode_json("\n\n".join(text for text in texts if text))
+            blocks = [spans.object_of({"type": b'"text"', "text": said})]
+        else:
+            blocks = spans.items(raw, "content")
+            for place, text in words.texts.items():
+                blocks[place] = with_field(blocks[place], "text", lambda _, text=text: encode_json(text))  # type: ignore[misc]
+        front, behind = (
+            [encode_json({"type": kind, "text": one})] if one else [] for one in (words.front, words.behind)
+        )
+        return spans.array_of([*front, *blocks, *behind])
+
+    return with_field(item, "content", changed)
 
 
 def without_blocks(item: bytes, api: Api, gone: Collection[int]) -> bytes:

@@ -21,6 +21,8 @@ from pagein.testing.provider.dropping import Dropped
 
 SIGNATURE: Final = "signature"
 """Stands for a rule id where a signature is not one of ours, or not for these words."""
+WINDOW: Final = "window"
+"""Stands for a rule id where a prompt is longer than the model's window."""
 FIELD: Final = "field"
 """Stands for a rule id where a field is missing or of the wrong type."""
 
@@ -44,6 +46,21 @@ class Refusal:
     status: int
     message: str
     kind: str | None = None
+
+
+def too_long(api: Api, tokens: int, window: int) -> Refusal:
+    """The refusal of a prompt that the model's window does not hold."""
+    match api:
+        case "anthropic":
+            return Refusal(WINDOW, 400, f"prompt is too long: {tokens} tokens > {window} maximum")
+        case "openai_chat":
+            words = (
+                f"This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} tokens. "
+                "Please reduce the length of the messages."
+            )
+        case "openai_responses":
+            words = "Your input exceeds the context window of this model. Please adjust your input and try again."
+    return Refusal(WINDOW, 400, words)
 
 
 class Doorkeeper:

@@ -17,7 +17,7 @@ from pagein.testing.provider.choosing import Chosen, chosen
 from pagein.testing.provider.clearing import cleared
 from pagein.testing.provider.dropping import without
 from pagein.testing.provider.keeping import Kept
-from pagein.testing.provider.refusing import Doorkeeper, Refusal
+from pagein.testing.provider.refusing import Doorkeeper, Refusal, too_long
 from pagein.testing.provider.reply import Reply, Thought
 from pagein.testing.provider.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, Turn, scripts_from, turn_from
 from pagein.testing.provider.settings import Settings
@@ -77,7 +77,11 @@ class Service:
 
     def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
         """Why a call is refused, None where it is not. counts: it only asks for the number of its tokens."""
-        return self._doorkeeper.refusal(asked, counts=counts)
+        refusal, window = self._doorkeeper.refusal(asked, counts=counts), self._settings.window
+        if refusal is not None or window is None or counts:
+            return refusal
+        tokens = self.count(cleared(asked, self.count).asked)
+        return too_long(asked.api, tokens, window) if tokens > window else None
 
     def answer(self, asked: Asked) -> Answer:
         """What a call that is not refused is answered."""

@@ -21,7 +21,8 @@ class Settings:
     were made (T4), None: lately. secret: what signatures are made with. takes_foreign_thinking: signatures made elsewhere pass.
     needs_key: calls without credentials are refused. chunk: characters in one event of a stream. keeps_bodies: whether records hold
     bodies. most_bodies: bytes of them at most, then those of the oldest are let go. record: a file of JSON lines that every record is
-    written to as well, with its body. models: what the list of models names.
+    written to as well, with its body. models: what the list of models names. window: tokens of a prompt at most, more are refused; None:
+    no prompt is too long.
     """
 
     host: str = "127.0.0.1"
@@ -39,4 +40,5 @@ class Settings:
     keeps_bodies: bool = True
     most_bodies: int = 256 << 20
     record: Path | None = None
+    window: int | None = None
     models: tuple[str, ...] = ("fake-1", "claude-sonnet-4-5", "claude-sonnet-5-5", "gpt-5.6-sol", "gpt-5.1-codex")
