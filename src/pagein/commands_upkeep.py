@@ -19,11 +19,13 @@ from pagein.options import AsJson, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.ports import WholeStore
-    from pagein.upkeep import Plan
+    from pagein.upkeep import Plan, Repaired
 
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 _WRONG = 1
+# Where lines go that cannot be read in a database; of a file, the whole old file is kept.
+_SALVAGED = "pagein.salvaged.jsonl"
 _DAY = 86_400.0
 _SHOWN = 20
 _TIMES = {"h": 3_600.0, "d": _DAY, "w": 7 * _DAY}
@@ -133,18 +135,24 @@ def check(
 ) -> None:
     """Read and prove everything a store keeps: every hash, reference, stub, journal and answer.
 
-    Exit status 1 where something is wrong and not repaired. Without --repair nothing is changed.
+    Exit status 1 where something is wrong or missing and not repaired. Without --repair nothing is changed; with it, a new file takes
+    the place of a damaged one, which is kept beside it.
     """
     from pagein import upkeep
 
-    with _opened(store, workspace, looks=not repair) as opened, _progress("checking", wanted=not quiet) as tick:
-        salvage = _salvage_file(store, workspace)
-        report = upkeep.repair_store(opened, salvage, tick) if repair else upkeep.check_store(opened, tick)
+    done = _repaired(store, workspace, quiet=quiet) if repair else None
+    if done is not None:
+        report = done.report
+    else:
+        with _opened(store, workspace, looks=True) as opened, _progress("checking", wanted=not quiet) as tick:
+            report = upkeep.check_store(opened, tick)
     findings = [
         {"kind": one.kind, "where": one.where, "why": one.why, "repaired": one.repaired} for one in report.findings
     ]
     if as_json:
         answer = {"clean": report.is_clean, "checked": report.counts, "unresolved_references": report.unresolved}
+        if done is not None:
+            answer |= {"rows": done.rows, "kept": None if done.kept is None else str(done.kept)}
         _print_json({**answer, "findings": findings}, sys.stdout)
     else:
         for one in report.findings:
@@ -152,6 +160,8 @@ def check(
             sys.stdout.write(_plain(f"{mark}  {one.kind}  {one.where}: {one.why}") + "\n")
         if not quiet:
             sys.stdout.write(f"checked {_told(report.counts)}: {'all well' if report.is_clean else 'not all well'}\n")
+        if done is not None and done.kept is not None:
+            sys.stdout.write(_plain(f"the old file is kept as {done.kept}") + "\n")
     if not report.is_clean:
         if not repair:
             _warn("pagein check --repair repairs what can be repaired")
@@ -260,12 +270,15 @@ def _progress(doing: str, *, wanted: bool) -> Iterator[Callable[[str], object]]:
         yield tick
 
 
-def _salvage_file(store: str | None, workspace: Path) -> Path:
-    """Where lines go that are taken out of journals: beside the store, or here where it is a database."""
-    from pagein import wiring
+def _repaired(store: str | None, workspace: Path, *, quiet: bool) -> "Repaired":
+    """A file is made anew; a database is mended where it stands, as its pages are its own business."""
+    from pagein import upkeep, wiring
 
     path = wiring.store_file(store, workspace=workspace)
-    return Path("pagein.salvaged.jsonl") if path is None else path.with_name(f"{path.name}.salvaged.jsonl")
+    with _opened(store, workspace, looks=True) as opened, _progress("repairing", wanted=not quiet) as tick:
+        if path is not None:
+            return upkeep.repair_file(path, tick)
+        return upkeep.Repaired(upkeep.repair_store(opened, Path(_SALVAGED), tick))
 
 
 def _time(text: str) -> float:

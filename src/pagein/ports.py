@@ -94,7 +94,8 @@ class JournalStore(Protocol):
     is left alone. When `append` returns, the entries survive the death of the process. Raises StoreError.
 
     The session stands at the last entry of the last `append`, also where that entry was there already: going back and
-    saying the same thing again is going there.
+    saying the same thing again is going there. An entry that only stands in the place of a lost one (`bridge`) is not there: what is
+    said again takes its place.
     """
 
     def append(self, session: str, entries: Sequence[Entry]) -> int:
@@ -251,6 +252,10 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
 
     def stand(self, session: str, leaf: EntryId) -> None:
         """Have a session stand at one of its entries."""
+        ...
+
+    def put_entry(self, session: str, place: int, entry: Entry) -> None:
+        """Put an entry at a place that is free, or in the stead of the one that stands there. Does not move the session."""
         ...
 
     def drop_sessions(self, names: Sequence[str]) -> None:

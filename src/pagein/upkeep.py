@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -19,30 +19,39 @@ from pagein.errors import BadInput, StoreError
 from pagein.model.entries import Entry
 from pagein.model.holdings import JournalLine
 from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId
 from pagein.ports import WholeStore
 from pagein.store.checking import Checked, Report, check_contents
 from pagein.store.checking_journals import check_journals
 from pagein.store.collecting import Plan, Retention, collect, plan
+from pagein.store.database import is_outdated
 from pagein.store.importing import Imported, import_lines
 from pagein.store.mending import mend
 from pagein.store.portable import Exported, export
+from pagein.store.rebuilding import rebuilt, rows_in
 from pagein.store.rlm_exchange import import_rlm, records_of
 from pagein.store.rlm_format import LOG, append, read_store, session_folder
+from pagein.store.salvage import Salvaged
+from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.swapping import alone, exchange
 
 __all__ = [
     "STANDARD",
     "Plan",
+    "Repaired",
     "Retention",
     "check_store",
     "export_rlm",
     "export_to",
     "garbage",
     "import_from",
+    "repair_file",
     "repair_store",
 ]
 
 STANDARD: Final = "-"
 """The name of standard output and standard input."""
+_PRIVATE: Final = 0o600
 Tick = Callable[[str], object]
 
 
@@ -100,9 +109,10 @@ def check_store(store: WholeStore, tick: Tick = _silent) -> Report:
 
 
 def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> Report:
-    """Check, repair what can be repaired, and check again: the report is the first one, with what is whole by now marked as repaired.
+    """Check a store that is no file, repair what can be repaired, and check again: the report is the first one, with what is whole by now
+    marked as repaired.
 
-    salvage: the file to which lines are appended that have to be taken out of journals; made when it is first needed.
+    salvage: the file to which lines are appended that cannot be read, before bridges take their place; made when it is first needed.
     """
     report, mending = _checked(store, tick)
     if not report.findings:
@@ -110,11 +120,90 @@ def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> Repo
     with contextlib.ExitStack() as stack:
         mending(_salvaging(salvage, stack))
     after, _ = _checked(store, tick)
+    return _compared(report, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What came of the repair of a store's file. rows: what the new file holds, by table. kept: the old file, None where it stayed in its place."""
+
+    report: Report
+    rows: dict[str, int] = field(default_factory=dict)
+    kept: Path | None = None
+
+
+def repair_file(path: Path, tick: Tick = _silent) -> Repaired:
+    """Check a store's file, and where something is wrong put a new one in its place, with all that can be read of it; the old one is kept.
+
+    The report is that of the check, with what is whole by now marked as repaired, and all that is missing. A file of which nothing more
+    can be mended stays as it is. Raises BadInput where others use the file, or nothing in it can be read; and StoreError.
+    """
+    report = _looked_at(path, tick)
+    if not report.findings:
+        return Repaired(report)
+    with alone(path), tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        done = rebuilt(path, made)
+        made.chmod(_PRIVATE)
+        with contextlib.closing(SqliteUpkeep(made)) as store:
+            after = _mended(store, tick)
+            _tell_missing(store, done, after)
+        if _as_told(after) == _as_told(report):
+            return Repaired(after)
+        return Repaired(_compared(report, after), rows_in(made), exchange(path, made))
+
+
+def _mended(store: WholeStore, tick: Tick) -> Report:
+    """What a check finds once nothing more can be mended: what one repair brings back may be what another one needs."""
+    told: list[set[tuple[str, str, str]]] = []
+    while True:
+        report, mending = _checked(store, tick)
+        found = _as_told(report)
+        if found in told:
+            return report
+        told.append(found)
+        mending(lambda _: None)  # what cannot be read stays in the old file
+
+
+def _looked_at(path: Path, tick: Tick) -> Report:
+    """What a check finds, or why there can be none."""
+    if is_outdated(path):
+        with contextlib.closing(SqliteUpkeep(path)) as store:
+            store.sessions()  # brings it up to date, as any use does
+    with contextlib.closing(SqliteUpkeep(path, looks=True)) as store:
+        try:
+            return check_store(store, tick)
+        except StoreError as problem:
+            report = Report()
+            report.add("database", "file", str(problem))
+            return report
+
+
+def _tell_missing(store: WholeStore, done: Salvaged, report: Report) -> None:
+    for words in done.untold:
+        report.add("database", "file", words)
+    for one in done.missing:
+        name = one.key.get("hash") or one.key.get("id") or one.key.get("name")
+        match one.table:
+            case "blob" if isinstance(name, bytes) and not store.has(ContentHash(name.hex())):
+                report.add("blob", name.hex(), "is lost")
+            case "object" if isinstance(name, str) and store.find(ObjectId(name)) is None:
+                report.add("object", name, "is lost")
+            case "version" if isinstance(name := one.key["document"], str):
+                report.add("version", f"version {one.key['number']!r} of {name}", "is lost")
+            case "request":
+                report.add("database", f"request {name!r}", "is forgotten: sent again, it would be carried out again")
+
+
+def _as_told(report: Report) -> set[tuple[str, str, str]]:
+    return {(one.kind, one.where, one.why) for one in report.findings}
+
+
+def _compared(before: Report, after: Report) -> Report:
+    """What a check found and a later one does not find any more, as repaired; then what the later one finds."""
     left = {(one.kind, one.where) for one in after.findings}
-    known = {(one.kind, one.where) for one in report.findings}
-    report.findings = [replace(one, repaired=(one.kind, one.where) not in left) for one in report.findings]
-    report.findings += [one for one in after.findings if (one.kind, one.where) not in known]
-    return report
+    gone = [replace(one, repaired=True) for one in before.findings if (one.kind, one.where) not in left]
+    return replace(after, findings=[*gone, *after.findings])
 
 
 def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool) -> Plan:

@@ -5,7 +5,7 @@ effect needs, so that state can be folded from entries alone, whatever settings 
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import Message
 from pagein.model.names import ContentHash
@@ -26,9 +26,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The host cleared the window, but for leading system messages and the `kept` messages said last."""
+    """The host cleared the window, but for leading system messages and the `kept` messages said last.
+
+    lost: nothing was cleared; an entry stood here that was lost, whatever it said. The window goes on without it, and nothing that was
+    shown before is relied upon. See `bridge`.
+    """
 
     kept: int = 0
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +204,16 @@ class Entry:
     parent: EntryId | None
     body: Body
     at: float | None = None
+
+
+_ALL: Final = 2**31 - 1
+
+
+def bridge(name: EntryId, parent: EntryId | None) -> Entry:
+    """What stands in the place of an entry that was lost, so that those behind it still have their place."""
+    return Entry(name, parent, Compacted(_ALL, lost=True))
+
+
+def is_bridge(entry: Entry) -> bool:
+    """Whether an entry only stands in the place of one that was lost."""
+    return isinstance(entry.body, Compacted) and entry.body.lost

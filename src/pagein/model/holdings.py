@@ -26,10 +26,11 @@ class JournalLine:
     """An entry as its JSON line stands in the store.
 
     place: grows with every entry of the store; no place is given twice. damaged: the line could not be unpacked; then it is
-    given as it lies there.
+    given as it lies there. id: of the entry, as it is kept beside the line.
     """
 
     place: int
     session: str
     line: bytes
     damaged: bool = False
+    id: str = ""

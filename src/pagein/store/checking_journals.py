@@ -1,11 +1,12 @@
 """The journals of a store: whether each entry has its place, each session its leaf, each stub its content, each answer its ground."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
 from pagein.errors import BadName
-from pagein.model.entries import Body, Entry, EntryId, EpochOpened, PagedOut, Previewed
+from pagein.model.entries import Body, Entry, EntryId, EpochOpened, PagedOut, Previewed, is_bridge
 from pagein.model.holdings import KeptSession
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
@@ -17,13 +18,15 @@ from pagein.store.sql_blobs import plain
 
 @dataclass(slots=True)
 class Broken:
-    """What is wrong with one session. lost: places of entries that nobody can use. leaf: where it could stand, if it stands nowhere."""
+    """What is wrong with one session. unreadable: places of entries that nobody can read. holes: ids of entries that are not there, each
+    with the place of the first one behind it.
+    """
 
     session: KeptSession
-    lost: list[int] = field(default_factory=list)
+    unreadable: list[int] = field(default_factory=list)
+    holes: dict[EntryId, int] = field(default_factory=dict)
     bare_stubs: list[PagedOut] = field(default_factory=list)
     stands_nowhere: bool = False
-    leaf: EntryId | None = None
 
 
 def check_journals(checked: Checked) -> list[Broken]:
@@ -33,7 +36,7 @@ def check_journals(checked: Checked) -> list[Broken]:
         checked.saw("session")
         broken = Broken(session)
         guarded(checked, "session", partial(_look, checked, broken), f"session {session.name!r}")
-        if broken.lost or broken.bare_stubs or broken.stands_nowhere:
+        if broken.unreadable or broken.holes or broken.bare_stubs or broken.stands_nowhere:
             found.append(broken)
     return found
 
@@ -43,28 +46,45 @@ def _look(checked: Checked, broken: Broken) -> None:
 
 
 def _entries(checked: Checked, broken: Broken) -> list[Entry]:
-    """The entries whose branch is whole, parents first."""
+    """The entries whose branch can be followed to its root, parents first."""
     good: dict[EntryId, Entry] = {}
+    hanging: dict[EntryId, EntryId] = {}
+    counts: Counter[EntryId] = Counter()
     for place, entry in checked.store.news(broken.session.name):
         checked.saw("entry")
         where = f"entry {place} of session {broken.session.name!r}"
         if isinstance(entry, Unreadable):
-            broken.lost.append(place)
+            broken.unreadable.append(place)
             checked.report.add("entry", where, f"cannot be read: {entry.why}")
-        elif entry.parent is not None and entry.parent not in good:
-            broken.lost.append(place)
-            checked.report.add("entry", where, f"stands behind {entry.parent!r}, which is not there")
-        else:
+            continue
+        if entry.parent is None or entry.parent in good:
             good[entry.id] = entry
+        else:  # the hole is told once, not with each entry behind it
+            hole = hanging[entry.id] = hanging.get(entry.parent, entry.parent)
+            broken.holes.setdefault(hole, place)
+            counts[hole] += 1
+        if is_bridge(entry):
+            checked.report.add("entry", where, f"{entry.id!r} was lost; the session goes on without it")
+    for hole, count in counts.items():
+        where = f"entry {hole!r} of session {broken.session.name!r}"
+        checked.report.add("entry", where, f"is not there; entries that stand behind it: {count}")
     return list(good.values())
+
+
+def _unbridged(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries whose branch holds all that was said: behind a bridge nobody can tell what was shown."""
+    whole: dict[EntryId, Entry] = {}
+    for entry in entries:
+        if not is_bridge(entry) and (entry.parent is None or entry.parent in whole):
+            whole[entry.id] = entry
+    return list(whole.values())
 
 
 def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> None:
     session = broken.session
     where = f"session {session.name!r}"
-    if (session.leaf is not None or entries or broken.lost) and _stand(session, entries) is None:
+    if (session.leaf is not None or entries or broken.unreadable or broken.holes) and _stand(session, entries) is None:
         broken.stands_nowhere = True
-        broken.leaf = entries[-1].id if entries else None
         checked.report.add("session", where, f"stands at {session.leaf!r}, which is not there")
     away: set[str] = set()
     for entry in entries:
@@ -84,7 +104,7 @@ def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> No
             if why is not None:
                 checked.report.add("thinking", f"{thought.object_id} of {where}", why)
     _check_turns(checked, where, entries)
-    for objection in checked.audit(entries):
+    for objection in checked.audit(_unbridged(entries)):
         checked.report.add("answer", where, objection)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from pagein.model.entries import Entry, EntryId
+from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.messages import Unreadable
 from pagein.store.memory_objects import MemoryObjects
 
@@ -21,7 +21,9 @@ class MemoryStore(MemoryObjects):
         with self._writer:
             journal, order = self._journals.setdefault(session, {}), self._order.setdefault(session, [])
             for entry in entries:
-                if entry.id not in journal:
+                if entry.id in journal and is_bridge(journal[entry.id]):
+                    self._replace(journal, order, entry)
+                elif entry.id not in journal:
                     journal[entry.id] = entry
                     order.append(entry)
                     self._undone_by(lambda: journal.pop(order.pop().id))
@@ -40,6 +42,16 @@ class MemoryStore(MemoryObjects):
 
     def leaf(self, session: str) -> EntryId | None:
         return self._leaves.get(session)
+
+    def _replace(self, journal: dict[EntryId, Entry], order: list[Entry], entry: Entry) -> None:
+        before = journal[entry.id]
+        place = order.index(before)
+        journal[entry.id] = order[place] = entry
+
+        def undo() -> None:
+            journal[entry.id] = order[place] = before
+
+        self._undone_by(undo)
 
     def _stand(self, session: str, leaf: EntryId) -> None:
         self._leaves[session] = leaf

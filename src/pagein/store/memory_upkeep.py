@@ -62,7 +62,7 @@ class MemoryUpkeep(MemoryStore):
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
         lines = (
-            JournalLine(self._places[session, entry.id], session, encode_entry(entry))
+            JournalLine(self._places[session, entry.id], session, encode_entry(entry), id=entry.id)
             for session, order in self._order.items()
             for entry in order
         )
@@ -79,6 +79,14 @@ class MemoryUpkeep(MemoryStore):
     def stand(self, session: str, leaf: EntryId) -> None:
         with self._changing(self._leaves):
             self._leaves[session] = leaf
+
+    def put_entry(self, session: str, place: int, entry: Entry) -> None:
+        with self._changing(self._journals, self._order, self._places):
+            order = [one for one in self._order.get(session, ()) if self._places[session, one.id] != place]
+            self._places[session, entry.id] = place
+            self._last_place = max(self._last_place, place)
+            self._order[session] = sorted([*order, entry], key=lambda one: self._places[session, one.id])
+            self._journals[session] = {one.id: one for one in self._order[session]}
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)

@@ -13,6 +13,8 @@ from pagein.errors import DamagedBlob
 AS_IT_IS: Final = 0
 ZSTD: Final = 1
 DIFFERENCE: Final = 2
+BRIDGE: Final = 3
+"""As it is; the entry only stands in the place of one that was lost."""
 _LEVEL: Final = 3
 # with a base that holds nearly all of the content, more thorough is hardly slower
 _LEVEL_OF_DIFFERENCES: Final = 9
@@ -50,7 +52,7 @@ def packed_against(content: bytes, base: bytes) -> tuple[int, bytes]:
 
 def unpacked(codec: int, data: bytes, base: bytes | None = None) -> bytes:
     """What was packed, with the same base. Raises DamagedBlob where that cannot be told."""
-    if codec == AS_IT_IS:
+    if codec in (AS_IT_IS, BRIDGE):
         return data
     if codec not in (ZSTD, DIFFERENCE):
         raise DamagedBlob(f"unknown codec {codec}")

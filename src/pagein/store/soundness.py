@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 REMEDY: Final = (
-    "end what uses it, then pagein check --repair; where that cannot read it either, move the file away: "
+    "end what uses it, then pagein check --repair, which makes a new file of all that can be read; where that is nothing, move the file away: "
     "agents hold their own histories, and only what can be recalled of what left their windows is lost"
 )
 """What a person does about a damaged file."""

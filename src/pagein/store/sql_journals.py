@@ -7,10 +7,13 @@ from pagein.errors import DamagedBlob
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import Unreadable
-from pagein.store.packing import packed, unpacked
+from pagein.store.packing import BRIDGE, packed, unpacked
 from pagein.store.rows import OnDatabase
 from pagein.store.sql_blobs import plain
 
+# What was lost and is said again stands where it stood before.
+_APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
+  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}"""
 _AT_ONCE: Final = 500
 """Entries that are fetched while the store is held."""
 
@@ -24,9 +27,7 @@ class SqlJournals(OnDatabase):
         lines = [(plain(session), plain(entry.id), *packed(encode_entry(entry))) for entry in entries]
         with self._database.writing() as rows:
             for line in lines:
-                rows.execute(
-                    "INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING", line
-                )
+                rows.execute(_APPEND, line)
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (plain(session), plain(entries[-1].id)),
@@ -43,11 +44,11 @@ class SqlJournals(OnDatabase):
                 self._database.reading() as rows
             ):  # let go of in between: others must not wait until a long session is read
                 found = rows.execute(
-                    "SELECT number, codec, line FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
+                    "SELECT number, codec, line, id FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
                     (plain(session), after, _AT_ONCE),
                 ).fetchall()
-            for number, codec, line in found:
-                yield number, _entry(number, codec, line)
+            for number, codec, line, name in found:
+                yield number, _entry(number, codec, line, name)
             if len(found) < _AT_ONCE:
                 return
             after = found[-1][0]
@@ -58,8 +59,11 @@ class SqlJournals(OnDatabase):
         return None if row is None else str(row[0])
 
 
-def _entry(number: int, codec: int, line: bytes) -> Entry | Unreadable:
+def _entry(number: int, codec: int, line: bytes, name: str) -> Entry | Unreadable:
     try:
-        return decode_entry(unpacked(codec, bytes(line)), number)
+        entry = decode_entry(unpacked(codec, bytes(line)), number)
     except DamagedBlob as problem:
         return Unreadable(number, f"DamagedBlob: {problem}")
+    if isinstance(entry, Entry) and plain(entry.id) != name:
+        return Unreadable(number, f"it is kept as {name!r} and calls itself {entry.id!r}")
+    return entry

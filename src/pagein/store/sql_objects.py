@@ -112,7 +112,7 @@ class SqlObjects(OnDatabase):
             WHERE target IN ({", ".join("?" * len(texts))}) AND {valid}"""  # noqa: S608 -- constants and question marks
         with self._database.reading() as rows:
             found = rows.execute(query, texts).fetchall()
-        links = [Backlink(_version(row[:-2]), given(row[-2]), _reference(row[-1])) for row in found]
+        links = [Backlink(version_in(row[:-2]), given(row[-2]), _reference(row[-1])) for row in found]
         met = [link for link in links if wanted.met_by(link.reference)]
         return tuple(sorted(met, key=lambda one: (-one.source.sequence, place_order(one.path))))
 
@@ -129,7 +129,7 @@ class SqlObjects(OnDatabase):
 
     def _versions(self, wanted: str, *values: object) -> Sequence[Version]:
         with self._database.reading() as rows:
-            return tuple(_version(row) for row in _select(rows, wanted, values))
+            return tuple(version_in(row) for row in _select(rows, wanted, values))
 
     def _by_hash(self, object_id: str, name: ContentHash) -> Version | None:
         with self._database.reading() as rows:
@@ -147,14 +147,15 @@ def _select(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
 
 def _one(rows: Rows, wanted: str, *values: object) -> Version | None:
     found = _select(rows, wanted, values)
-    return _version(found[0]) if found else None
+    return version_in(found[0]) if found else None
 
 
 def _newest(rows: Rows, object_id: str) -> Version | None:
     return _one(rows, "document.id = ? AND sequence = document.head", kept(object_id))
 
 
-def _version(row: Row) -> Version:
+def version_in(row: Row) -> Version:
+    """The version in a row of `sql_queries.VERSION`. Raises DamagedBlob where its record does not prove its hash."""
     sequence, number, at, name, chars, record, writer, reason, session = row
     who = Writer(given(writer), given(reason), None if session is None else given(session))
     try:
@@ -215,8 +216,8 @@ def _appended(rows: Rows, write: Write, sealed: Sealed, current: Version | None,
             *(None if one is None else kept(one) for one in who),
         ),
     )
-    _put_references(rows, document, sequence, sealed)
-    _put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
+    put_references(rows, document, sequence, sealed)
+    put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
     return version
 
 
@@ -232,7 +233,12 @@ def _document(rows: Rows, version: Version) -> int:
     nickname = None if version.nickname is None else kept(version.nickname)
     values = (version.type, nickname, int(version.deleted), version.sequence, kept(version.id))
     if version.number == 1:
-        rows.execute("INSERT INTO document(type, nickname, deleted, head, id) VALUES(?, ?, ?, ?, ?)", values)
+        # it may be there without a version, where a repair found no more of it
+        rows.execute(
+            """INSERT INTO document(type, nickname, deleted, head, id) VALUES(?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET
+               type = excluded.type, nickname = excluded.nickname, deleted = excluded.deleted, head = excluded.head""",
+            values,
+        )
     else:
         rows.execute("UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?", values)
     found = rows.execute("SELECT number FROM document WHERE id = ?", (kept(version.id),)).fetchone()
@@ -260,7 +266,8 @@ def _put_content(rows: Rows, sealed: Sealed, base: Version | None) -> None:
         put_blob(rows, data, None if base is None else base.additional.get(name))
 
 
-def _put_references(rows: Rows, document: int, sequence: int, sealed: Sealed) -> None:
+def put_references(rows: Rows, document: int, sequence: int, sealed: Sealed) -> None:
+    """Keep the references of an object's next version, as what changed."""
     found = rows.execute(
         "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL", (document,)
     ).fetchall()
@@ -285,7 +292,8 @@ def _target(text: str) -> str:
     return whole[:_LONGEST_TARGET] + ContentHash.of(whole.encode()).hex
 
 
-def _put_keys(rows: Rows, document: int, after: frozenset[tuple[str, str]], before: frozenset[tuple[str, str]]) -> None:
+def put_keys(rows: Rows, document: int, after: frozenset[tuple[str, str]], before: frozenset[tuple[str, str]]) -> None:
+    """Keep what an object's next version is found by, as what changed."""
     for name, value in sorted(before - after):
         rows.execute("DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, kept(name), value))
     for name, value in sorted(after - before):

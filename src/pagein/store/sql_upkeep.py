@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pagein.errors import DamagedBlob
-from pagein.model.entries import EntryId
+from pagein.model.codec import encode_entry
+from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.holdings import JournalLine, KeptSession
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
-from pagein.store.packing import unpacked
+from pagein.store.packing import BRIDGE, packed, unpacked
 from pagein.store.rows import Row, Rows
 from pagein.store.sql_blobs import OBJECT_COLUMNS, SqlBlobs, named, plain, removed, stored_object
 
@@ -57,7 +58,7 @@ class SqlUpkeep(SqlBlobs):
         return {named(name): int(size) for name, size in found}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
-        query = "SELECT number, session, codec, line FROM entry WHERE number > ? ORDER BY number LIMIT ?"
+        query = "SELECT number, session, codec, line, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"
         while page := self._page(query, after):
             after = page[-1][0]
             yield from (_line(*row) for row in page if row[1] != NOBODY)
@@ -76,6 +77,16 @@ class SqlUpkeep(SqlBlobs):
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (plain(session), plain(leaf)),
+            )
+
+    def put_entry(self, session: str, place: int, entry: Entry) -> None:
+        codec, line = (BRIDGE, encode_entry(entry)) if is_bridge(entry) else packed(encode_entry(entry))
+        with self._database.writing() as rows:
+            taken = (place, plain(session), plain(entry.id))
+            rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
+            rows.execute(
+                "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
+                (place, plain(session), plain(entry.id), codec, line),
             )
 
     def drop_sessions(self, names: Sequence[str]) -> None:
@@ -122,8 +133,8 @@ def _table(rows: Rows, query: str) -> dict[str, Any]:
     return {str(name): value for name, value in rows.execute(query).fetchall()}
 
 
-def _line(number: int, session: str, codec: int, data: bytes) -> JournalLine:
+def _line(number: int, session: str, codec: int, data: bytes, entry_id: str) -> JournalLine:
     try:
-        return JournalLine(number, session, unpacked(codec, bytes(data)))
+        return JournalLine(number, session, unpacked(codec, bytes(data)), id=entry_id)
     except DamagedBlob:
-        return JournalLine(number, session, bytes(data), damaged=True)
+        return JournalLine(number, session, bytes(data), damaged=True, id=entry_id)

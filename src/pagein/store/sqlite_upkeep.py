@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pagein.errors import StoreError
 from pagein.store.collecting import NO_BYTES
+from pagein.store.rebuilding import fault_of_log
 from pagein.store.rows import Rows
 from pagein.store.sql_blobs import put_blob, raw
 from pagein.store.sql_upkeep import NOBODY, SqlUpkeep
@@ -31,7 +32,8 @@ class SqliteUpkeep(SqlUpkeep, SqliteStore):
     def faults(self) -> Sequence[str]:
         with self._database.reading() as connection:
             rows = connection.execute("PRAGMA integrity_check").fetchall()
-        return tuple(str(row[0]) for row in rows if row[0] != "ok")
+        of_log = fault_of_log(self._database.path)
+        return (*(str(row[0]) for row in rows if row[0] != "ok"), *([of_log] if of_log else ()))
 
     def _hold_numbers(self, rows: Rows) -> None:
         found = rows.execute("SELECT max(number) FROM entry").fetchone()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from pagein.errors import MissingBlob
-from pagein.model.entries import Entry, Noted
+from pagein.model.entries import Entry, Noted, bridge
 from pagein.model.names import ContentHash
 from pagein.ports import WholeStore
 from pagein.store.importing import Imported, import_lines
@@ -76,6 +76,28 @@ class WholeStoreContract:
         places = [place for place, _ in store.news("a")]
         store.drop_entries("a", places[1:2])
         assert [entry.id for entry in store.entries("a") if isinstance(entry, Entry)] == ["1", "3"]
+
+    def test_an_entry_takes_a_place_that_is_free_or_that_of_another(self, store: WholeStore) -> None:
+        store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
+        places = [place for place, _ in store.news("a")]
+        store.drop_entries("a", places[1:2])
+        store.put_entry("a", places[1], bridge("2", "1"))
+        assert list(store.entries("a")) == [noted("1"), bridge("2", "1"), noted("3", "2")]
+        assert [line.id for line in store.journal_lines()] == ["1", "2", "3"]
+        assert store.leaf("a") == "3"
+        store.put_entry("a", places[0], bridge("1", None))
+        assert list(store.news("a")) == list(
+            zip(places, [bridge("1", None), bridge("2", "1"), noted("3", "2")], strict=True)
+        )
+        store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
+        assert list(store.news("a")) == list(zip(places, [noted("1"), noted("2", "1"), noted("3", "2")], strict=True))
+
+    def test_what_is_said_again_takes_the_place_of_its_bridge(self, store: WholeStore) -> None:
+        store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
+        place = [place for place, _ in store.news("a")][1]
+        store.put_entry("a", place, bridge("2", "1"))
+        store.append("a", [noted("2", "1"), noted("4", "3")])
+        assert list(store.entries("a")) == [noted("1"), noted("2", "1"), noted("3", "2"), noted("4", "3")]
 
     def test_a_session_stands_where_it_is_put(self, store: WholeStore) -> None:
         store.append("a", [noted("1"), noted("2", "1")])
