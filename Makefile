@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES ?=
 
-.PHONY: help demo test fuzz clients check lint types imports docs bench bench-peers lock lock-peers clean
+.PHONY: help demo test fuzz clients tools check lint types imports docs bench bench-peers lock lock-peers clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,7 +19,7 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)  ## Replay the session that ships with the project and show the bill
 	$(BIN)/pagein replay examples/demo-session.jsonl.gz --html out/demo.html
 
-test: $(STAMP) clients  ## Run the tests: the fast ones first, then real coding agents against the simulated provider
+test: $(STAMP) clients tools  ## Run the tests: the fast ones first, then real coding agents against the simulated provider
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not clients" --hypothesis-profile same
 	$(BIN)/python -m pytest -q -m clients || test $$? -eq 5  # 5: there are none
 
@@ -30,6 +30,10 @@ fuzz: $(STAMP)  ## The property tests with new examples, over and over (ROUNDS=1
 
 clients:  ## Install the coding agents that are tested against, at pinned versions, into the user's cache
 	scripts/install_clients.sh
+
+tools:  ## Install what else the tests run against: PostgreSQL and Chromium, where this machine's packages can be installed
+	scripts/install_postgres.sh || echo "the tests of PostgreSQL will be skipped" >&2
+	scripts/install_chromium.sh || echo "the tests in a browser will be skipped" >&2
 
 check: lint types imports docs test  ## Everything that CI runs
 

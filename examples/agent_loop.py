@@ -18,11 +18,13 @@ import pagein
 from pagein.engine.session import Session
 from pagein.testing.provider import SimulatedProvider
 from pagein.tools.brief import answered, definitions
+from pagein.tools.catalogue import PEEK, SEARCH, guidance
 
 Fields = dict[str, Any]
 
 MODEL = "claude-sonnet-5-5"
 STEPS = 24
+SYSTEM = "You check listings."
 SHELL = {
     "name": "shell",
     "description": "Run a command.",
@@ -45,6 +47,7 @@ def agent(call: Callable[[Fields], Fields], session: Session | None) -> list[Fie
     while True:
         request: Fields = {"model": MODEL, "max_tokens": 4096, "tools": tools, "messages": messages}
         request["cache_control"] = {"type": "ephemeral"}
+        request["system"] = SYSTEM if session is None else f"{SYSTEM}\n\n{guidance((PEEK, SEARCH))}"
         if session is None:
             reply = call(request)
         else:

@@ -32,6 +32,7 @@ def add_to(app: typer.Typer) -> None:
         epilog="Examples:\n\npagein peek pg-01234567-89abcdef --line 40 --lines 20\n\npagein peek pg-01234567-89abcdef --all > result.txt"
     )(peek)
     app.command(epilog="Example: pagein ingest 'src/**/*.py' docs --session fix-login")(ingest)
+    app.command(epilog="Example: pagein stats --session fix-login --json")(stats)
 
 
 def peek(  # noqa: PLR0913 - a command has as many options as it has
@@ -88,6 +89,23 @@ def ingest(
         opened = engine.session(session, workspace=workspace)
         told = None if quiet or not sys.stderr.isatty() else tell
         _print(commands.ingest(opened, paths, told), as_json=as_json)
+
+
+def stats(
+    *,
+    session: Annotated[
+        str, typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session's name.")
+    ],
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what left a session's window, what was recalled, and what the store holds, as its model is told."""
+    from pagein import wiring
+    from pagein.tools import recall_commands as commands
+
+    with wiring.kept_session(session, store, workspace=workspace) as kept:
+        _print(commands.stats(kept), as_json=as_json)
 
 
 def _print(answer: dict[str, Any], *, as_json: bool) -> None:

@@ -227,7 +227,7 @@ def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) 
         return FileTree(str(Path(folder).absolute()), chosen.excluded)
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
-    return Reach(tree, StoredTexts(store), trajectory)
+    return Reach(tree, StoredTexts(store), trajectory, chosen.recall, chosen.ingest)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

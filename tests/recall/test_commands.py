@@ -71,3 +71,14 @@ def test_files_are_ingested_and_found_by_the_session(room: Room) -> None:
     nothing = pagein(room, "ingest", "*.rs", "-s", "main")
     assert (nothing.returncode, nothing.stdout) == (2, b"")
     assert b"No files matched the provided paths." in nothing.stderr
+
+
+def test_stats_tell_of_a_session_that_is_kept_and_of_no_other(room: Room) -> None:
+    room.paged(room.session(), long_text("first"))
+    done = pagein(room, "stats", "-s", "main", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["details"]["epochs"], told["details"]["stubs"]) == (0, 1, 1)
+    assert pagein(room, "stats", "-s", "main").stdout.startswith(b"RLM Status: ON\nStore objects: 1\n")
+    missing = pagein(room, "stats", "-s", "other")
+    assert missing.returncode == 2
+    assert b"other" in missing.stderr

@@ -5,7 +5,7 @@ import threading
 import pytest
 from tests.recall.rooms import Room, ask, long_text
 
-from pagein.engine.recalling import IN_ALL, PER_OBJECT, Lookup
+from pagein.engine.recalling import USUAL, Lookup
 from pagein.errors import Aborted
 from pagein.model.versions import Draft
 from pagein.model.writes import Write, Written
@@ -74,7 +74,7 @@ def test_fifty_matches_in_all_and_the_rest_by_pages(room: Room) -> None:
     session = room.session()
     names = room.paged(session, "needle " * 90, "needle  " * 90)
     first = ask(session, "search", pattern="needle")
-    assert first.text.startswith(f"Found {IN_ALL} match(es):")
+    assert first.text.startswith(f"Found {USUAL.matches} match(es):")
     assert first.text.endswith("\n[Search results truncated. Use scope to narrow search.]\n[Use skip=50 to continue.]")
     seen: list[tuple[str, int]] = []
     skip = 0
@@ -96,8 +96,8 @@ def test_one_object_gives_a_hundred_matches_at_most(room: Room) -> None:
     session = room.session()
     [name] = room.paged(session, "needle " * 300)
     found = session.recalling.search(Lookup("needle", skip=60))
-    assert len(found.hits) == PER_OBJECT - 60
-    assert found.hits[-1].offset == 7 * (PER_OBJECT - 1)
+    assert len(found.hits) == USUAL.per_object - 60
+    assert found.hits[-1].offset == 7 * (USUAL.per_object - 1)
     assert not found.more
     assert name == found.hits[0].object_id
 
@@ -112,7 +112,7 @@ def test_matches_that_do_not_fit_an_answer_come_on_the_next_page(room: Room) -> 
     assert isinstance(following, dict)
     matches = answer.details["matches"]
     assert isinstance(matches, list)
-    assert following["skip"] == len(matches) < IN_ALL
+    assert following["skip"] == len(matches) < USUAL.matches
 
 
 def test_what_a_search_found_is_warm_and_a_miss_warms_nothing(room: Room) -> None:

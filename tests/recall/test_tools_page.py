@@ -59,9 +59,9 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     peek, search, ingest = (section(f"`{name}`") for name in ("peek", "search", "ingest"))
     assert f"| {slices.LINES} |" in peek
     assert f"{DEFAULT_CAPS.lines} lines and {DEFAULT_CAPS.bytes // 1024} KB" in peek
-    assert f"At most {recalling.PER_OBJECT}\nmatches of one object and {recalling.IN_ALL} in all" in search
+    assert f"At most {recalling.USUAL.per_object}\nmatches of one object and {recalling.USUAL.matches} in all" in search
     assert f"first {finding.LONGEST_MATCH} characters, with {finding.AROUND} characters on each side" in search
-    assert f"after {recalling.WITHIN * 1000:.0f}ms" in search
+    assert f"after {recalling.USUAL.seconds * 1000:.0f}ms" in search
     assert f"{ingesting.MAX_FILES} files and {ingesting.MAX_BYTES:,} bytes" in ingest
     assert f"above {ingesting.CONFIRM_ABOVE} files" in ingest
     assert f"({manifest.BUDGET} tokens)" in section("Manifest")

@@ -17,6 +17,8 @@ from pagein.policy.residency import THRIFTY
 from pagein.settings.keys import GATEWAY, KEYS
 from pagein.settings.layers import Config, Layer, laid, of_environment, of_file
 from pagein.settings.reading import configured
+from pagein.tools.calls import Call
+from pagein.tools.catalogue import answer
 
 Write = Callable[[str], Path]
 
@@ -173,3 +175,50 @@ def test_an_engine_is_opened_as_is_set(workspace: Path, users: Write, monkeypatc
     (workspace / "pagein.toml").write_text("keep_cals = 3")
     with pytest.raises(BadSetting, match="did you mean 'keep_calls'"):
         pagein.open(":memory:", workspace=workspace)
+
+
+def test_bounds_of_reading_recall_ingest_and_manifest_are_keys() -> None:
+    said = {
+        "read_min_run": 9,
+        "recall_lines": 30,
+        "recall_bytes": 5000,
+        "search_matches": 7,
+        "search_seconds": 2.5,
+        "ingest_files": 3,
+        "manifest_budget": 900,
+    }
+    engine = laid([Layer("file", said)]).engine
+    assert engine.reading.min_run == 9
+    assert (engine.recall.caps.lines, engine.recall.caps.bytes, engine.recall.matches, engine.recall.seconds) == (
+        30,
+        5000,
+        7,
+        2.5,
+    )
+    assert (engine.ingest.files, engine.manifest_budget) == (3, 900)
+    for bad in (
+        {"search_matches": 0},
+        {"ingest_bytes": 0},
+        {"manifest_budget": 0},
+        {"search_seconds": 0.0},
+        {"recall_bytes": 0},
+    ):
+        with pytest.raises(BadSetting):
+            laid([Layer("file", bad)])
+
+
+def test_a_bound_of_recall_that_is_set_holds_for_what_a_model_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "pagein.toml").write_text(
+        "recall_lines = 100\nsearch_matches = 2\ningest_files = 1\n", encoding="utf-8"
+    )
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("".join(f"line {n}\n" for n in range(400)), encoding="utf-8")
+    with pagein.open(":memory:", workspace=tmp_path) as engine:
+        session = engine.session("s", workspace=tmp_path)
+        assert answer(session, "ingest", Call({"paths": ["*.txt"]})).text.startswith(
+            "Too many files: 2 matched, limit is 1"
+        )
+        report = answer(session, "ingest", Call({"paths": ["a.txt"]}))
+        [name] = report.details["objectIds"]  # type: ignore[misc, str-unpack]
+        assert answer(session, "peek", Call({"id": name, "line": 1, "lines": 300})).text.count("line ") <= 101
+        assert answer(session, "search", Call({"pattern": "line"})).text.startswith("Found 2 match(es)")

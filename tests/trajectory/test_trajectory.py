@@ -7,11 +7,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.recall.rooms import Room, ask, long_text
 
-from pagein.engine.trajectory import Trajectory
+import pagein
+from pagein.engine.trajectory import Operation, Trajectory
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
 
 WRITER = """
 import sys
@@ -194,3 +197,28 @@ def test_a_log_that_cannot_be_written_is_told_of_by_stats(room: Room) -> None:
     assert ask(session, "peek", id=name, length=5).text.startswith("first")
     assert "Trajectory log: not written (IsADirectoryError" in ask(session, "stats").text
     room.close()
+
+
+def test_each_operation_that_is_declared_is_logged_by_something_that_a_user_does(room: Room) -> None:
+    session = room.session()
+    room.put("a.txt", "content")
+    [name] = room.paged(session, long_text("first"))
+    with pagein.open(room.store, workspace=room.folder) as engine:  # where nothing leaves at these prices
+        ordered = engine.session("ordered")
+        ordered.append(Message("user", (Text("please"),)))
+        for n in range(9):
+            ordered.append(Message("assistant", (ToolCall(f"c{n}", "Bash", "{}"),)))
+            ordered.append(Message("tool", (ToolResult(f"c{n}", long_text(f"second {n}"), "Bash"),)))
+            ordered.advance()
+        ordered.hand.epoch()  # but at the user's word
+        ordered.append(Message("assistant", (ToolCall("c9", "Bash", "{}"),)))
+        ordered.append(Message("tool", (ToolResult("c9", "ok", "Bash"),)))
+        ordered.advance()
+    session.hand.off()
+    session.hand.on()
+    ask(session, "ingest", paths=["a.txt"])
+    ask(session, "peek", id=name)
+    ask(session, "search", pattern="first")
+    ask(session, "stats")
+    room.close()
+    assert {line["operation"] for line in room.log()} == set(get_args(Operation))

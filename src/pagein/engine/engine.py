@@ -12,22 +12,24 @@ from pagein.engine.claim import Claim
 from pagein.engine.exchanges import Exchange
 from pagein.engine.forwarding import forwarded_as
 from pagein.engine.heads import model_in
-from pagein.engine.ingesting import Keeper
+from pagein.engine.ingesting import WIDE, Keeper, Limits
 from pagein.engine.owing import Forwarded
 from pagein.engine.paging import Pager
 from pagein.engine.placing import NOWHERE
 from pagein.engine.reading import Outside
-from pagein.engine.recalling import Branch, Reach, Recalling
+from pagein.engine.recalling import USUAL as RECALL_BOUNDS
+from pagein.engine.recalling import Bounds, Branch, Reach, Recalling
 from pagein.engine.requests import Observed, PreparedRequest
 from pagein.engine.session import Parts, Session
 from pagein.engine.sessions import Sessions
 from pagein.engine.sharing import Shared
 from pagein.engine.talking import Reply, in_thread
 from pagein.engine.traffic import Traffic
-from pagein.errors import BadInput, HostError, StoreError
+from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import SAFE, Valve
+from pagein.policy.manifest import BUDGET
 from pagein.policy.request import DEFAULTS, ReadingSettings
 from pagein.policy.residency import PRICED, Residency
 from pagein.ports import BlobStore, JournalStore, TokenCounter
@@ -48,7 +50,8 @@ class Settings:
 
     residency: when old results leave the window. reading: bounds of what a read is answered with. excluded: patterns of
     file names whose content is never stored, neither by reads nor by paging out. valve: what is done where the window is nearly full.
-    manifest: whether what left is listed for the model, a page at each epoch's edge. rereads: whether what a client's own tools read
+    recall, ingest: bounds of these. manifest: whether what left is listed for the model, a page at each epoch's edge, of
+    manifest_budget tokens at most. rereads: whether what a client's own tools read
     again is answered by a marker or a diff. marks: whether cache marks of the client's are only respected, or ours stand where an
     epoch reads and at the edit frontier. witness: whether an independent checker
     looks at each answer and each request before it goes out (law 2); what it objects to is shown as the file's text, or leaves.
@@ -58,10 +61,17 @@ class Settings:
     reading: ReadingSettings = DEFAULTS
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = SAFE
+    recall: Bounds = RECALL_BOUNDS
+    ingest: Limits = WIDE
     manifest: bool = False
+    manifest_budget: int = BUDGET
     witness: bool = False
     rereads: bool = True
     marks: Literal["respected", "extended"] = "extended"
+
+    def __post_init__(self) -> None:
+        if self.manifest_budget < 1:
+            raise BadSetting(f"manifest_budget must be 1 token or more, not {self.manifest_budget}")
 
 
 class Engine:
@@ -128,7 +138,7 @@ class Engine:
             self._recalling,
             settings.excluded,
             settings.valve,
-            settings.manifest,
+            settings.manifest_budget if settings.manifest else None,
             settings.rereads,
             settings.marks == "extended",
             self._shared,

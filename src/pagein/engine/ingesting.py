@@ -18,7 +18,7 @@ from typing import Final, Protocol, TypeAlias
 from pagein.engine.holding import FILE, Held, HeldObject
 from pagein.engine.paging import bytes_of
 from pagein.engine.trajectory import Operation
-from pagein.errors import BadInput, CallerError, StoreError
+from pagein.errors import BadInput, BadSetting, CallerError, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.recalls import INGESTED, Ingested, ingested_note
@@ -86,10 +86,17 @@ class Owner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one ingest."""
+    """Bounds of one ingest. Raises BadSetting for a bound below 1."""
 
     files: int = MAX_FILES
     bytes: int = MAX_BYTES
+
+    def __post_init__(self) -> None:
+        if min(self.files, self.bytes) < 1:
+            raise BadSetting(f"an ingest takes 1 file and 1 byte or more, not {self.files} and {self.bytes}")
+
+
+WIDE: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +182,11 @@ class Keeper:
 class Ingesting:
     """Ingest for one session, of the files below one folder."""
 
-    def __init__(self, owner: Owner, keeper: Keeper, tree: Tree) -> None:
+    def __init__(self, owner: Owner, keeper: Keeper, tree: Tree, limits: Limits) -> None:
         self._owner = owner
         self._keeper = keeper
         self._tree = tree
+        self._limits = limits
 
     def ingest(
         self,
@@ -194,7 +202,7 @@ class Ingesting:
         Raises BadInput for a pattern that is none.
         """
         began = self._owner.clock()
-        bounds = limits if limits is not None else Limits()
+        bounds = limits if limits is not None else self._limits
         matched = self._tree.matched(patterns, signal)
         report = self._refused(matched, bounds, confirm)
         if report is None:

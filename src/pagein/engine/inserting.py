@@ -18,17 +18,21 @@ from pagein.engine.holding import Held
 from pagein.engine.rendering import length, shared
 from pagein.engine.state import State
 from pagein.model.entries import Inserted
-from pagein.policy.manifest import Manifest, Row
+from pagein.policy.manifest import BUDGET, Manifest, Row
 
 _SAID: Final = "[pagein: pinned by the user, holds for the whole session]"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the manifest can tell of. held: what the branch holds outside of its window, None where there is no manifest. count: tokens of a text."""
+    """What the manifest can tell of. held: what the branch holds outside of its window, None where there is no manifest. count: tokens of a text.
+
+    budget: tokens that one page may take.
+    """
 
     held: Held | None
     count: Callable[[str], float]
+    budget: int = BUDGET
 
 
 def insertions(state: State, told: Told) -> Iterator[Inserted]:
@@ -53,6 +57,6 @@ def _page(state: State, held: Held, told: Told) -> Iterator[Inserted]:
     rows = [Row(one.object_id, one.kind, one.tokens, one.description) for one in objects]
     fresh = [row for row in rows if row.object_id not in hand.listed]
     tokens = sum(row.tokens for row in rows if row.object_id in hand.listed)
-    _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh)
+    _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh, budget=told.budget)
     if page is not None:
         yield Inserted(MANIFEST, page.text, math.ceil(told.count(page.text)), tuple(row.object_id for row in fresh))

@@ -17,23 +17,36 @@ from typing import Final, Protocol
 from pagein.engine import readlog
 from pagein.engine.folds import Entries, Fold
 from pagein.engine.holding import Held, step
-from pagein.engine.ingesting import Ingesting, Keeper, Tree
+from pagein.engine.ingesting import WIDE, Ingesting, Keeper, Limits, Tree
 from pagein.engine.paging import Pager
 from pagein.engine.trajectory import Operation, Trajectory
-from pagein.errors import Aborted, NotRecallable, PageinError, StoreError
+from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
 from pagein.model.entries import EntryId, EpochOpened, PagedOut
 from pagein.model.messages import ToolCall
 from pagein.model.recalls import RECALL, ObjectMatch, Recall, recall_note, recall_of
-from pagein.policy import echo, finding, slices
+from pagein.policy import echo, finding, forcing, slices
 from pagein.policy.baseline import DEFAULT_CAPS, Caps
 from pagein.ports import Signal
 
-PER_OBJECT: Final = 100
-"""Matches that one object may give to a search."""
-IN_ALL: Final = 50
-"""Matches that one search is answered with."""
-WITHIN: Final = 5.0
-"""Seconds after which a search looks into no further object."""
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of recall. caps: how much one answer shows. matches: how many a search is answered with; per_object: how many of one object.
+
+    seconds: after which a search looks into no further object. Raises BadSetting for a bound below 1.
+    """
+
+    caps: Caps = DEFAULT_CAPS
+    matches: int = 50
+    per_object: int = 100
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        if min(self.caps.lines, self.caps.bytes, self.matches, self.per_object) < 1 or not self.seconds > 0:
+            raise BadSetting("bounds of recall and search must be 1 or more, and the seconds of a search above 0")
+
+
+USUAL: Final = Bounds()
 
 
 class Branch(Protocol):
@@ -85,13 +98,14 @@ class Reach:
     """What recall and ingest need of the world besides the store of paged-out content.
 
     tree: the files below a folder; None for sessions that ingest none. archive: everything else that is stored, None where it
-    cannot be asked. trajectory: where operations are logged, None for nowhere. caps: how much one answer shows.
+    cannot be asked. trajectory: where operations are logged, None for nowhere. bounds: of recall; limits: of one ingest.
     """
 
     tree: Callable[[str], Tree] | None = None
     archive: Archive | None = None
     trajectory: Trajectory | None = None
-    caps: Caps = DEFAULT_CAPS
+    bounds: Bounds = USUAL
+    limits: Limits = WIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +157,16 @@ class Figures:
 
 @dataclass(slots=True)
 class _Page:
-    """A search's answer as it comes about. room: matches that still fit, one more than are shown, so that more is known of."""
+    """A search's answer as it comes about. most: matches that are shown; one more is looked for, so that more is known of."""
 
     skip: int
+    most: int
     hits: list[ObjectMatch] = field(default_factory=list)
     unsearched: list[tuple[str, str]] = field(default_factory=list)
     looked_into: int = 0
 
     def full(self) -> bool:
-        return len(self.hits) > IN_ALL
+        return len(self.hits) > self.most
 
     def take(self, hit: ObjectMatch) -> None:
         if self.skip > 0:
@@ -182,6 +197,11 @@ class Recalling:
         self._fold: Fold[Held] = Fold(branch.journal, Held(), step)
 
     @property
+    def bounds(self) -> Bounds:
+        """How much one answer may hold, and how long a search may take."""
+        return self._reach.bounds
+
+    @property
     def held(self) -> Held:
         """What was paged out and ingested on the branch, and how often it was recalled."""
         return self._fold.at(self._branch.leaf)
@@ -192,7 +212,7 @@ class Recalling:
         """A part of an object's text, as `cut` makes it of id, text and caps. Raises NotRecallable, StoreError."""
         began = self._clock()
         name = object_id.strip()
-        part = cut(name, self._text(name), self._reach.caps)
+        part = cut(name, self._text(name), self.bounds.caps)
         failure = self._journal(Recall(tool, (name,), call_id, part.hints))
         self._log("peek", (name,), {"offset": part.start, "length": part.end - part.start}, began)
         return Part(part, failure)
@@ -202,9 +222,9 @@ class Recalling:
         began = self._clock()
         pattern = finding.understood(lookup.pattern)
         names = self._names() if lookup.scope is None else tuple(dict.fromkeys(one.strip() for one in lookup.scope))
-        page = _Page(max(0, lookup.skip))
+        page = _Page(max(0, lookup.skip), self.bounds.matches)
         for name in names:
-            if page.full() or self._clock() - began > WITHIN:
+            if page.full() or self._clock() - began > self.bounds.seconds:
                 break
             if signal is not None and signal.is_set():
                 raise Aborted("Operation aborted")
@@ -212,7 +232,7 @@ class Recalling:
             self._look_into(name, pattern, page)
         if lookup.everything and lookup.scope is None and not page.full():
             self._look_beyond(pattern, page)
-        shown = tuple(page.hits[:IN_ALL])
+        shown = tuple(page.hits[: page.most])
         found = tuple(dict.fromkeys(hit.object_id for hit in shown))
         failure = self._journal(Recall(tool, found, call_id)) if found else None
         self._log("search", found, {"pattern": lookup.pattern, "matchCount": len(shown)}, began)
@@ -223,13 +243,14 @@ class Recalling:
         if previewed:
             self._log_externalized(previewed, {"previews": True})
         if opened is not None:
-            self._log_externalized(opened.paged, {"epoch": opened.number, "frontier": opened.frontier})
+            forced = opened.reason in (forcing.ORDERED, forcing.FULL)
+            self._log_externalized(opened.paged, {"epoch": opened.number, "frontier": opened.frontier}, forced=forced)
 
     def ingesting(self, folder: str) -> Ingesting | None:
         """Ingest of files below this folder; None where this session ingests none."""
         if self._reach.tree is None:
             return None
-        return Ingesting(self, self._keeper, self._reach.tree(folder))
+        return Ingesting(self, self._keeper, self._reach.tree(folder), self._reach.limits)
 
     def figures(self) -> Figures:
         """Figures about the session's objects, its recalls and the store."""
@@ -299,7 +320,7 @@ class Recalling:
             return
         for count, found in enumerate(pattern.found(text), start=1):
             page.take(ObjectMatch(name, found.offset, found.matched, found.context))
-            if count >= PER_OBJECT or page.full():
+            if count >= self.bounds.per_object or page.full():
                 return
 
     def _look_beyond(self, pattern: finding.Pattern, page: _Page) -> None:
@@ -307,14 +328,14 @@ class Recalling:
         if archive is None:
             page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))
             return
-        limit = IN_ALL + 1 + page.skip - len(page.hits)
+        limit = page.most + 1 + page.skip - len(page.hits)
         try:
             found = archive.matches(
                 pattern.expression or pattern.literal,
                 limit,
                 regex=pattern.expression is not None,
-                per_object=PER_OBJECT,
-                within=WITHIN,
+                per_object=self.bounds.per_object,
+                within=self.bounds.seconds,
             )
         except PageinError as problem:
             page.unsearched.append(("everything else", str(problem)))
@@ -331,9 +352,14 @@ class Recalling:
             return f"{type(problem).__name__}: {problem}"
         return None
 
-    def _log_externalized(self, paged: Sequence[PagedOut], details: dict[str, object]) -> None:
+    def switched(self, *, on: bool) -> None:
+        """Log that the user's hand switched pagein off for the session, or on again."""
+        self.log("toggle_on" if on else "toggle_off", (), {}, 0.0)
+
+    def _log_externalized(self, paged: Sequence[PagedOut], details: dict[str, object], *, forced: bool = False) -> None:
         tokens = sum(one.tokens for one in paged)
-        self.log("externalize", [one.object_id for one in paged], {**details, "tokens": tokens}, 0.0)
+        operation: Operation = "force_externalize" if forced else "externalize"
+        self.log(operation, [one.object_id for one in paged], {**details, "tokens": tokens}, 0.0)
 
     def _log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], began: float) -> None:
         self.log(operation, objects, details, self._clock() - began)

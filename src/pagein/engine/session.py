@@ -53,6 +53,7 @@ from pagein.policy.clients.chains import ClientReads
 from pagein.policy.clients.profile import Profile
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import NO_VALVE, Valve
+from pagein.policy.manifest import BUDGET
 from pagein.policy.previews import Previews
 from pagein.policy.residency import EMPTY, Residency, Standing
 from pagein.policy.ways import TOOLS
@@ -66,8 +67,8 @@ class Parts:
 
     journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
     outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
-    excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: whether what
-    left is listed for the model at each epoch's edge. rereads: whether what a client's own tools read again is answered by a marker or diff.
+    excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: tokens of
+    the page that lists what left for the model at an epoch's edge, None for no such pages. rereads: whether what a client's own tools read again is answered by a marker or diff.
     marks: whether cache marks of ours are added to a client's. shared: what its engine's sessions share, None: it has all of its own.
     """
 
@@ -80,7 +81,7 @@ class Parts:
     recalling: Callable[[Branch], Recalling] | None = None
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = NO_VALVE
-    manifest: bool = False
+    manifest: int | None = None
     rereads: bool = True
     marks: bool = True
     shared: Shared | None = None
@@ -447,10 +448,15 @@ class Session:
         )
         return curated(scene, parts.pager)
 
+    def switched(self, *, on: bool) -> None:
+        """Log that the user's hand switched pagein off for this session, or on again."""
+        if self._parts.recalling is not None:
+            self.recalling.switched(on=on)
+
     def _inserted(self) -> None:
         """Texts of ours enter behind what was said last."""
-        listing = self._parts.manifest and self._parts.recalling is not None
-        told = Told(self.recalling.held if listing else None, self._parts.counter.count)
+        budget = self._parts.manifest if self._parts.recalling is not None else None
+        told = Told(self.recalling.held if budget is not None else None, self._parts.counter.count, budget or BUDGET)
         for one in insertions(self._state(), told):
             self._add(one)
         with contextlib.suppress(StoreError):  # whose ids they are cannot be asked: then nothing is said of them

@@ -72,6 +72,10 @@ class Held(Protocol):
         """A time in which nobody else adds to it. Raises StoreError."""
         ...
 
+    def switched(self, *, on: bool) -> None:
+        """Log that pagein was switched off for it, or on again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class InWindow:
@@ -159,10 +163,12 @@ class Touch:
 
     def off(self) -> str | None:
         """From the next call on we decide nothing: nothing leaves, nothing enters as a preview. What stands in the window stays as it is."""
+        self._session.switched(on=False)
         return self._wish(Wish("off"))
 
     def on(self) -> str | None:
         """We decide again."""
+        self._session.switched(on=True)
         return self._wish(Wish("on"))
 
     def window(self) -> tuple[InWindow, ...]:

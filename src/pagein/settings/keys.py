@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Final
 
+from pagein.engine.engine import Settings
 from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.policy.forcing import Valve
 from pagein.policy.previews import Previews
@@ -19,6 +20,8 @@ from pagein.policy.residency import PRICED
 from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
 _RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
+_ENGINE = Settings()
+_READING, _RECALL = _ENGINE.reading, _ENGINE.recall
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
 
 ENGINE: Final[tuple[Key, ...]] = (
@@ -62,6 +65,29 @@ ENGINE: Final[tuple[Key, ...]] = (
     ),
     texts("excluded", "Patterns of file names whose content is never stored, beside those that always hold."),
     flag("manifest", default=False, says="List what left for the model, a page at each epoch's edge."),
+    whole("manifest_budget", _ENGINE.manifest_budget, "Tokens that one such page may take."),
+    flag(
+        "read_new_answers",
+        default=_READING.new_answers,
+        says="Answer a read also by *moved*, by a diff of a range and by text with markers in it, beside *unchanged* and whole diffs.",
+    ),
+    whole(
+        "read_min_run",
+        _READING.min_run,
+        "The shortest run of known lines that a marker may stand for within such text.",
+    ),
+    whole("read_max_bytes", _READING.max_bytes, "No text beyond so many bytes is compared with an earlier one."),
+    whole("read_max_lines", _READING.max_lines, "Nor one of so many lines or more."),
+    number("read_byte_ratio", _READING.byte_ratio, "A diff is sent only below this share of the text's bytes."),
+    number("read_line_ratio", _READING.line_ratio, "And only up to this share of its lines."),
+    whole("read_context", _READING.context, "Unchanged lines shown around a change in a diff."),
+    whole("recall_lines", _RECALL.caps.lines, "Lines that one recall or search shows at most."),
+    whole("recall_bytes", _RECALL.caps.bytes, "Bytes of the same."),
+    whole("search_matches", _RECALL.matches, "Matches that one search is answered with."),
+    whole("search_per_object", _RECALL.per_object, "Matches of one object among them."),
+    number("search_seconds", _RECALL.seconds, "Seconds after which a search looks into no further object."),
+    whole("ingest_files", _ENGINE.ingest.files, "Files that one ingest may match."),
+    whole("ingest_bytes", _ENGINE.ingest.bytes, "Bytes that one ingest may store."),
     flag("rereads", default=True, says="Answer what a client's own tools read again by a marker or a diff."),
     choice(
         "marks",

@@ -10,11 +10,15 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from pagein.engine.engine import Settings
+from pagein.engine.ingesting import Limits
+from pagein.engine.recalling import Bounds
 from pagein.errors import BadSetting
 from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.policy.arguments import CAREFUL, SOON
+from pagein.policy.baseline import Caps
 from pagein.policy.forcing import Valve
 from pagein.policy.previews import Previews
+from pagein.policy.request import ReadingSettings
 from pagein.policy.residency import PRICED, THRIFTY
 from pagein.settings.keys import GATEWAY, KEYS
 
@@ -104,6 +108,7 @@ def laid(layers: Iterable[Layer]) -> Config:
 
 _AGES: Final = ("keep_calls", "keep_reads", "keep_calls_free", "min_tokens")
 _AS_NAMED: Final = (*_AGES, "thinking")
+_READING: Final = tuple(name.removeprefix("read_") for name in KEYS if name.startswith("read_"))
 
 
 def _valve(values: Mapping[str, Any]) -> Valve:
@@ -114,12 +119,24 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     usual = THRIFTY if values["residency"] == "thrifty" else PRICED
     previews = Previews(values["previews_from"], values["previews_show"]) if values["previews_from"] else None
     names = {one.name for one in fields(Settings)}
-    own = {name: value for name, value in values.items() if name in names - {"residency", "valve", "excluded"}}
+    own = {
+        name: value
+        for name, value in values.items()
+        if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest"}
+    }
     rules = SOON if values["residency"] == "thrifty" else CAREFUL
     arguments = rules if values["arguments"] else None
     return replace(
         Settings(**own),
         residency=replace(usual, previews=previews, arguments=arguments, **{name: values[name] for name in _AS_NAMED}),
+        reading=ReadingSettings(**{name: values[f"read_{name}"] for name in _READING}),
+        recall=Bounds(
+            Caps(values["recall_lines"], values["recall_bytes"]),
+            values["search_matches"],
+            values["search_per_object"],
+            values["search_seconds"],
+        ),
+        ingest=Limits(values["ingest_files"], values["ingest_bytes"]),
         valve=_valve(values) if values["valve"] else Valve(0.0, 0.0),
         excluded=(*Settings().excluded, *values["excluded"]),
     )

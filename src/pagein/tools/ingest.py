@@ -7,7 +7,7 @@ from pagein.engine.ingesting import Done, Report, Tell
 from pagein.engine.reading import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError, StoreError
-from pagein.policy.baseline import DEFAULT_CAPS, byte_length
+from pagein.policy.baseline import Caps, byte_length
 from pagein.tools.calls import Call, Given, Offer, refused, schema
 
 _NAMED: Final = 10
@@ -39,7 +39,7 @@ def _ingest(session: Session, call: Call) -> ReadResult:
     }
     if report.refused is not None:
         return ReadResult(_with_skipped(report.refused, report), details, is_error=True)
-    return ReadResult(_told(report), details, failure=report.failure)
+    return ReadResult(_told(report, session.recalling.bounds.caps), details, failure=report.failure)
 
 
 def _telling(call: Call) -> Tell | None:
@@ -49,8 +49,8 @@ def _telling(call: Call) -> Tell | None:
     return lambda done, total, path: tell(f"Ingested {done}/{total}: {path}")
 
 
-def _told(report: Report) -> str:
-    lines = [f"Ingested {len(report.done)} files. Object IDs:", *_fitting([_line(one) for one in report.done])]
+def _told(report: Report, caps: Caps) -> str:
+    lines = [f"Ingested {len(report.done)} files. Object IDs:", *_fitting([_line(one) for one in report.done], caps)]
     return _with_skipped("\n".join(lines), report)
 
 
@@ -59,11 +59,11 @@ def _line(one: Done) -> str:
     return f"{one.object_id} {one.path} ({one.tokens:,} tokens{was})"
 
 
-def _fitting(lines: Sequence[str]) -> Iterable[str]:
+def _fitting(lines: Sequence[str], caps: Caps) -> Iterable[str]:
     size = 0
     for count, line in enumerate(lines):
         size += byte_length(line) + 1
-        if count and (size > DEFAULT_CAPS.bytes - _ROOM or count >= DEFAULT_CAPS.lines - _NAMED):
+        if count and (size > caps.bytes - _ROOM or count >= caps.lines - _NAMED):
             yield f"[{len(lines) - count} more ids are not shown. Use search to find them.]"
             return
         yield line

@@ -1,4 +1,4 @@
-"""What `pagein peek` and `pagein ingest` do: one function each, plain values in and out.
+"""What `pagein peek`, `pagein ingest` and `pagein stats` do: one function each, plain values in and out.
 
 The shapes are stable: each is one JSON object under `--json`.
 """
@@ -14,6 +14,7 @@ from pagein.tools.calls import Call
 from pagein.tools.ingest import INGEST
 from pagein.tools.peek import PEEK
 from pagein.tools.reading_commands import answered
+from pagein.tools.stats import STATS
 
 Numbers: TypeAlias = Mapping[str, int | None]
 """`offset`, `length`, `line` and `lines`, as far as somebody said."""
@@ -42,6 +43,11 @@ def whole(engine: Engine, object_id: str) -> str:
 def ingest(session: Session, paths: Sequence[str], tell: Callable[[str], None] | None = None) -> dict[str, Any]:
     """Put files into the store for a session: the shape is that of `read`, with ids and skipped files in the details."""
     return answered(INGEST.answer(session, Call({"paths": list(paths)}, tell=tell)))
+
+
+def stats(session: Session) -> dict[str, Any]:
+    """Figures about a session's objects, its recalls and the store: the shape is that of `read`, with the figures in the details."""
+    return answered(STATS.answer(session, Call()))
 
 
 def _cut(name: str, text: str, numbers: Numbers) -> Slice:

@@ -3,11 +3,11 @@
 from typing import Final
 
 from pagein.engine.reading import ReadResult
-from pagein.engine.recalling import WITHIN, Hits, Lookup
+from pagein.engine.recalling import Bounds, Hits, Lookup
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
 from pagein.model.recalls import ObjectMatch
-from pagein.policy.baseline import DEFAULT_CAPS, byte_length
+from pagein.policy.baseline import byte_length
 from pagein.tools.calls import Call, Given, Offer, refused, schema
 
 _TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"
@@ -26,10 +26,11 @@ def _search(session: Session, call: Call) -> ReadResult:
         found = session.recalling.search(lookup, call_id=call.id, signal=call.signal)
     except (CallerError, HostError) as why:
         return refused(str(why))
-    shown = _fitting(found.hits)
+    bounds = session.recalling.bounds
+    shown = _fitting(found.hits, bounds)
     more = found.more or shown < len(found.hits)
     return ReadResult(
-        _text(found, shown, lookup.skip + shown if more else None),
+        _text(found, shown, lookup.skip + shown if more else None, bounds),
         {
             "matches": [
                 {"id": hit.object_id, "offset": hit.offset, "length": len(hit.matched)} for hit in found.hits[:shown]
@@ -41,10 +42,10 @@ def _search(session: Session, call: Call) -> ReadResult:
     )
 
 
-def _text(found: Hits, shown: int, following: int | None) -> str:
+def _text(found: Hits, shown: int, following: int | None, bounds: Bounds) -> str:
     lines = [f"Found {shown} match(es):\n"] if shown else ["No matches found."]
     lines += [_line(hit) for hit in found.hits[:shown]]
-    lines += _beside(found)
+    lines += _beside(found, bounds)
     if following is not None:
         lines += [_TRUNCATED, f"[Use skip={following} to continue.]"]
     return "\n".join(lines)
@@ -54,7 +55,7 @@ def _line(hit: ObjectMatch) -> str:
     return f"**{hit.object_id}** [offset {hit.offset}]:\n  ...{hit.context}..."
 
 
-def _beside(found: Hits) -> list[str]:
+def _beside(found: Hits, bounds: Bounds) -> list[str]:
     """What is to be said of a search besides its matches."""
     lines = []
     for name, why in found.unsearched[:10]:
@@ -62,7 +63,7 @@ def _beside(found: Hits) -> list[str]:
     if len(found.unsearched) > 10:  # noqa: PLR2004  as many as were named
         lines.append(f"(+{len(found.unsearched) - 10} more that could not be searched)")
     if found.looked_into < found.of and not found.more:
-        milliseconds = round(WITHIN * 1000)
+        milliseconds = round(bounds.seconds * 1000)
         lines.append(
             f"[Regex timed out after {milliseconds}ms: {found.looked_into} of {found.of} objects searched. "
             "Use scope to narrow search.]"
@@ -72,13 +73,13 @@ def _beside(found: Hits) -> list[str]:
     return lines
 
 
-def _fitting(hits: tuple[ObjectMatch, ...]) -> int:
+def _fitting(hits: tuple[ObjectMatch, ...], bounds: Bounds) -> int:
     """How many matches are shown: whole ones, as many as fit, one at least."""
     size = lines = 0
     for count, hit in enumerate(hits):
         line = _line(hit)
         size, lines = size + byte_length(line) + 1, lines + line.count("\n") + 1
-        if count and (size > DEFAULT_CAPS.bytes - _ROOM or lines > DEFAULT_CAPS.lines):
+        if count and (size > bounds.caps.bytes - _ROOM or lines > bounds.caps.lines):
             return count
     return len(hits)
 
