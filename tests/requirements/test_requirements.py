@@ -11,6 +11,7 @@ from typer.main import get_command
 from pagein import ports
 from pagein.cli import app
 
+ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 
 
@@ -30,7 +31,6 @@ CAPABILITIES: dict[str, Callable[[], bool]] = {
     "unified read": lambda: has_option("read", "--mode"),
 }
 """What requirements wait for, and whether a user can reach it yet: by the command, option or folder that brings it."""
-ROOT = Path(__file__).resolve().parents[2]
 LISTS = sorted(Path(__file__).parent.glob("*.toml"))
 
 

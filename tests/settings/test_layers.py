@@ -219,6 +219,6 @@ def test_a_bound_of_recall_that_is_set_holds_for_what_a_model_is_shown(tmp_path:
             "Too many files: 2 matched, limit is 1"
         )
         report = answer(session, "ingest", Call({"paths": ["a.txt"]}))
-        [name] = report.details["objectIds"]  # type: ignore[misc, str-unpack]
+        [name] = report.details["objectIds"]  # type: ignore[misc]
         assert answer(session, "peek", Call({"id": name, "line": 1, "lines": 300})).text.count("line ") <= 101
         assert answer(session, "search", Call({"pattern": "line"})).text.startswith("Found 2 match(es)")
