@@ -1,12 +1,14 @@
 """Texts that stand in every window: pinned ones, and the pages of the manifest."""
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.hand.rooms import ASK, EAGER, begun, ids, opened, says, spoken, turn
 
 from pagein.errors import BadInput
-from pagein.model.messages import Message, Text
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.policy.clients.accesses import accesses
 from pagein.policy.manifest import tokens_of
 from pagein.providers.validity import Api, check_messages
 
@@ -140,3 +142,17 @@ def test_after_a_compaction_the_next_edge_lists_everything_on_one_page(tmp_path:
         (page,) = pages(spoken(session))
         assert objects == {one for one in objects if f"| {one} |" in page}
         assert tokens_of(page) <= 2000
+
+
+def test_a_row_of_the_manifest_carries_the_path_of_its_file(tmp_path: Path) -> None:
+    with opened(tmp_path, EAGER, manifest=True) as engine:
+        session = begun(engine, "")
+        for number in range(6):
+            asked = json.dumps({"file_path": f"src/part_{number}.py"})
+            call = ToolCall(f"r{number}", "Read", asked, accesses("Read", asked))
+            session.append(Message("assistant", (call,)))
+            session.append(Message("tool", (ToolResult(call.id, f"text {number}\n" * 90, "Read"),)))
+            session.advance()
+        rows = [line for page in pages(spoken(session)) for line in page.splitlines() if line.startswith("| pg-")]
+        assert rows
+        assert all("src/part_" in row for row in rows)

@@ -9,15 +9,16 @@ Rules of this file
 """
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.engine.hand import MANIFEST, PINNED
 from pagein.engine.holding import Held
-from pagein.engine.rendering import length, shared
+from pagein.engine.rendering import length, pieces_since, shared
 from pagein.engine.state import State
 from pagein.model.entries import Inserted
+from pagein.model.messages import ToolCall
 from pagein.policy.manifest import BUDGET, Manifest, Row
 
 _SAID: Final = "[pagein: pinned by the user, holds for the whole session]"
@@ -50,12 +51,25 @@ def insertions(state: State, told: Told) -> Iterator[Inserted]:
             yield Inserted(PINNED, said, math.ceil(told.count(said)), (name,))
 
 
+def _paths(state: State, calls: Collection[str]) -> dict[str, str]:
+    """The files that these calls read or wrote, by the calls' ids, as far as the calls stand in the window."""
+    made = (
+        block
+        for piece in pieces_since(state.draft.ready().tip, 0)
+        for block in piece.message.blocks
+        if isinstance(block, ToolCall) and block.id in calls
+    )
+    return {call.id: call.accesses[0].path for call in made if call.accesses}
+
+
 def _page(state: State, held: Held, told: Told) -> Iterator[Inserted]:
     hand = state.hand
     objects = list(held.newest_first())
     objects.reverse()
-    rows = [Row(one.object_id, one.kind, one.tokens, one.description) for one in objects]
+    rows = [Row(one.object_id, one.kind, one.tokens, one.description, one.path or "") for one in objects]
     fresh = [row for row in rows if row.object_id not in hand.listed]
+    paths = _paths(state, {hand.calls[row.object_id] for row in fresh if row.object_id in hand.calls})
+    fresh = [replace(row, path=row.path or paths.get(hand.calls.get(row.object_id, ""), "")) for row in fresh]
     tokens = sum(row.tokens for row in rows if row.object_id in hand.listed)
     _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh, budget=told.budget)
     if page is not None:

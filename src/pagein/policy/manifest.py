@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pagein.errors import BadSetting
+from pagein.policy.descriptions import shortened
 from pagein.policy.stubs import one_line
 
 BUDGET: Final = 2000
@@ -47,12 +48,13 @@ PI_RLM: Final = Dialect(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An object as a manifest lists it. tokens: the estimate that its stub shows."""
+    """An object as a manifest lists it. tokens: the estimate that its stub shows. path: of the file that it shows, "" for none."""
 
     object_id: str
     kind: str
     tokens: int
     description: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ def _rows(rows: Sequence[Row], budget: int, dialect: Dialect) -> list[str]:
 
 
 def _row(row: Row, dialect: Dialect) -> str:
-    cells = (row.object_id, dialect.kinds.get(row.kind, row.kind), f"{row.tokens:,}", row.description)
+    told = row.description if row.path in row.description else f"{shortened(row.path)}: {row.description}"
+    cells = (row.object_id, dialect.kinds.get(row.kind, row.kind), f"{row.tokens:,}", told)
     return f"| {' | '.join(_cell(cell) for cell in cells)} |"
 
 
