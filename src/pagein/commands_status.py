@@ -70,6 +70,7 @@ def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
                 epochs=one["epochs"],
                 recalls=one["recalls"],
                 cost=one["cost"],
+                unbilled=one["unbilled"],
                 saved=one["saved"],
                 last=one["last"],
             )

@@ -8,7 +8,9 @@ from pagein.ui.figures import amount, count, plain, plural, share
 
 
 class SessionStatus(TypedDict):
-    """A session that the gateway saw since it started. cost, saved: in uncached input tokens (BIT). last: seconds since 1970."""
+    """A session that the gateway saw since it started. cost, saved: in uncached input tokens (BIT); unbilled: what a
+    subscription's calls would have cost with a key. last: seconds since 1970.
+    """
 
     name: str
     model: str
@@ -16,6 +18,7 @@ class SessionStatus(TypedDict):
     epochs: int
     recalls: int
     cost: float
+    unbilled: float
     saved: float
     last: float
 
@@ -66,7 +69,8 @@ def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:
     yield f"sessions  {plural(len(sessions), 'session')}" + ("" if sessions else " since its start")
     for one in sessions[:most]:
         deeds = f"{plural(one['calls'], 'call')}, {plural(one['epochs'], 'epoch')}, {plural(one['recalls'], 'recall')}"
-        yield f"  {one['name']}  {one['model']}  {deeds}, {amount(one['cost'])} BIT, {amount(one['saved'])} saved, last {_moment(one['last'])}"
+        paid = f"{amount(one['unbilled'])} BIT with a key" if one["unbilled"] else f"{amount(one['cost'])} BIT"
+        yield f"  {one['name']}  {one['model']}  {deeds}, {paid}, {amount(one['saved'])} saved, last {_moment(one['last'])}"
     if len(sessions) > most:
         yield f"  and {count(len(sessions) - most)} more"
 

@@ -88,7 +88,7 @@ const RECKONED = "Reckoned by pagein: what its own decisions spared or cost at t
 const BY_CACHE = "Prompt tokens that the provider read from its cache instead of taking them at the full price.";
 
 function sums(sessions) {
-  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, saved: 0, failures: 0, errors: 0, shortfall: 0 };
+  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, unbilled: 0, saved: 0, failures: 0, errors: 0, shortfall: 0 };
   for (const one of sessions) for (const name of Object.keys(total)) total[name] += one[name];
   return total;
 }
@@ -100,13 +100,12 @@ function nothingYet(state) {
   return [made("h2", null, "No model call came through yet"), made("p", null, "Point an agent at this gateway and work as always; its session appears here with its first answer. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...setup(state.setup)];
 }
 function overview(state) {
-  const total = sums(state.sessions), free = sums(state.sessions.filter(passes));
-  total.cost -= free.cost;
+  const total = sums(state.sessions);
   const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [amount(total.cost), "BIT: the bill so far", "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
-  if (free.cost) bill.splice(2, 0, [amount(free.cost), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
+  if (total.unbilled) bill.splice(2, 0, [amount(total.unbilled), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
-  const columns = [column("session", "name"), column("last call"), column("calls"), column("bill, BIT", "", BIT), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
-  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), amount(one.cost), saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
+  const columns = [column("session", "name"), column("last call"), column("calls"), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
+  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
   return [tiles([...bill, ...trouble]), made("h2", null, "Sessions"), table("Sessions", columns, rows, "none")];
 }
 function trouble_of(one) {
@@ -143,8 +142,8 @@ function picture(calls) {
 function verdict(one) {
   const kept = one.keep_alives ? ", of which " + amount(one.keep_alive_cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
   const paid = "These calls cost " + amount(one.cost) + " BIT" + kept + ". ";
+  if (one.unbilled > 0) return (one.cost > 0 ? paid : "") + "With an API key " + (one.cost > 0 ? "its other" : "these") + " calls would have cost " + amount(one.unbilled) + " BIT. On a subscription nothing is billed by the token, and pagein changes nothing: it only measures.";
   if (!(one.cost > 0)) return one.passed ? "Its calls passed untouched: nothing is reckoned for them." : "No answer told what it cost.";
-  if (passes(one)) return "With an API key these calls would have cost " + amount(one.cost) + " BIT. On a subscription nothing is billed by the token, and pagein changes nothing: it only measures.";
   if (last && !last.curating) return paid + "pagein only measures here.";
   if (Math.abs(one.saved) < 0.0005 * one.cost) return paid + "Nothing that pagein did has changed the bill yet.";
   if (one.saved < 0) return paid + "By pagein's reckoning they would have cost " + amount(one.cost + one.saved) + " with nothing taken out: an investment that has not come back yet.";

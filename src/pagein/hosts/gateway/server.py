@@ -155,7 +155,6 @@ class Gateway:
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=settings.silence),
             max_line_size=_LONGEST,
             max_field_size=_LONGEST,
-            max_headers=_MOST,
         )
         self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter, self._clock)
         self._runner = web.AppRunner(

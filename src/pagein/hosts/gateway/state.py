@@ -84,6 +84,7 @@ class SessionView(TypedDict):
     """A session as the pages read it; all but the first five are sums over its calls.
 
     passed: calls that went through as they were. failures: of ours. errors: statuses of 400 and more. shortfall: as in `Noted`.
+    unbilled: what calls that only passed would have cost with an API key, which is not in `cost`: a subscription bills no tokens.
     keep_alives: keep-alive requests, and what they cost in BIT, which `cost` holds too.
     """
 
@@ -104,6 +105,7 @@ class SessionView(TypedDict):
     fresh: int
     output: int
     cost: float
+    unbilled: float
     saved: float
     keep_alives: int
     keep_alive_cost: float
@@ -192,6 +194,7 @@ class _Session:
     shortfall: int = 0
     used: Usage = NOTHING
     cost: float = 0.0
+    unbilled: float = 0.0
     saved: float = 0.0
     keep_alives: int = 0
     keep_alive_cost: float = 0.0
@@ -209,7 +212,10 @@ class _Session:
         self.errors += call.status >= _ERROR
         self.shortfall += call.shortfall
         self.used += call.usage or NOTHING
-        self.cost += call.cost or 0.0
+        if call.passed:
+            self.unbilled += call.cost or 0.0
+        else:
+            self.cost += call.cost or 0.0
         self.saved += call.saved or 0.0
         self.binds = self.binds or call.binds
         self.recent.append(call)
@@ -233,6 +239,7 @@ class _Session:
             fresh=self.used.fresh,
             output=self.used.output,
             cost=self.cost,
+            unbilled=self.unbilled,
             saved=self.saved,
             keep_alives=self.keep_alives,
             keep_alive_cost=self.keep_alive_cost,
