@@ -107,7 +107,8 @@ class Access:
             return None
         if self._is_open:
             return _Refused(_UNKNOWN, _CLOSED_TO_ALL, "no_token")
-        return self._stranger(request)
+        # all but a post has no effect without a vendor's key, which no page of another site has
+        return self._stranger(request, asks_origin=request.method == "POST")
 
     def _turned_away(self, request: web.Request, path: str, refused: _Refused) -> web.StreamResponse:
         """A refusal as the vendor writes it that the request was meant for."""
@@ -119,14 +120,15 @@ class Access:
         answer.set_cookie(COOKIE, self._cookie, httponly=True, samesite="Strict", path="/")
         return _not_kept(answer)
 
-    def _stranger(self, request: web.Request) -> _Refused | None:
+    def _stranger(self, request: web.Request, *, asks_origin: bool = True) -> _Refused | None:
         """Why somebody who does not show the token is not answered, None where they may be."""
         host = request.headers.get("Host", "").strip().lower()
         if not self._is_named(_without_port(host)):
             return _Refused(_FORBIDDEN, _WRONG_NAME, "wrong_name")
         if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             return _Refused(_FORBIDDEN, _OTHER_SITE, "other_site")
-        if any(origin.partition("://")[2].lower() != host for origin in request.headers.getall("Origin", ())):
+        origins = request.headers.getall("Origin", ())
+        if asks_origin and any(one.partition("://")[2].lower() != host for one in origins):
             return _Refused(_FORBIDDEN, _OTHER_SITE, "other_site")
         return None
 
