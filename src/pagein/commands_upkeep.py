@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 _WRONG = 1
+_LARGEST = 1e18
 # Where lines go that cannot be read in a database; of a file, the whole old file is kept.
 _SALVAGED = "pagein.salvaged.jsonl"
 _DAY = 86_400.0
@@ -120,9 +121,18 @@ def import_(
     with wiring.open_for_import(store, workspace=workspace) as opened, _progress("importing", wanted=not quiet) as tick:
         done = upkeep.import_from(opened, file, tick)
     if as_json:
-        _print_json({"records": done.counts, "added": done.added}, sys.stdout)
+        answer = {"records": done.counts, "added": done.added, "withheld": done.withheld, "lost": done.lost}
+        _print_json(answer, sys.stdout)
     elif not quiet:
         sys.stdout.write(f"read {_told(done.counts)}; new here: {_told(done.added)}\n")
+        if done.withheld:
+            sys.stdout.write(
+                f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n"
+            )
+    for line in done.lost:
+        _warn(f"not imported: {line}")
+    if done.lost:
+        raise typer.Exit(_WRONG)
 
 
 def check(
@@ -285,14 +295,20 @@ def _time(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([hdw])", text.strip().lower())
     if found is None:
         raise BadSetting(f"not a time: {text!r}; expected a number with h, d or w, such as 30d")
-    return float(found[1]) * _TIMES[found[2]]
+    return _bounded(text, float(found[1]) * _TIMES[found[2]], "a time")
 
 
 def _size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)b?", text.strip().lower())
     if found is None:
         raise BadSetting(f"not a size: {text!r}; expected a number of bytes, or one with k, M, G or T, such as 2G")
-    return int(float(found[1]) * _SIZES[found[2]])
+    return int(_bounded(text, float(found[1]) * _SIZES[found[2]], "a size"))
+
+
+def _bounded(text: str, value: float, what: str) -> float:
+    if value > _LARGEST:
+        raise BadSetting(f"not {what} that anything reaches: {text[:40]!r}")
+    return value
 
 
 def _told(counts: dict[str, int]) -> str:

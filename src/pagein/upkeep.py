@@ -26,6 +26,7 @@ from pagein.store.checking_journals import check_journals
 from pagein.store.collecting import Plan, Retention, collect, plan
 from pagein.store.database import is_outdated
 from pagein.store.importing import Imported, import_lines
+from pagein.store.importing_bounds import LONGEST_LINE
 from pagein.store.mending import mend
 from pagein.store.portable import Exported, export
 from pagein.store.rebuilding import rebuilt, rows_in
@@ -52,6 +53,9 @@ __all__ = [
 STANDARD: Final = "-"
 """The name of standard output and standard input."""
 _PRIVATE: Final = 0o600
+# Versions of one file, one below the other, are packed a hundredfold; a bomb, a thousandfold.
+_DENSEST: Final = 400
+_UNASKED: Final = 1 << 28
 Tick = Callable[[str], object]
 
 
@@ -277,11 +281,33 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+class _Counted:
+    """A file that counts what is read of it."""
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.count += len(data)
+        return data
+
+
 def _plain_lines(file: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """The lines of a file, unpacked where it is compressed."""
-    packed = file.peek(2)[:2] == b"\x1f\x8b"
+    """The lines of a file, unpacked where it is compressed. One that is too long comes in part, and is refused by whoever reads it."""
+    packed = _Counted(file) if file.peek(2)[:2] == b"\x1f\x8b" else None
+    lines = file if packed is None else gzip.GzipFile(fileobj=cast("BinaryIO", packed), mode="rb")
+    taken = 0
     try:
-        yield from gzip.GzipFile(fileobj=file, mode="rb") if packed else file
+        while line := lines.readline(LONGEST_LINE + 1):
+            taken += len(line)
+            if packed is not None and taken > max(_UNASKED, _DENSEST * packed.count):
+                raise BadInput(
+                    f"{name}: unpacks to more than {_DENSEST} times its size; if it is an export all the same, unpack it yourself (gunzip) "
+                    "and import what comes out; nothing was imported"
+                )
+            yield line
     except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
         raise BadInput(
             f"{name}: the compressed file is cut short or damaged ({problem}); nothing was imported"

@@ -4,20 +4,21 @@ Rules of this file
 ------------------
 1. An import is one transaction: all of the file is there at its end, or nothing of it.
 2. What is there already is left alone, so importing again changes nothing. What contradicts it is refused.
-3. Every hash is proven before anything rests on it. A complaint names the file and the line.
+3. Every hash is proven before anything rests on it. Every number and size is held against what it counts. A complaint names the file
+   and the line.
 4. A session that is here already goes on where it stands, unless the file's own session has gone on from there.
+5. What must not be stored (law 9) is not taken in, whatever the file says of it.
 """
 
 import base64
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, BadName, MissingBlob
-from pagein.model.codec import decode_entry, decode_json, encode_json
-from pagein.model.entries import Entry, EntryId
+from pagein.model.codec import decode_entry, encode_json
+from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
@@ -25,7 +26,9 @@ from pagein.model.sealing import Sealed, decoded, object_hash_of, value_of, vers
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Refused, Write
 from pagein.ports import WholeStore
-from pagein.store.portable import FORMAT, HEADER, Fields, Tick
+from pagein.store.importing_bounds import count, moment, record, text
+from pagein.store.portable import FORMAT, HEADER, Fields, Tick, contents_of
+from pagein.store.withholding import Withholding, hashes_of_excluded, is_withheld
 
 _BATCH: Final = 500
 _MOST_WAITING: Final = 16_000_000
@@ -34,10 +37,14 @@ Record: TypeAlias = Callable[[Fields], None]
 
 @dataclass(slots=True)
 class Imported:
-    """What an import found. counts: records by type. added: those of them that were not there before."""
+    """What an import found. counts: records by type. added: those of them that were not there before. withheld: records changed or left
+    out by law 9. lost: what the source should have held and could not be taken from it, in words.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)
+    withheld: int = 0
+    lost: list[str] = field(default_factory=list)
 
 
 def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick = lambda _: None) -> Imported:
@@ -54,7 +61,17 @@ def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tic
                 kind = reader.take(line)
             except KeyError as problem:
                 raise BadInput(f"{name}, line {number}: the field {problem} is missing; nothing was imported") from None
-            except (BadInput, BadName, TypeError, ValueError, MissingBlob, RecursionError) as problem:
+            except (
+                BadInput,
+                BadName,
+                TypeError,
+                ValueError,
+                ArithmeticError,
+                AttributeError,
+                MissingBlob,
+                RecursionError,
+                MemoryError,
+            ) as problem:
                 raise BadInput(f"{name}, line {number}: {problem}; nothing was imported") from problem
             tick(kind)
         if not reader.ended:
@@ -84,6 +101,13 @@ class _Reader:
             "entry": self._entry,
         }
         self._histories: dict[str, _History] = {}
+        self._seen: set[tuple[str, str]] = set()
+        # of excluded files: their objects, contents that came with their versions, and names of those that reads of them left behind
+        self._excluded: set[str] = set()
+        self._private: dict[ContentHash, bytes] = {}
+        self._left_behind: set[ContentHash] = set()
+        self._fresh: set[ContentHash] = set()
+        self._needed: set[ContentHash] = set()
         self._journal: _Incoming | None = None
         # Blobs on their way: a version keeps its own as what differs from the version before, unless they are there already.
         self._waiting: dict[ContentHash, bytes] = {}
@@ -95,9 +119,7 @@ class _Reader:
             raise BadInput("there is more behind the last record")
         if not line.endswith(b"\n"):
             raise BadInput("the file ends in the middle of this line")
-        fields = decode_json(line)
-        if not isinstance(fields, dict):
-            raise BadInput("not a JSON object")
+        fields = record(line)
         if not self._begun:
             self._begin(fields)
             kind = HEADER
@@ -112,16 +134,24 @@ class _Reader:
         """The file is whole."""
         self._put_waiting()
         self._close_session()
+        # read before its journal told that it must not be; what else needs it keeps it
+        hidden = self._left_behind & self._fresh - self._needed
+        if hidden:
+            self.done.withheld += len(hidden)
+            self._store.drop_blobs(sorted(hidden))
 
     def _begin(self, fields: Fields) -> None:
         if fields.get("pagein") != HEADER:
             raise BadInput("this is no export of pagein")
-        if fields["v"] != FORMAT:
+        if count(fields["v"], "the format's number") != FORMAT:
             raise BadInput(f"format {fields['v']!r} was written by a newer pagein; this one reads format {FORMAT}")
         self._begun = True
 
     def _end(self, fields: Fields) -> None:
-        if fields["records"] != sum(self.done.counts.values()) or fields["sha256"] != self._digest.hexdigest():
+        if (
+            count(fields["records"], "records") != sum(self.done.counts.values())
+            or fields["sha256"] != self._digest.hexdigest()
+        ):
             raise BadInput("the records above are not the ones that were written: something was lost or changed")
         self.ended = True
 
@@ -139,21 +169,37 @@ class _Reader:
     def _added(self, kind: str, count: int = 1) -> None:
         self.done.added[kind] = self.done.added.get(kind, 0) + count
 
+    def _once(self, kind: str, name: str) -> None:
+        if (kind, name) in self._seen:
+            raise BadInput(f"this {kind} stands above already; each is written once")
+        self._seen.add((kind, name))
+
     # --- one method for each type of record ---
 
     def _key(self, fields: Fields) -> None:
-        key = bytes.fromhex(fields["key"])
+        if self._seen:
+            raise BadInput("the key stands before everything else, and once")
+        self._seen.add(("key", ""))
+        key = bytes.fromhex(text(fields["key"]))
         if len(key) != 32:  # noqa: PLR2004 -- the contract of `BlobStore.secret`
             raise BadInput("a key has 32 bytes")
         self._store.adopt_secret(key)
 
     def _blob(self, fields: Fields) -> None:
-        name = ContentHash.parse(fields["hash"])
-        content = fields["text"].encode() if "text" in fields else base64.b64decode(fields["base64"], validate=True)
+        name = ContentHash.parse(text(fields["hash"]))
+        if ("text" in fields) == ("base64" in fields):
+            raise BadInput("a blob has either text or base64")
+        content = (
+            text(fields["text"]).encode()
+            if "text" in fields
+            else base64.b64decode(text(fields["base64"]), validate=True)
+        )
         if ContentHash.of(content) != name:
             raise BadInput("the content is not the one that its hash names")
+        self._once("blob", name.hex)
         if not self._store.has(name):
             self._added("blob")
+            self._fresh.add(name)
         if self._waiting_bytes > _MOST_WAITING:
             self._put_waiting()
         self._waiting[name] = content
@@ -164,26 +210,56 @@ class _Reader:
         self._waiting, self._waiting_bytes = {}, 0
 
     def _content(self, name: ContentHash) -> bytes:
+        self._needed.add(name)
+        if name in self._private:  # something else has the same content
+            self._waiting[name] = self._private.pop(name)
         return self._waiting[name] if name in self._waiting else self._store.get(name)
 
+    def _withhold(self, version: Version) -> None:
+        """Leave out a version of a file that must not be stored, and what of its content nothing else needs."""
+        self.done.withheld += 1
+        for name in contents_of(version) & self._waiting.keys():
+            if name in self._fresh:
+                self._private[name] = self._waiting.pop(name)
+                self.done.added["blob"] -= 1
+        if sum(map(len, self._private.values())) > _MOST_WAITING:
+            raise BadInput(
+                "too much content of files that must not be stored; export again with a newer pagein, which leaves it out"
+            )
+
     def _version(self, fields: Fields) -> None:
-        record = _text(fields["record"])
-        if object_hash_of(record).hex != fields["object_hash"]:
+        told = text(fields["record"])
+        if object_hash_of(told).hex != fields["object_hash"]:
             raise BadInput("the record is not the one that its object hash names")
-        writer = Writer(**{name: fields["writer"][name] for name in ("kind", "reason", "session")})
-        number, at = int(fields["number"]), float(fields["at"])
-        version = version_of(record, sequence=0, number=number, at=at, chars=0, writer=writer)
+        session = fields["writer"]["session"]
+        writer = Writer(
+            text(fields["writer"]["kind"]), text(fields["writer"]["reason"]), None if session is None else text(session)
+        )
+        number, at = count(fields["number"], "number", 1), moment(fields["at"], "at")
+        version = version_of(told, sequence=0, number=number, at=at, chars=0, writer=writer)
         if version.id != fields["object"]:
             raise BadInput("the record is that of another object")
         history = self._histories.get(version.id)
         if history is None:
-            known = [one.object_hash for one in self._store.history(version.id)]
+            known = [(one.number, one.object_hash) for one in self._store.history(version.id)]
             history = self._histories[version.id] = _History(known)
-        if history.is_next(version.object_hash):
+        if number != history.told + 1:
+            raise BadInput(
+                f"version {number} stands behind version {history.told} of its object; they count up by one, from 1"
+            )
+        history.told = number
+        if is_withheld(version) or version.id in self._excluded:
+            self._excluded.add(version.id)
+            self._withhold(version)
+        elif history.is_next(version.object_hash):
             self._write(version, at)
-            history.known.append(version.object_hash)
+            history.known.append((number, version.object_hash))
             history.place += 1
             self._added("version")
+        elif history.left_out:
+            self.done.lost.append(
+                f"version {number} of {version.id} is missing in the store, and cannot be put back between others"
+            )
         self._put_waiting()
 
     def _write(self, version: Version, at: float) -> None:
@@ -199,30 +275,40 @@ class _Reader:
 
     def _object(self, fields: Fields) -> None:
         stored = StoredObject(
-            ObjectId.parse(fields["id"]),
-            ContentHash.parse(fields["content"]),
-            _text(fields["kind"]),
-            _text(fields["workspace"]),
-            Origin(_text(fields["session"]), _text(fields["call_id"])),
-            _text(fields["description"]),
-            int(fields["tokens"]),
-            int(fields["chars"]),
+            ObjectId.parse(text(fields["id"])),
+            ContentHash.parse(text(fields["content"])),
+            text(fields["kind"]),
+            text(fields["workspace"]),
+            Origin(text(fields["session"]), text(fields["call_id"])),
+            text(fields["description"]),
+            count(fields["tokens"], "tokens"),
+            count(fields["chars"], "chars"),
         )
+        self._once("object", str(stored.id))
+        content = self._content(stored.content)
+        self._put_waiting()
+        if (chars := _chars(content)) not in (None, stored.chars):
+            raise BadInput(f"the content has {chars} characters, and not {stored.chars}")
         found = self._store.find(stored.id)
         if found is None:
             self._added("object")
         elif (found.content, found.workspace, found.kind) == (stored.content, stored.workspace, stored.kind):
             return
-        if self._store.put_objects([(stored, self._store.get(stored.content))]):
+        if self._store.put_objects([(stored, content)]):
             raise BadInput(f"the id {stored.id} means something else here")
 
     def _session(self, fields: Fields) -> None:
-        name, leaf = _text(fields["name"]), fields["leaf"]
-        known = {entry.id for entry in self._store.entries(name) if isinstance(entry, Entry)}
+        name, leaf = text(fields["name"]), None if fields["leaf"] is None else text(fields["leaf"])
+        if not isinstance(fields["ended"], bool):
+            raise TypeError("ended is not true or false")
+        self._once("session", name)
+        entries = [entry for entry in self._store.entries(name) if isinstance(entry, Entry)]
+        known = {entry.id for entry in entries if not is_bridge(entry)}
+        bridged = {entry.id for entry in entries} - known
         here = self._store.leaf(name)
         if here is None and leaf is not None:
             self._added("session")
-        self._journal = _Incoming(name, leaf, here, fields["ended"] is True and name not in self._names, known)
+        self._journal = _Incoming(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
 
     def _entry(self, fields: Fields) -> None:
         if self._journal is None:
@@ -232,12 +318,15 @@ class _Reader:
             raise BadInput(f"the entry cannot be understood: {entry.why}")
         if entry.parent is not None and entry.parent not in self._journal.parents:
             raise BadInput("the entry stands behind one that is not above it")
-        if entry.at is not None and not math.isfinite(entry.at):
-            raise BadInput("the entry's time is no number")
+        if entry.id in self._journal.parents:
+            raise BadInput("this entry stands above already; each is written once")
         self._journal.parents[entry.id] = entry.parent
-        if entry.id not in self._journal.known:
+        self._left_behind |= hashes_of_excluded(entry)
+        kept = self._journal.withholding.entry(entry)
+        if entry.id not in self._journal.known and not (is_bridge(entry) and entry.id in self._journal.bridged):
+            self.done.withheld += kept is not entry
             self._added("entry")
-            self._journal.waiting.append(entry)
+            self._journal.waiting.append(kept)
         if len(self._journal.waiting) >= _BATCH:
             self._keep_waiting(self._journal)
 
@@ -259,18 +348,28 @@ class _Reader:
 
 @dataclass(slots=True)
 class _History:
-    """The versions of an object. known: their hashes, as they are here. place: how many the file has told of."""
+    """The versions of an object. known: their numbers and hashes, as they are here. place: up to where the file has come in them.
 
-    known: list[ContentHash]
+    told: how many the file has told of. left_out: the last one asked for is missing here, and others stand behind it.
+    """
+
+    known: list[tuple[int, ContentHash]]
     place: int = 0
+    told: int = 0
+    left_out: bool = False
 
     def is_next(self, version: ContentHash) -> bool:
         """Whether the file's next version is new here. Raises BadInput where another one stands in its place."""
+        self.left_out = False
         if self.place >= len(self.known):
             return True
-        if self.known[self.place] != version:
+        number, here = self.known[self.place]
+        if here == version:
+            self.place += 1
+        elif number > (self.known[self.place - 1][0] if self.place else 0) + 1:
+            self.left_out = True
+        else:
             raise BadInput(f"version {self.place + 1} of this object is another one here: the histories have parted")
-        self.place += 1
         return False
 
 
@@ -278,7 +377,8 @@ class _History:
 class _Incoming:
     """A session of the file.
 
-    here: where the session of this name stands in the store. ended: it is to be ended. known: its entries that are here already.
+    here: where the session of this name stands in the store. ended: it is to be ended. known: its entries that are here already;
+    bridged: those of which only a bridge is. withholding: what of them must not be stored.
     parents: of the entries read so far.
     """
 
@@ -287,6 +387,8 @@ class _Incoming:
     here: EntryId | None
     ended: bool
     known: set[EntryId]
+    bridged: set[EntryId]
+    withholding: Withholding = field(default_factory=Withholding)
     parents: dict[EntryId, EntryId | None] = field(default_factory=dict)
     waiting: list[Entry] = field(default_factory=list)
 
@@ -301,7 +403,9 @@ class _Incoming:
         return str(leaf) if above == self.here else self.here
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 -- whatever a file says
-    if not isinstance(value, str):
-        raise TypeError(f"{str(value)[:40]!r} is not a text")
-    return value
+def _chars(content: bytes) -> int | None:
+    """How many characters a content has; None for bytes that are no text."""
+    try:
+        return len(decoded(content))
+    except UnicodeDecodeError:
+        return None

@@ -10,6 +10,7 @@ Rules of this file
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -23,6 +24,7 @@ from pagein.model.objects import EXPIRED, StoredObject
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
 from pagein.store.checking_journals import leaf_of
+from pagein.store.importing_bounds import LONGEST_LINE
 from pagein.store.withholding import Withholding, blobs_of_excluded, is_withheld
 
 FORMAT: Final = 1
@@ -69,15 +71,11 @@ def _records(store: WholeStore, done: Exported) -> Iterator[Fields]:
     hidden = _hidden(store, withheld)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden, done)
-    of_versions = frozenset(store.contents())
+    of_versions = frozenset(name for version in _log(store) for name in contents_of(version))
     for name in store.names():
         if name not in of_versions:
             yield from blobs.out(name)
-    for version in _log(store):
-        if version.id in withheld:
-            done.withheld += 1
-        else:
-            yield from _version_with_blobs(version, blobs, done)
+    yield from _versions(store, withheld, blobs, done)
     for stored in store.paged_objects():
         if blobs.has(stored.content) and stored.kind != EXPIRED:
             yield _object_out(stored)
@@ -85,6 +83,19 @@ def _records(store: WholeStore, done: Exported) -> Iterator[Fields]:
             done.lost.append(f"object {stored.id}: its content is lost")
     for session in store.sessions():
         yield from _session_out(store, session, done)
+
+
+def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done: Exported) -> Iterator[Fields]:
+    numbers: Counter[str] = Counter()
+    for version in _log(store, done):
+        if version.id in withheld:
+            done.withheld += 1
+            continue
+        for fields in _version_with_blobs(version, blobs, done):
+            if fields["type"] == "version":  # those that are lost leave no gap
+                numbers[version.id] += 1
+                fields["number"] = numbers[version.id]
+            yield fields
 
 
 class _Blobs:
@@ -106,8 +117,14 @@ class _Blobs:
             self._written[name] = False
             self._done.lost.append(str(problem))
             return
+        record = _blob_out(name, content)
+        # what is so short is short enough however it is escaped
+        if len(content) > LONGEST_LINE // 8 and len(encode_json(record)) > LONGEST_LINE - 1:
+            self._written[name] = False
+            self._done.lost.append(f"the {len(content):,} bytes under {name} are too long for a line of an export")
+            return
         self._written[name] = True
-        yield _blob_out(name, content)
+        yield record
 
     def has(self, name: ContentHash) -> bool:
         """Whether its record stands above."""
@@ -124,12 +141,23 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: Exported) -> Iter
         done.lost.append(f"version {version.number} of {version.id}: its content is lost")
 
 
-def _log(store: WholeStore, page: int = 500) -> Iterator[Version]:
-    """All versions, oldest first."""
-    after = 0
-    while versions := store.log(after, page):
+def _log(store: WholeStore, done: Exported | None = None, page: int = 500) -> Iterator[Version]:
+    """All versions that can be read, oldest first. One that cannot hides the page it is on, so that page is read one by one."""
+    after, size = 0, page
+    while True:
+        try:
+            versions = store.log(after, size)
+        except DamagedBlob as problem:
+            if size == 1:
+                after += 1
+                if done is not None and str(problem) not in done.lost:
+                    done.lost.append(str(problem))
+            size = 1
+            continue
+        if not versions:
+            return
         yield from versions
-        after = versions[-1].sequence
+        after, size = versions[-1].sequence, page
 
 
 def _hidden(store: WholeStore, withheld: frozenset[str]) -> set[ContentHash]:

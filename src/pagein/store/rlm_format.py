@@ -28,6 +28,7 @@ ContentType: TypeAlias = Literal["conversation", "tool_output", "file", "artifac
 _TYPES: Final = frozenset(get_args(ContentType))
 _SOURCES: Final = {"externalized": "fingerprint", "ingested": "path", "child_result": "callId"}
 _STRANGE: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
+_LARGEST: Final = (1 << 53) - 1
 _NAME: Final = re.compile(r"[^\x00-\x1f/\\]{1,200}")
 
 
@@ -262,16 +263,25 @@ def _record_in(line: bytes) -> RlmRecord:
     if raw["type"] not in _TYPES:
         raise ValueError(f"unknown type {raw['type']!r}")
     made = Source(source["kind"], _text(source[_SOURCES[source["kind"]]]))
-    tokens, created = raw.get("tokenEstimate"), raw.get("createdAt")
+    tokens, created = _number(raw.get("tokenEstimate")), _number(raw.get("createdAt"))
     return RlmRecord(
         _text(raw["id"]),
         raw["type"],
         _text(raw.get("description", "")),
-        int(created) if isinstance(created, int | float) else 0,
-        int(tokens) if isinstance(tokens, int | float) else tokens_of(content),
+        0 if created is None else created,
+        tokens_of(content) if tokens is None else tokens,
         made,
         content,
     )
+
+
+def _number(value: object) -> int | None:
+    """A number that counts something; None where none is given."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not 0 <= value <= _LARGEST:
+        raise ValueError("a number that is negative, or larger than any reader can hold")
+    return int(value)
 
 
 def _text(value: object) -> str:

@@ -27,6 +27,7 @@ from pagein.store.search_shelves import Shelf, Shelved, readable
 
 _LARGEST_PAGE: Final = 10_000
 _LONGEST_POSITION: Final = 60
+_LAST_PLACE: Final = 2**62
 _AHEAD: Final = 2
 """Batches that are being read and matched at once: as many as the engine lets run side by side on a small machine."""
 
@@ -309,8 +310,9 @@ def _position(text: str | None) -> _Position | None:
         and digits.isdecimal()
         and digits.isascii()
         and len(text) <= _LONGEST_POSITION
+        and max(int(place), int(skip)) < _LAST_PLACE
     ):
-        raise BadInput(f"not the `next` of a page: {text[:40]!r}")
+        raise BadInput(f"not the `next` of a page: {text[:40]!r}; give it as the page before ended with it")
     return _Position(text[0], int(place), int(skip))
 
 

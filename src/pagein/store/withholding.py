@@ -54,6 +54,13 @@ def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
     return found
 
 
+def hashes_of_excluded(entry: Entry) -> set[ContentHash]:
+    """Names of the contents that a read of an excluded file left behind, where this entry tells of one."""
+    if not isinstance(entry.body, Noted):
+        return set()
+    return _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
+
+
 def is_withheld(version: Version) -> bool:
     """Whether this is a version of a file that must not be stored."""
     path = version.metadata.get("path")

@@ -26,7 +26,11 @@ def an_object(store: BlobStore, content: bytes, *, workspace: str = "here", call
     name = ContentHash.of(content)
     origin = Origin("session", call_id)
     object_id = ObjectId.of(name, origin, store.secret())
-    return StoredObject(object_id, name, "toolcall", workspace, origin, "Read: a | \ttext - 3 lines", 12, len(content))
+    try:
+        chars = len(content.decode("utf-8", "surrogatepass"))
+    except UnicodeDecodeError:  # which has no characters to count
+        chars = len(content)
+    return StoredObject(object_id, name, "toolcall", workspace, origin, "Read: a | \ttext - 3 lines", 12, chars)
 
 
 class BlobStoreContract:
