@@ -21,7 +21,7 @@ from pagein.engine.ingesting import WIDE, Ingesting, Keeper, Limits, Tree
 from pagein.engine.paging import Pager
 from pagein.engine.trajectory import Operation, Trajectory
 from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
-from pagein.model.entries import EntryId, EpochOpened, PagedOut
+from pagein.model.entries import EntryId, EpochOpened, PagedOut, TurnsLeft
 from pagein.model.messages import ToolCall
 from pagein.model.recalls import RECALL, ObjectMatch, Recall, recall_note, recall_of
 from pagein.policy import echo, finding, forcing, slices
@@ -244,7 +244,8 @@ class Recalling:
             self._log_externalized(previewed, {"previews": True})
         if opened is not None:
             forced = opened.reason in (forcing.ORDERED, forcing.FULL)
-            self._log_externalized(opened.paged, {"epoch": opened.number, "frontier": opened.frontier}, forced=forced)
+            details: dict[str, object] = {"epoch": opened.number, "frontier": opened.frontier}
+            self._log_externalized((*opened.paged, *opened.turns), details, forced=forced)
 
     def ingesting(self, folder: str) -> Ingesting | None:
         """Ingest of files below this folder; None where this session ingests none."""
@@ -356,7 +357,9 @@ class Recalling:
         """Log that the user's hand switched pagein off for the session, or on again."""
         self.log("toggle_on" if on else "toggle_off", (), {}, 0.0)
 
-    def _log_externalized(self, paged: Sequence[PagedOut], details: dict[str, object], *, forced: bool = False) -> None:
+    def _log_externalized(
+        self, paged: Sequence[PagedOut | TurnsLeft], details: dict[str, object], *, forced: bool = False
+    ) -> None:
         tokens = sum(one.tokens for one in paged)
         operation: Operation = "force_externalize" if forced else "externalize"
         self.log(operation, [one.object_id for one in paged], {**details, "tokens": tokens}, 0.0)

@@ -144,16 +144,15 @@ def whole(seen: Seen, most: float, spared: Sequence[Resident]) -> list[Going]:
         for place, piece in enumerate(seen.pieces)
     ]
     room, turns = seen.room(), _turns(seen)
+    runs = {run[0].first: run for run in _whole_turns(seen, turns)}
+    within = {turn.first for run in runs.values() for turn in run}
     going: list[Going] = []
-    gone: set[int] = set()
-    for run in _whole_turns(seen, turns):
-        taken = None if most <= 0 else _of_turns(seen, weights, run, turns, most, room)
-        if taken is not None:
-            going.append(taken)
-            most -= taken.gain
-            gone.update(taken.places)
     for turn in turns:
-        taken = None if most <= 0 or turn.first in gone else _of_steps(seen, weights, turn, most, room)
+        taken: Going | None = None
+        if most > 0 and turn.first in runs:
+            taken = _of_turns(seen, weights, runs[turn.first], turns, most, room)
+        elif most > 0 and turn.first not in within:
+            taken = _of_steps(seen, weights, turn, most, room)
         if taken is not None:
             going.append(taken)
             most -= taken.gain
@@ -269,7 +268,7 @@ def _of_steps(seen: Seen, weights: Sequence[int], turn: _Turn, most: float, room
     carrier = next((place for place in reversed(head) if _can_tell(seen.pieces[place])), None)
     if carrier is None:
         return None
-    gain = -round(policy.FRAME * room.each)
+    gain = -round(policy.FRAME_OF_STEPS * room.each)
     runs: list[tuple[int, int]] = []
     for first, last in turn.steps[:-1]:
         places = range(first, last + 1)

@@ -23,6 +23,8 @@ INSTRUCTIONS: Final = 24_000
 """At most so many characters of what the host said in front of the conversation stay."""
 FRAME: Final = 700
 """About so many characters stand around the words."""
+FRAME_OF_STEPS: Final = 400
+"""The same where steps of a turn left."""
 # How hosts mark what they say in the user's place: a tag, or the heading under which codex quotes a project's instructions.
 _BY_HOST: Final = re.compile(r"\s*(?:<[A-Za-z][\w-]*[>\s]|# AGENTS\.md )")
 

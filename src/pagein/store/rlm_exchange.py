@@ -93,11 +93,13 @@ def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
     for entry in store.entries(session):
         if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened | Previewed):
             opened |= {one.object_id: entry.at or 0.0 for one in entry.body.paged}
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened):
+            opened |= {one.object_id: entry.at or 0.0 for one in entry.body.turns}
     for stored in store.paged_objects():
         if (stored.origin.session == session or str(stored.id) in opened) and stored.kind != EXPIRED:
             yield RlmRecord(
                 id=str(stored.id),
-                type="tool_output",
+                type="conversation" if stored.kind == "chat" else "tool_output",
                 description=stored.description[:100],
                 created=round(opened.get(str(stored.id), 0.0) * 1000),
                 tokens=stored.tokens,

@@ -161,13 +161,13 @@ def _epochs(
 
 
 def _epoch(body: EpochOpened, at: float | None) -> EpochView:
-    tokens = sum(one.tokens for one in body.paged)
+    tokens = sum(one.tokens for one in body.paged) + sum(one.tokens for one in body.turns)
     return EpochView(
         number=body.number,
         at=at,
         reason=body.reason,
         frontier=body.frontier,
-        out=len(body.paged),
+        out=len(body.paged) + len(body.turns),
         back=len(body.restored),
         tokens=tokens,
     )
