@@ -56,11 +56,24 @@ class ReadAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """Blocks that leave with whole turns. ordinals: of the recorded ones; copies: of what was recalled. spared: tokens, about.
+
+    stands: tokens of the texts that tell of all that left so, this time and before.
+    """
+
+    ordinals: Sequence[int]
+    copies: Sequence[Removable]
+    spared: float
+    stands: float
+
+
+@dataclass(frozen=True, slots=True)
 class Hide:
     """What a policy does before a call: the stub that replaces each block, in tokens; what enters as a preview; reads that are answered
     by what stands in the window; arguments that are masked; or a compaction. notices: tokens of texts of its own at the end.
 
-    finished: with what leaves goes what was thought behind it and before the call of this index; 0: none of it.
+    gone: what leaves with whole turns. finished: with what leaves goes what was thought behind it and before the call of this index; 0: none of it.
     """
 
     stubs: Sequence[tuple[Removable, float]] = ()
@@ -71,6 +84,12 @@ class Hide:
     compact: bool = False
     reason: str = ""
     finished: int = 0
+    gone: Gone | None = None
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether what was sent before changes."""
+        return bool(self.stubs or self.masked or self.gone)
 
 
 NOTHING = Hide()

@@ -72,7 +72,7 @@ class KeptPaging(Paging):
             self.course.asked[sized.call.index] = self.ttl
         hide = super().decide(sized, ledger)
         self._fresh = max(0.0, self._fresh - _spared(hide))
-        self._rewrites = bool(hide.stubs or hide.masked)
+        self._rewrites = hide.rewrites
         return hide
 
     def _economics(self, now: float) -> Economics | None:

@@ -7,7 +7,7 @@ before the recall. Definitions: DESIGN section 9; notes on real sessions, 2.
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
@@ -15,7 +15,7 @@ from pagein.model.bill import EpochMark
 from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, Reason, Served, bill
 from pagein.providers.prices import Prices
 from pagein.replay.calls import Block
-from pagein.replay.changes import Hide, Masked, Previewed, ReadAgain, Removable
+from pagein.replay.changes import Gone, Hide, Masked, Previewed, ReadAgain, Removable
 from pagein.replay.growth import Sized
 from pagein.replay.hidden import HiddenGrowth
 from pagein.replay.needs import Holder, Need, Needs
@@ -23,6 +23,7 @@ from pagein.replay.recording import Recording
 from pagein.replay.window import PARTS, Part, Window
 
 Recall: TypeAlias = Literal["slice", "full"]
+Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]
 
 SLICE_TOKENS = 1500.0
 RECALL_OUTPUT = 60.0
@@ -129,6 +130,7 @@ class Ledger:
         self._previous_end = 0
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
         self._frontier = 0  # position of the frontier mark of the last request, 0: none
+        self._told = 0  # position of what tells of turns that left, 0: none
         self._recalls = self._windows = 0
         self._served_before = False
 
@@ -145,7 +147,7 @@ class Ledger:
                 self.window.append(("n", sized.call.index), "stubs", hide.notices)
             if hide.compact:
                 self._compact(sized, hide)
-            elif hide.stubs or hide.masked:
+            elif hide.rewrites:
                 self._hide(sized, hide)
             self._look(sized, needs)
             self._serve(sized, sized.output, cap=sized.cap)
@@ -173,7 +175,7 @@ class Ledger:
             shown.clear()
         self.resident_tokens = 0.0
         self.gone_before = ordinal
-        self._previous_end = self._first_changed = self._frontier = 0
+        self._previous_end = self._first_changed = self._frontier = self._told = 0
 
     def _append(self, block: Block, tokens: float) -> None:
         part: Part = "results" if block.kind == "result" else block.kind
@@ -191,12 +193,19 @@ class Ledger:
         self.resident.append(removable)
         self.resident_tokens += removable.tokens
 
+    def said_by_user(self) -> Iterator[tuple[int, int, float]]:
+        """Blocks of the user's that stand as they were said: their ordinals, positions and tokens."""
+        blocks = self.recording.calls.blocks
+        for ordinal, position in self._position.items():
+            if blocks[ordinal].kind == "user" and ordinal not in self.hidden:
+                yield ordinal, position, self.window.tokens_at(position)
+
     # ── what leaves ────────────────────────────────────────────────────────
 
     def _hide(self, sized: Sized, hide: Hide) -> None:
         gone = {removable.key for removable, _ in hide.stubs}
         self.resident = deque(one for one in self.resident if one.key not in gone)
-        changes: dict[int, tuple[tuple[object, ...], Part, float]] = {}
+        changes: Changes = {}
         before = self.window.size
         for removable, stub in hide.stubs:
             changes[removable.position] = (("s", *removable.key), "stubs", stub)
@@ -214,6 +223,10 @@ class Ledger:
             changes[masked.block.position] = self._mask(masked, sized.call.index)
         self.tally.stubs += len(changes)
         blocks = [one for one, _ in hide.stubs] + [one.block for one in hide.masked]
+        if hide.gone is not None:
+            blocks += self._leave(sized.call.index, hide.gone, changes)
+        if not blocks:
+            return
         born = min(blocks, key=lambda one: one.position).born
         thinking = self._growth.leaving(born, hide.finished, self.window)
         self._first_changed = self.window.replace({**changes, **thinking})
@@ -224,6 +237,39 @@ class Ledger:
                 EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved)
             )
 
+    def _leave(self, index: int, gone: Gone, changes: Changes) -> list[Removable]:
+        """Whole turns leave: nothing of them stands any more, and one text tells of all that left so. Returns what left."""
+        blocks = self.recording.calls.blocks
+        left: list[Removable] = []
+        for ordinal in gone.ordinals:
+            position = self._position.get(ordinal)
+            if position is None:
+                continue
+            block = blocks[ordinal]
+            whole = Removable(
+                ("b", ordinal), position, self.window.tokens_at(position), block.born, ordinal, block.call_id
+            )
+            if ordinal not in self.hidden:
+                self.hidden[ordinal] = whole
+                self._draw(index, ordinal)
+            self._cover.pop(ordinal, None)
+            self._answers.pop(ordinal, None)
+            changes[position] = (("g", ordinal), "stubs", 0.0)
+            left.append(whole)
+        for copy in gone.copies:
+            copies = self._copies.get(copy.holder, [])
+            if copy in copies:
+                copies.remove(copy)
+                changes[copy.position] = (("g", *copy.key), "stubs", 0.0)
+                left.append(copy)
+        places = {one.position for one in left}
+        self.resident = deque(one for one in self.resident if one.position not in places)
+        self.resident_tokens = sum(one.tokens for one in self.resident)
+        if left:
+            self._told = min(self._told or min(places), *places)
+            changes[self._told] = (("t", index), "stubs", gone.stands)
+        return left
+
     def _mask(self, masked: Masked, index: int) -> tuple[tuple[object, ...], Part, float]:
         """Texts in arguments leave; what stays is shown as before."""
         block = masked.block
@@ -232,7 +278,8 @@ class Ledger:
             self._draw(index, ordinal)
         self.hidden[ordinal] = block
         self._cover[ordinal] = masked.shown
-        return (("m", ordinal, masked.shown), "arguments", masked.tokens)
+        part: Part = "arguments" if block.is_arguments else "user"
+        return (("m", ordinal, masked.shown), part, masked.tokens)
 
     def _preview(self, sized: Sized, one: Previewed) -> None:
         """A block that no request held yet enters as a preview: nothing before the tail changes."""

@@ -15,6 +15,8 @@ import msgspec
 
 from pagein.engine import answered
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.paging import text_name
+from pagein.engine.rendering import Piece, pieces_since
 from pagein.engine.requests import Gate, Prepared
 from pagein.engine.rereading import KIND, noted
 from pagein.errors import CallerError, StoreError
@@ -30,14 +32,16 @@ from pagein.providers.prices import Prices
 from pagein.providers.tokens import RatioCounter
 from pagein.providers.validity.checking import Checker
 from pagein.replay.bridging import Course
-from pagein.replay.calls import strings_in
+from pagein.replay.calls import Block, strings_in
 from pagein.replay.changes import NOTHING, Hide, Masked, Previewed, ReadAgain, Removable
 from pagein.replay.frontier import Frontier
 from pagein.replay.growth import ONE_HOUR, Sized
 from pagein.replay.layers import FULL, planned
 from pagein.replay.ledger import Ledger, Recall, Tally
+from pagein.replay.limits import window_of
 from pagein.replay.recording import Recording
 from pagein.replay.rereads import Rereads
+from pagein.replay.turns import Departed
 from pagein.replay.why import Reckoning, Steps, idle
 
 USUAL: Final = Settings()
@@ -74,6 +78,7 @@ class Paging:
         self, recording: Recording, open_engine: OpenEngine, prices: Prices, name: str = FULL, usual: Settings = USUAL
     ) -> None:
         self.name = name
+        self._recording = recording
         self._messages = recording.calls.messages
         self._compactions = [one.said for one in recording.calls.compactions]
         self._originals = {
@@ -85,7 +90,10 @@ class Paging:
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
         planning = planned(name, settings_for(prices, recording.ttl, usual))
-        self._settings = settings = planning.settings
+        settings = planning.settings
+        if settings.valve.window is None:
+            settings = replace(settings, valve=replace(settings.valve, window=window_of(recording, prices)))
+        self._settings = settings
         self._in_loops = planning.in_loops
         self.course = Course()
         counter = RatioCounter(self._ratio, self._ratio)
@@ -98,6 +106,7 @@ class Paging:
         self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark, first=first)
         self._previews = settings.residency.previews or Previews()
         self._fed = 0
+        self._departed = Departed(recording)
         self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
         self._takes_thinking = settings.residency.thinking == "leaves" and _is_shown_thinking(prices)
         self._turn = 0  # the call that began the turn
@@ -164,7 +173,9 @@ class Paging:
             for paged in opened
             if paged.part == "arguments" and paged.call_id in ledger.arguments
         ]
+        masked += [one for one in (self._shortened(paged, ledger) for paged in opened) if one is not None]
         reason = prepared.opened.reason if prepared.opened is not None else ""
+        gone = None if prepared.opened is None else self._departed.gone(prepared.opened, self._window())
         return Hide(
             stubs,
             previews,
@@ -173,7 +184,16 @@ class Paging:
             notices,
             reason=reason or "batch",
             finished=self._turn if self._takes_thinking else 0,
+            gone=gone,
         )
+
+    def _window(self) -> list[Piece]:
+        """The request that was prepared last."""
+        return pieces_since(self._session.journal.state_at(self._session.leaf).sent, 0)
+
+    def _shortened(self, paged: PagedOut, ledger: Ledger) -> Masked | None:
+        """What stays of a long text of the user's, None for what is none."""
+        return self._departed.shortened(paged, ledger.said_by_user()) if paged.part == "text" else None
 
     def _entered(
         self, prepared: Prepared, residents: Mapping[str, Removable]
@@ -235,13 +255,16 @@ class Paging:
         part = "arguments" if original.kind == "arguments" else "result"
         object_id = self._paged.get((original.call_id, part))
         if object_id is None:
+            object_id = self._departed.objects.get(copy.holder)
+        if object_id is None:
             return
-        text = self._exact(object_id, original.text)[copy.first : copy.last]
+        text = self._held(object_id, original)[copy.first : copy.last]
         arguments = msgspec.json.encode({"id": object_id, "offset": copy.first, "length": len(text)}).decode()
         asked = Message("assistant", (ToolCall(copy.call_id, "peek", arguments),))
         answered = Message("tool", (ToolResult(copy.call_id, text, "peek"),))
-        self._session.append(asked)
-        self._session.append(answered)
+        for message, what in ((asked, None), (answered, copy)):
+            self._session.append(message)
+            self._departed.said(what)
 
     def why(self, ledger: Ledger, *, stress: bool = True) -> Why:
         """Why it did what it did, once the ledger has run."""
@@ -259,6 +282,8 @@ class Paging:
         for name, object_id in self._paged.items():
             original = self._originals.get(name)
             self._exact(object_id, None if original is None else original.text)
+        for ordinal, object_id in self._departed.objects.items():
+            self._held(object_id, self._recording.calls.blocks[ordinal])
         tally.refused = self._refused
         tally.unrecoverable_bytes = self._lost
 
@@ -276,6 +301,7 @@ class Paging:
                 self._compactions.pop(0)
                 self._session.compacted()
             self._session.append(replace(self._messages[self._fed], usage=None))
+            self._departed.said(self._fed)
             self._fed += 1
         while self._compactions and self._compactions[0] <= self._fed:
             self._compactions.pop(0)
@@ -285,6 +311,26 @@ class Paging:
         """How many messages stand between the reply of the call before and this call."""
         before = ledger.recording.calls.calls[sized.call.index - 1].said if sized.call.index else 0
         return sized.call.said - before
+
+    def _held(self, object_id: str, block: Block) -> str:
+        """The text of a block out of the object that holds it, alone or among others; out of its own, where it left before its turn did."""
+        own = self._paged.get((block.call_id, "arguments" if block.kind == "arguments" else "result"))
+        if own is not None and block.call_id:
+            return self._exact(own, block.text)
+        if object_id not in self._departed.objects.values():
+            return self._exact(object_id, block.text)
+        text = block.text
+        try:
+            is_there = text in self._session.recall(object_id)
+        except (CallerError, StoreError):
+            is_there = False
+        if not is_there and text_name(text) not in self._shortened_texts():
+            self._lost += len(text.encode("utf-8", "surrogatepass"))
+        return text
+
+    def _shortened_texts(self) -> set[str]:
+        """Names of long texts of the user's that left by themselves."""
+        return {name for name, part in self._paged if part == "text"}
 
     def _exact(self, object_id: str, original: str | None) -> str:
         try:

@@ -11,6 +11,7 @@ from pagein.replay.figures import figures
 from pagein.replay.keeping import KeptPaging
 from pagein.replay.layers import FULL, QUIET, VARIANTS, keeps_alive, layers_missing
 from pagein.replay.ledger import Ledger, Policy, Trace
+from pagein.replay.limits import beyond, window_of
 from pagein.replay.oracle import bound, optimum
 from pagein.replay.paging import USUAL, OpenEngine, Paging
 from pagein.replay.pictures import detail
@@ -23,8 +24,6 @@ POLICIES = (*_BASELINES, FULL, QUIET, *_ORACLES)
 """Names of what is replayed unless told otherwise, in the order of the tables."""
 EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
 """Names of everything that can be replayed."""
-
-LARGE_WINDOW = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
         source=head.source,
         agent=head.agent,
         parent=head.parent,
-        flags={**recording.flags, **_beyond(recording, terms.prices)},
+        flags={**recording.flags, **beyond(recording, terms.prices)},
         policies=rows,
     )
     return Billed(bill, detail(recording, kept.traces, kept.why) if terms.detail else None, kept.why)
@@ -99,23 +98,9 @@ def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figur
         "append-1h": APPEND_1H,
         "rolling": Rolling(),
         "clear": Clear(),
-        "compact": Compact(window=_window(recording, terms.prices)),
+        "compact": Compact(window=window_of(recording, terms.prices)),
     }
     return figures(_run(recording, baselines[name], terms, kept).tally, terms.prices)
-
-
-def _window(recording: Recording, prices: Prices) -> int:
-    """The context window: as recorded, else that of the prices; a recording whose prompts did not fit that had the large one."""
-    if recording.head.window:
-        return recording.head.window
-    return max(prices.window, LARGE_WINDOW) if _beyond(recording, prices) else prices.window
-
-
-def _beyond(recording: Recording, prices: Prices) -> dict[str, object]:
-    """The flag of a session whose prompts do not fit the window of the prices: its largest prompt, tokens."""
-    largest = max((sized.prompt for sized in recording.sized), default=0.0)
-    fits = recording.head.window is not None or largest <= prices.window
-    return {} if fits else {"beyond_window": round(largest)}
 
 
 def _run(recording: Recording, policy: Policy, terms: Terms, kept: _Kept) -> Ledger:

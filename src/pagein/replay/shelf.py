@@ -42,6 +42,10 @@ class Messages(Sequence[Message]):
         self._kept.append(kept)
         return kept
 
+    def start(self, index: int) -> int:
+        """Where a message lies, which is the name of it here."""
+        return self._kept[index].start
+
     @overload
     def __getitem__(self, index: int) -> Message: ...
     @overload

@@ -57,7 +57,7 @@ class Steps:
         at = sized.call.at
         if hide.previews or hide.rereads:
             self._entered(sized, hide, prepared, session, prices)
-        if prepared.opened is not None and (hide.stubs or hide.masked):
+        if prepared.opened is not None and hide.rewrites:
             state = _before(session, EpochOpened)
             expected = self._expected(state, at, prices)
             hidden = replace(hide, previews=(), rereads=())
@@ -157,7 +157,7 @@ class _Rerun:
         self.ttl = self._course.asked.get(sized.call.index)
         notices = self._course.notices.get(sized.call.index, 0.0)
         steps = self._steps.get(sized.call.index, ())
-        if sized.opens_segment or any(step.hide.stubs or step.hide.masked for step in steps):
+        if sized.opens_segment or any(step.hide.rewrites for step in steps):
             self._frontier.moved()
         if not steps:
             return Hide(notices=notices) if notices else NOTHING
@@ -194,6 +194,7 @@ class _Rerun:
             notices,
             reason=steps[-1].reason,
             finished=max(step.hide.finished for step in steps),
+            gone=next((replace(step.hide.gone, copies=()) for step in steps if step.hide.gone), None),
         )
 
     def frontier(self, ledger: Ledger) -> int:
@@ -259,14 +260,15 @@ class Reckoning:
 def _decided(step: Step, at: float, realised: float | None) -> Decided:
     partly: list[Previewed | ReadAgain | Masked] = [*step.hide.previews, *step.hide.rereads, *step.hide.masked]
     leaving = [one for one, _ in step.hide.stubs] + [one.block for one in partly]
+    whole = step.hide.gone
     stays = sum(stub for _, stub in step.hide.stubs) + sum(one.tokens for one in partly)
     return Decided(
         call=step.call,
         at=round(at, 1),
         kind=_kind(step.hide),
         reason=step.reason,
-        paged=len(leaving),
-        tokens=round(sum(one.tokens for one in leaving) - stays),
+        paged=len(leaving) + (len(whole.ordinals) if whole else 0),
+        tokens=round(sum(one.tokens for one in leaving) - stays + (whole.spared if whole else 0)),
         expected=round(step.expected, 1),
         realised=None if realised is None else round(realised, 1),
         bankroll=round(step.bankroll, 1),
@@ -274,6 +276,6 @@ def _decided(step: Step, at: float, realised: float | None) -> Decided:
 
 
 def _kind(hide: Hide) -> str:
-    if hide.stubs or hide.masked:
+    if hide.rewrites:
         return "epoch"
     return "previews" if hide.previews else "rereads"
