@@ -244,6 +244,9 @@ def test_an_edit_of_a_file_never_read_teaches_only_what_was_written(desk: Desk) 
     desk.put("a.txt", "a\n" + new + "b\n")
     session = desk.session()
     assert session.edited("a.txt", "gone\n", new).lines.runs == ((2, 9),)
+    assert session.read("a.txt:2-9").text.startswith(
+        "new line 0 of the edit\n"
+    )  # an edit's text stands under no number
     assert session.read("a.txt:2-9").text == "[readcache: unchanged in lines 2-9 of 11]"
     assert session.read("a.txt:1-1").text.startswith("a\n")
 
@@ -253,6 +256,16 @@ def test_an_edit_that_fits_nothing_teaches_nothing(desk: Desk) -> None:
     session = desk.session()
     learned = session.edited("a.txt", "not there", "not there either")
     assert (learned.failure, learned.lines.count, session.leaf) == (None, 0, None)
+
+
+def test_an_edit_that_fits_nothing_leaves_no_line_known_for_nobody_can_tell_where_it_was(desk: Desk) -> None:
+    desk.put("a.txt", numbered(60))
+    session = desk.session()
+    session.read("a.txt")
+    desk.put("a.txt", numbered(50))
+    learned = session.edited("a.txt", "not there", "not there either")
+    assert (learned.failure, learned.lines.count) == (None, 0)
+    assert session.read("a.txt:10-40").text.startswith(numbered(60).split("\n")[9])
 
 
 def test_text_that_cannot_be_written_is_reported_and_costs_nothing(desk: Desk) -> None:

@@ -411,7 +411,7 @@ def test_the_witness_has_nothing_against_what_is_right(tmp_path: Path) -> None:
     assert mode(changed.details) == "diff"
     assert changed.failure is None
     moved = session.read("a.py", 20, 30)
-    assert (moved.failure, mode(moved.details)) == (None, "unchanged_range")
+    assert (moved.failure, mode(moved.details)) == (None, "moved")
     session.append(ASK)
     assert session.advance().failure is None
 

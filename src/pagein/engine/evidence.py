@@ -295,14 +295,25 @@ def _compacted(state: Evidence, kept: int) -> Evidence:
     first = state.said - kept
     paths = list(state.chains)
     for path in paths:
-        stays = [replace(one, trusted=False) for one in _listed(state.chains[path]) if one.call and one.turn > first]
+        stays = [
+            replace(one, trusted=False)
+            for one in _listed(state.chains[path])
+            if one.turn > first and not isinstance(one.told.event, Invalidated)
+        ]
         state = _with_chain(state, path, stays)
     return _refolded(replace(_voided(_without_the_unfound(state)), known=NOTHING), paths)
 
 
 def _without_calls(events: Iterable[Placed], gone: frozenset[str]) -> list[Placed]:
-    """Those whose text does not stand in one of these calls."""
-    return [one for one in events if one.call not in gone]
+    """What is left without the texts of these calls. That a file was changed by one of them stays."""
+    left: list[Placed] = []
+    for one in events:
+        event = one.told.event
+        if one.call not in gone:
+            left.append(one)
+        elif isinstance(event, FileAuthored):
+            left.append(replace(one, call="", told=replace(one.told, event=event.unseen)))
+    return left
 
 
 def _with_chain(state: Evidence, path: str, events: Sequence[Placed]) -> Evidence:

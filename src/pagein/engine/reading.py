@@ -12,7 +12,7 @@ Rules of this file
 """
 
 import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -33,7 +33,7 @@ from pagein.model.spans import NO_LINES, Spans
 from pagein.policy import authoring, readmeta
 from pagein.policy.authoring import Edit
 from pagein.policy.baseline import Baseline, Caps, baseline, byte_length
-from pagein.policy.knowledge import Knowledge
+from pagein.policy.knowledge import Knowledge, PathKnown
 from pagein.policy.reading import decide
 from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadRequest
 from pagein.policy.trust import rule_of
@@ -348,18 +348,33 @@ class Reading:
             return None
         known = self.knowledge.of(key)
         min_run = self._settings.min_run
-        done = [
-            authoring.edited(key, document.text, Edit(old, new, everywhere), known, min_run=min_run)
-            for everywhere in (False, True)
-        ]
-        explained = next((event for event in done if event is not None and event.copies), None)
-        if explained is not None:
-            return explained, document.content
-        if known.known(document.hash) is not None and old and document.text.count(old) == 1:
-            after = document.text.replace(old, new)
-            event = authoring.edited(key, after, Edit(old, new), known, before=document.text, min_run=min_run)
-            return None if event is None else (event, after.encode())
-        return None if done[0] is None else (done[0], document.content)
+        for everywhere in (False, True):
+            event = authoring.edited(key, document.text, Edit(old, new, everywhere), known, min_run=min_run)
+            if event is not None and event.copies:
+                before = self._fetched(event.copies[0].base)
+                if before is not None:
+                    event = authoring.followed(event, before.decode(errors="replace"), known, self._fetched)
+                return event, document.content
+        # the file is still to change; or others have changed it since, and the edit fits the file as the model takes it to be
+        for version in self._before(known, document):
+            content = document.content if version == document.hash else self._fetched(version)
+            before_edit = None if content is None else content.decode(errors="replace")
+            if before_edit is not None and old and before_edit.count(old) == 1:
+                after = before_edit.replace(old, new)
+                event = authoring.edited(key, after, Edit(old, new), known, before=before_edit, min_run=min_run)
+                if event is not None:
+                    return authoring.followed(event, before_edit, known, self._fetched), after.encode()
+        event = authoring.edited(key, document.text, Edit(old, new), known, min_run=min_run)
+        if event is None and known.view:
+            event = authoring.unplaced(key, document.text)
+        return None if event is None else (event, document.content)
+
+    @staticmethod
+    def _before(known: PathKnown, document: Document) -> Iterator[ContentHash]:
+        """Versions that an edit may have been made to, the likeliest first."""
+        if known.known(document.hash) is not None:
+            yield document.hash
+        yield from (version for version, _ in reversed(known.versions) if known.is_taken_for(version))
 
 
 def _check(signal: Signal | None) -> None:

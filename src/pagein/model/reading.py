@@ -4,7 +4,7 @@ Lines are what `text.split("\n")` gives, counted from 1: a text ending in a newl
 empty text has one line. Joining a version's lines with newlines gives its text back, byte for byte.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from pagein.model.names import ContentHash
@@ -81,6 +81,11 @@ class FileAuthored:
     copies: tuple[Copy, ...] = ()
     whole: bool = False
 
+    @property
+    def unseen(self) -> "FileAuthored":
+        """The same once its text has left the window: the file changed, and the lines that it left alone still moved by it."""
+        return replace(self, authored=NO_LINES, whole=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Invalidated:
@@ -115,7 +120,7 @@ class Claim:
     kind: `text` (a plain read), `authored` (write or edit: the text is in the call's arguments), or the mode of an
     answer that holds markers or a diff. emitted: the lines of the version that stand as text in the answer, or, for
     `authored`, in the arguments. gutter: regular expression of what the host puts before each line. before, after: characters
-    that it puts in front of all of them and behind them.
+    that it puts in front of all of them and behind them. whole: the arguments hold the file's whole text, from its first line on.
     """
 
     path: str
@@ -130,13 +135,22 @@ class Claim:
     gutter: str = ""
     before: int = 0
     after: int = 0
+    whole: bool = False
 
 
 def claim_of(event: ReadServed | FileAuthored) -> Claim:
     """What the call that caused this event stands for. Where the host shows line numbers, set `gutter` on it."""
     if isinstance(event, FileAuthored):
         return Claim(
-            event.path, event.version, event.total, 1, event.total, "authored", event.authored, copies=event.copies
+            event.path,
+            event.version,
+            event.total,
+            1,
+            event.total,
+            "authored",
+            event.authored,
+            copies=event.copies,
+            whole=event.whole,
         )
     kind: ClaimKind
     match event.mode:

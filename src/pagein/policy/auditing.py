@@ -31,8 +31,11 @@ class _Objection(Exception):
 
 @dataclass(slots=True)
 class _Sheet:
-    """What has been seen of one file. under: the text seen last under each number. of: lines seen of each version."""
+    """What has been seen of one file. printed: the text that stood last under each number. under: what was said last of each number,
+    in text or otherwise. of: lines seen of each version.
+    """
 
+    printed: dict[int, str] = field(default_factory=dict)
     under: dict[int, str] = field(default_factory=dict)
     of: dict[ContentHash, dict[int, str]] = field(default_factory=dict)
 
@@ -60,7 +63,7 @@ class Audit:
         other = Audit(self._stored)
         other._truth = self._truth  # what is true does not depend on the way
         other._sheets = {
-            path: _Sheet(dict(sheet.under), {name: dict(page) for name, page in sheet.of.items()})
+            path: _Sheet(dict(sheet.printed), dict(sheet.under), {name: dict(page) for name, page in sheet.of.items()})
             for path, sheet in self._sheets.items()
         }
         return other
@@ -91,9 +94,13 @@ class Audit:
         else:
             seen = self._served(event, sheet, truth)
         sheet.under |= seen
+        sheet.printed |= _printed(event, truth)
         page = sheet.of.setdefault(event.version, {})
         page |= seen
-        if len(page) == event.total:
+        tells = (
+            isinstance(event, FileAuthored) or event.mode != "unchanged_range" or event.base in (None, event.version)
+        )
+        if tells:  # where the file ends
             sheet.under = {n: text for n, text in sheet.under.items() if n <= event.total}
 
     def _served(self, event: ReadServed, sheet: _Sheet, truth: Sequence[str]) -> dict[int, str]:
@@ -109,16 +116,17 @@ class Audit:
                 seen = shown | self._copied(event.copies, lambda copy: sheet.of.get(copy.base, {}), truth)
                 _cover(event, seen)
             case "moved" | "partly_known":
-                seen = shown | self._copied(event.copies, lambda _: sheet.under, truth)
+                seen = shown | self._copied(event.copies, lambda _: sheet.printed, truth)
                 if event.mode == "moved":
                     _cover(event, seen)
         return seen
 
     def _in_place(self, event: ReadServed, sheet: _Sheet, truth: Sequence[str]) -> dict[int, str]:
-        """A marker that names lines means the text seen last under their numbers."""
+        """A marker that names lines means the text that stood last under their numbers; one for the whole file names none."""
         seen: dict[int, str] = {}
+        page = sheet.under if event.whole else sheet.printed
         for n in range(event.first, event.last + 1):
-            text = sheet.under.get(n)
+            text = page.get(n)
             if text is None:
                 raise _Objection("said to be unchanged, and never shown", n)
             if text != truth[n - 1]:
@@ -183,6 +191,13 @@ class Audit:
             content = self._stored(version)
             self._truth[version] = None if content is None else content.decode("utf-8", "replace").split("\n")
         return self._truth[version]
+
+
+def _printed(event: ReadServed | FileAuthored, truth: Sequence[str]) -> dict[int, str]:
+    """The lines that stand under their numbers in an answer, or in a write of the whole file; the text of an edit has none."""
+    if isinstance(event, ReadServed):
+        return _shown(event.emitted or (), truth)
+    return _shown(event.authored, truth) if event.whole else {}
 
 
 def _shown(runs: Iterable[tuple[int, int]], truth: Sequence[str]) -> dict[int, str]:

@@ -4,13 +4,14 @@ Only text that stands in the call's arguments counts, in whole lines. Short runs
 purpose: a model that reads again after a small edit wants to see that it took, and is shown the new lines as text.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.model.names import ContentHash
 from pagein.model.reading import Copy, FileAuthored
-from pagein.model.spans import Spans
+from pagein.model.spans import NO_LINES, Spans
+from pagein.policy.diffing import Change, changes
 from pagein.policy.knowledge import PathKnown
 from pagein.policy.request import DEFAULTS
 
@@ -31,6 +32,38 @@ def written(path: str, text: str) -> FileAuthored:
     """The model wrote the whole file, and this is its text now."""
     total = text.count("\n") + 1
     return FileAuthored(path, ContentHash.of(text.encode()), total, Spans.of((1, total)), whole=True)
+
+
+def followed(
+    event: FileAuthored, before: str, known: PathKnown, fetch: Callable[[ContentHash], bytes | None]
+) -> FileAuthored:
+    """The same edit, with where the lines that it left alone were shown, also of such as were never shown as part of the text `before`.
+
+    The model takes them to move with its edit, whether or not it was told that they belong to the version that was edited.
+    """
+    lines = before.split("\n")
+    base = ContentHash.of(before.encode(errors="surrogatepass"))
+    more: list[Copy] = []
+    texts: dict[ContentHash, Sequence[str]] = {}
+    for copy in event.copies:
+        for piece in known.view:
+            first, last = max(piece.first, copy.first), min(piece.last, copy.first + copy.count - 1)
+            if piece.is_of(base) or first > last or copy.base != base:
+                continue
+            if piece.source not in texts:
+                texts[piece.source] = (fetch(piece.source) or b"").decode(errors="surrogatepass").split("\n")
+            part = piece.part(first, last)
+            theirs = texts[piece.source][part.start - 1 : part.start - 1 + part.count]
+            more += [
+                Copy(piece.source, part.start + a - first, b - a + 1, copy.at + a - copy.first)
+                for a, b in Spans.lines(n for n, text in enumerate(theirs, first) if lines[n - 1] == text)
+            ]
+    return replace(event, copies=(*event.copies, *more)) if more else event
+
+
+def unplaced(path: str, after: str) -> FileAuthored:
+    """The model edited a file, and nobody can tell where: what it takes to stand under which number is not known any more."""
+    return FileAuthored(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
 
 
 def edited(
@@ -116,8 +149,11 @@ def _long(spans: Spans, min_run: int) -> Spans:
 
 
 def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[Copy, ...]:
-    """Whole lines between the regions, as copies of the version before."""
+    """Whole lines that are the same before and after, as copies of the version before: those between the regions, and within them
+    those that the new text repeats.
+    """
     base = ContentHash.of(before.encode())
+    old, new = before.split("\n"), after.split("\n")
     copies: list[Copy] = []
     i = j = 1  # the first lines not yet spoken of, before and after
     for at_old, length_old, at_new, length_new in regions:
@@ -127,12 +163,35 @@ def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, 
             copies.append(Copy(base, i, touched - i, j))
         end_old, end_new = at_old + length_old, at_new + length_new
         clean = _begins_line(before, end_old) and _begins_line(after, end_new)
+        begin, other = max(touched, i), max(j + touched - i, j)
         i = before.count("\n", 0, end_old) + (1 if clean else 2)
         j = after.count("\n", 0, end_new) + (1 if clean else 2)
-    total = before.count("\n") + 1
-    if i <= total:
-        copies.append(Copy(base, i, total - i + 1, j))
+        copies += _repeated(base, old[begin - 1 : i - 1], new[other - 1 : j - 1], begin, other, ended=clean)
+    if i <= len(old):
+        copies.append(Copy(base, i, len(old) - i + 1, j))
     return tuple(copies)
+
+
+def _repeated(
+    base: ContentHash, old: Sequence[str], new: Sequence[str], first: int, at: int, *, ended: bool
+) -> Iterator[Copy]:
+    """The lines that an edit takes out and puts in again. ended: whether it takes and puts whole lines at its end.
+
+    The lines in which it begins and ends may keep a part of the old ones that nobody was shown: these are told from no others.
+    """
+    if not old or not new:
+        return
+    tail = 0 if ended else 1
+    if old[0] == new[0]:
+        yield Copy(base, first, 1, at)
+    inner_old, inner_new = old[1 : len(old) - tail], new[1 : len(new) - tail]
+    i = j = 0
+    for change in (*changes(inner_old, inner_new), Change(len(inner_old), len(inner_old), 0, 0)):
+        if change.i1 > i:
+            yield Copy(base, first + 1 + i, change.i1 - i, at + 1 + j)
+        i, j = change.i2, change.j2
+    if tail and min(len(old), len(new)) > 1 and old[-1] == new[-1]:
+        yield Copy(base, first + len(old) - 1, 1, at + len(new) - 1)
 
 
 def _begins_line(text: str, at: int) -> bool:

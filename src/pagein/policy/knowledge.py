@@ -4,10 +4,10 @@ Rules of this file
 ------------------
 1. An answer proves the lines it emitted, and nothing else. Markers and diffs carry knowledge only from lines that are
    known when they come, so a chain of them can never begin by itself.
-2. Two things are kept per path. *Versions*: which lines of which version stand somewhere in the window. *View*: for
-   each line number, the version whose text was shown last under that number. A marker that names lines means the view,
-   because that is how a reader resolves it; a diff names its base, and rests on the version.
-3. Forgetting is always allowed, and always under-claims. That is why both are bounded.
+2. Three things are kept per path. *Versions*: which lines of which version stand somewhere in the window. *View*: what the
+   model takes the file to look like now, and under which numbers it was shown that (`view`). *Total*: how many lines it was
+   last told that the file has. A marker may name only numbers that the window shows; a diff may stand only on the view.
+3. Forgetting is always allowed, and always under-claims. That is why it is bounded.
 4. Nothing before a compaction matters after it, and no record, however strange, stops the fold.
 """
 
@@ -17,22 +17,22 @@ from functools import reduce
 from typing import Final
 
 from pagein.model.names import ContentHash
-from pagein.model.reading import Compacted, FileAuthored, Invalidated, Malformed, ReadEvent, ReadServed
+from pagein.model.reading import Compacted, Copy, FileAuthored, Invalidated, Malformed, ReadEvent, ReadServed
 from pagein.model.sharing import SharedMap
 from pagein.model.spans import NO_LINES, Spans
+from pagein.policy import view as views
 from pagein.policy.trust import carried, rule_of
+from pagein.policy.view import Piece, View
 
 _MAX_VERSIONS: Final = 16
-_MAX_PIECES: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
 class VersionKnown:
-    """What stands in the window of one version. total: lines the version has. seq: the event that last touched it."""
+    """What stands in the window of one version. total: lines the version has."""
 
     spans: Spans
     total: int
-    seq: int
 
     @property
     def complete(self) -> bool:
@@ -41,29 +41,20 @@ class VersionKnown:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A run of the view: lines `first` to `last` were last shown as those lines of `version`."""
-
-    first: int
-    last: int
-    version: ContentHash
-
-
-@dataclass(frozen=True, slots=True)
 class PathKnown:
     """Everything known of one path.
 
-    versions: by hash, the latest touched last. view: pieces in ascending order, without overlap.
+    versions: by hash, the latest touched last. view: the file as the model takes it to be. total: its lines by what the
+    model was told last, None where that cannot be said.
     stale: lines that somebody asked to see anew, until an answer shows them. blocked: the same lines, until an answer
     to a *range* request shows them; a full read does not settle a refreshed range (prior art 2.5, item 2).
-    authored: the event in which the model itself last wrote to the file, 0 for never.
     """
 
     versions: tuple[tuple[ContentHash, VersionKnown], ...] = ()
-    view: tuple[Piece, ...] = ()
+    view: View = ()
+    total: int | None = None
     stale: Spans = NO_LINES
     blocked: Spans = NO_LINES
-    authored: int = 0
 
     def known(self, version: ContentHash) -> VersionKnown | None:
         """What is known of one version."""
@@ -73,15 +64,41 @@ class PathKnown:
         return None
 
     def last_complete(self) -> tuple[ContentHash, VersionKnown] | None:
-        """The version touched last among those that are known whole: the base of a diff."""
+        """The version touched last among those that are known whole."""
         for name, known in reversed(self.versions):
             if known.complete:
                 return name, known
         return None
 
     def fresh(self, version: ContentHash) -> Spans:
-        """The line numbers whose last shown text is that of this version."""
-        return Spans.of(*((p.first, p.last) for p in self.view if p.version == version))
+        """The lines of this version that stand in the window under their own numbers, and are the last text shown there."""
+        return views.lines_where(self.view, lambda piece: piece.in_place and piece.is_of(version))
+
+    def taken_for(self, version: ContentHash) -> Spans:
+        """The lines that the model takes to be as in this version, under whatever number it was shown them."""
+        return views.lines_where(self.view, lambda piece: piece.is_of(version))
+
+    def is_taken_for(self, version: ContentHash) -> bool:
+        """Whether the model takes the whole file to be this version."""
+        known = self.known(version)
+        return known is not None and self.total == known.total and self.taken_for(version).holds(1, known.total)
+
+    def names(self, copy: Copy) -> bool:
+        """Whether the numbers of a copy name its text in the window."""
+        numbers = (
+            (piece.start, piece.start + piece.count - 1)
+            for piece in self.view
+            if piece.shown and piece.source == copy.base
+        )
+        return Spans.of(*numbers).holds(copy.first, copy.first + copy.count - 1)
+
+    def takes(self, copy: Copy) -> bool:
+        """Whether the model takes the text of a copy to stand where the copy has it already."""
+        by = copy.at - copy.first
+        lines = views.lines_where(
+            self.view, lambda piece: piece.source == copy.base and piece.first - piece.start == by
+        )
+        return lines.holds(copy.at, copy.at + copy.count - 1)
 
 
 UNKNOWN: Final = PathKnown()
@@ -132,32 +149,45 @@ def proven(state: Knowledge, event: ReadServed) -> bool:
     if rule_of(event).anchors:
         return True
     path = state.of(event.path)
-    if event.mode == "unchanged" and path.view and path.view[-1].last > event.total:
-        return False
-    if event.mode not in ("diff", "range_diff"):  # a diff names its version; a marker means what was shown last
-        rests_on = (path.fresh(copy.base).holds(copy.first, copy.first + copy.count - 1) for copy in event.copies)
-        if not all(rests_on):
-            return False
     stands_for = Spans.of((event.first, event.last))
-    if event.mode == "partly_known":  # cut where the baseline is cut
-        copied = (Spans.of((copy.at, copy.at + copy.count - 1)) for copy in event.copies)
-        stands_for = reduce(Spans.unite, copied, event.emitted or NO_LINES)
+    match event.mode:
+        case "unchanged":
+            if path.total != event.total or not all(path.takes(copy) for copy in event.copies):
+                return False
+        case "range_diff":
+            # what lies between the copies is told by the diff itself
+            first = min((copy.first for copy in event.copies), default=1)
+            last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
+            if event.base is None or not path.taken_for(event.base).holds(first, last):
+                return False
+        case "moved" | "partly_known" | "unchanged_range":
+            if not all(path.names(copy) and (copy.first != copy.at or path.takes(copy)) for copy in event.copies):
+                return False
+            if event.mode == "partly_known":  # cut where the baseline is cut
+                there = (Spans.of((copy.at, copy.at + copy.count - 1)) for copy in event.copies)
+                stands_for = reduce(Spans.unite, there, event.emitted or NO_LINES)
+        case _:
+            pass
     return claimed(path, event).contains(stands_for)
 
 
 def claimed(path: PathKnown, event: ReadServed) -> Spans:
     """The lines of the served version that become known by an answer, given what was known of its path before."""
-    proof = rule_of(event).proof
     known: dict[ContentHash, Spans] = {}
-    fresh, whole = NO_LINES, None
-    if proof == "copies":
-        held = ((copy.base, path.known(copy.base)) for copy in event.copies)
-        known = {base: version.spans for base, version in held if version is not None}
-    elif proof == "base lines" and event.base is not None:
-        fresh = path.fresh(event.base)
-    elif proof == "base whole" and (last := path.last_complete()) is not None:
-        whole = last[0]
-    return carried(event, known, fresh, whole)
+    lines, whole = NO_LINES, False
+    match rule_of(event).proof:
+        case "copies":
+            held = ((copy.base, path.known(copy.base)) for copy in event.copies)
+            known = {base: version.spans for base, version in held if version is not None}
+        case "base in place" if event.base is not None:
+            lines = path.fresh(event.base)
+        case "base lines" if event.base is not None:
+            lines = path.taken_for(event.base)
+        case "base whole" if event.base is not None:
+            whole = path.is_taken_for(event.base)
+        case _:
+            pass
+    return carried(event, known, lines, whole=whole)
 
 
 def _served(state: Knowledge, event: ReadServed) -> Knowledge:
@@ -167,78 +197,81 @@ def _served(state: Knowledge, event: ReadServed) -> Knowledge:
     if not spans:
         return replace(state, seq=seq)
     emitted = event.emitted or NO_LINES
-    path = _shown(path, event.version, VersionKnown(spans, event.total, seq))
+    path = _with_version(path, event.version, VersionKnown(spans, event.total))
     path = replace(
         path,
+        view=_view_after(path.view, event, spans),
         stale=path.stale.subtract(emitted),
         blocked=path.blocked if event.whole else path.blocked.subtract(emitted),
     )
+    path = replace(path, view=views.cut(path.view, drop=_behind(path.view, event.total)))
+    # a marker that says that something changed elsewhere tells only with some hosts how long the file is now
+    tells = event.mode != "unchanged_range" or event.base in (None, event.version) or path.total == event.total
+    path = replace(path, total=event.total if tells else None)
     return Knowledge(state.paths.put(event.path, path), seq)
 
 
+def _view_after(view: View, event: ReadServed, spans: Spans) -> View:
+    """What the model takes the file for once it has seen an answer that makes these lines known."""
+    rule = rule_of(event)
+    if rule.proof in ("base in place", "base lines"):
+        return views.retold(view, spans, event.version)
+    emitted = (event.emitted or NO_LINES).intersect(spans)
+    shown = views.shown_as_text(event.version, emitted)
+    if rule.anchors:
+        return views.with_pieces(views.hidden(views.cut(view, drop=emitted), emitted, event.version), shown)
+    told = [piece for copy in event.copies for piece in views.copied(view, copy, event.version)]
+    known = views.with_pieces(views.shown_as_text(event.version, spans, numbered=False), told)
+    rest = views.with_pieces(view, known)
+    return views.with_pieces(views.hidden(views.cut(rest, drop=emitted), emitted, event.version), shown)
+
+
 def _authored(state: Knowledge, event: FileAuthored) -> Knowledge:
-    seq = state.seq + 1
     path = state.of(event.path)
-    spans, untouched = event.authored, NO_LINES
+    spans = event.authored
     for copy in event.copies:
-        there = Spans.of((copy.at, copy.at + copy.count - 1))
-        untouched = untouched.unite(there)
         held = path.known(copy.base)
         if held is not None:
+            there = Spans.of((copy.at, copy.at + copy.count - 1))
             spans = spans.unite(held.spans.shift(copy.at - copy.first).intersect(there))
-    if event.copies or event.whole:
-        # the model knows that these numbers hold something else now, also where we do not claim to know what
-        path = replace(path, view=_cut(path.view, untouched))
+    # the model knows that its own text stands in the file now; of the rest only what it can follow from where it stood
+    edited = event.copies[0].base if event.copies else None
+    left = [
+        piece
+        for copy in event.copies
+        for piece in (
+            views.moved_along(path.view, copy, event.version)
+            if copy.base == edited
+            else views.copied(path.view, copy, event.version)
+        )
+    ]
+    own = views.shown_as_text(event.version, event.authored, numbered=event.whole)
+    path = replace(path, view=views.with_pieces(own, left), total=_total_after(path, event))
     if spans:
-        path = _shown(path, event.version, VersionKnown(spans, event.total, seq))
-    return Knowledge(state.paths.put(event.path, replace(path, authored=seq)), seq)
+        path = _with_version(path, event.version, VersionKnown(spans, event.total))
+    return Knowledge(state.paths.put(event.path, path), state.seq + 1)
 
 
-def _shown(path: PathKnown, version: ContentHash, more: VersionKnown) -> PathKnown:
+def _total_after(path: PathKnown, event: FileAuthored) -> int | None:
+    """The length of the file as its own writer reckons it: the length told last, and what was added or taken away."""
+    if event.whole:
+        return event.total
+    before = path.known(event.copies[0].base) if event.copies else None
+    return event.total if before is not None and before.total == path.total else None
+
+
+def _with_version(path: PathKnown, version: ContentHash, more: VersionKnown) -> PathKnown:
     before = path.known(version)
     now = more if before is None else replace(more, spans=before.spans.unite(more.spans))
     versions = (*(kept for kept in path.versions if kept[0] != version), (version, now))
-    view = path.view
-    if len(versions) > _MAX_VERSIONS:
-        forgotten = versions[0][0]
-        versions = versions[1:]
-        view = tuple(piece for piece in view if piece.version != forgotten)
-    view = _cut(view, Spans.of((1, now.total)) if now.complete else None, more.spans)
-    pieces = [*view, *(Piece(first, last, version) for first, last in more.spans)]
-    return replace(path, versions=versions, view=_bounded(_merged(sorted(pieces, key=lambda piece: piece.first))))
+    if len(versions) <= _MAX_VERSIONS:
+        return replace(path, versions=versions)
+    return replace(path, versions=versions[1:], view=views.forgetting(path.view, versions[0][0]))
 
 
-def _cut(view: tuple[Piece, ...], keep: Spans | None, drop: Spans = NO_LINES) -> tuple[Piece, ...]:
-    """The view within `keep` (None: everywhere) and outside `drop`."""
-    out: list[Piece] = []
-    for piece in view:
-        first, last = piece.first, piece.last
-        # most pieces are not concerned; telling so by two numbers keeps a step cheap on files read in many parts
-        apart = not drop.runs or last < drop.runs[0][0] or first > drop.runs[-1][1]
-        if apart and (keep is None or any(a <= first and last <= b for a, b in keep.runs)):
-            out.append(piece)
-            continue
-        lines = Spans(((first, last),))
-        lines = (lines if keep is None else lines.intersect(keep)).subtract(drop)
-        out.extend(Piece(a, b, piece.version) for a, b in lines)
-    return tuple(out)
-
-
-def _merged(pieces: Iterable[Piece]) -> list[Piece]:
-    out: list[Piece] = []
-    for piece in pieces:
-        if out and out[-1].version == piece.version and out[-1].last + 1 == piece.first:
-            out[-1] = Piece(out[-1].first, piece.last, piece.version)
-        else:
-            out.append(piece)
-    return out
-
-
-def _bounded(pieces: list[Piece]) -> tuple[Piece, ...]:
-    if len(pieces) <= _MAX_PIECES:
-        return tuple(pieces)
-    longest = sorted(pieces, key=lambda piece: (piece.first - piece.last, piece.first))[:_MAX_PIECES]
-    return tuple(sorted(longest, key=lambda piece: piece.first))
+def _behind(view: Iterable[Piece], total: int) -> Spans:
+    """The lines of a view behind the end of the file."""
+    return Spans.of((total + 1, max((piece.last for piece in view), default=0)))
 
 
 def _invalidated(state: Knowledge, event: Invalidated) -> Knowledge:
@@ -250,7 +283,7 @@ def _invalidated(state: Knowledge, event: Invalidated) -> Knowledge:
     path = replace(
         path,
         versions=tuple((name, known) for name, known in versions if known.spans),
-        view=_cut(path.view, None, lines),
+        view=views.cut(path.view, drop=lines),
         stale=path.stale.unite(lines),
         blocked=path.blocked.unite(lines),
     )

@@ -30,11 +30,15 @@ def changed_lines(count: int, first: int, last: int, total: int | None) -> str:
     return f"[readcache: {count} lines changed in lines {first}-{last}{_of(total)}]"
 
 
-def moved(first: int, last: int, total: int | None, shown_as: int) -> str:
-    """Lines `first` to `last` are what was shown last under the numbers from `shown_as` on."""
+def moved(first: int, last: int, total: int | None, shown_as: int, *, over_again: bool = False) -> str:
+    """Lines `first` to `last` are what was shown last under the numbers from `shown_as` on.
+
+    over_again: this answer itself says something else of some of these numbers, so it says that it does not mean itself.
+    """
+    when = "before this answer" if over_again else "earlier"
     return (
         f"[readcache: lines {first}-{last}{_of(total)} unchanged, "
-        f"shown earlier as lines {shown_as}-{shown_as + last - first}]"
+        f"shown {when} as lines {shown_as}-{shown_as + last - first}]"
     )
 
 

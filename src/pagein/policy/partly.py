@@ -1,7 +1,7 @@
 """A partly known read: the file's text in order, each known run replaced by one line of its own."""
 
 from pagein.model.reading import Copy
-from pagein.model.spans import Spans
+from pagein.model.spans import NO_LINES, Spans
 from pagein.policy import markers
 from pagein.policy.baseline import byte_length
 from pagein.policy.matching import Moved
@@ -18,6 +18,8 @@ def partly_known(sight: Sight, in_place: Spans) -> Decision | None:
     runs = _worth_a_marker(sight, in_place.clamp(baseline.first, baseline.last))
     if not runs:
         return None
+    anew = Spans.of((baseline.first, baseline.last))
+    anew = anew.subtract(Spans.of(*((run.at, run.at + run.count - 1) for run in runs if run.at == run.shown_as)))
     out: list[str] = []
     copies: list[Copy] = []
     emitted: list[tuple[int, int]] = []
@@ -25,13 +27,15 @@ def partly_known(sight: Sight, in_place: Spans) -> Decision | None:
     for run in runs:
         out.extend(sight.lines[at - 1 : run.at - 1])
         emitted.append((at, run.at - 1))
-        out.append(_marker(run, sight.request.total))
+        out.append(_marker(run, sight.request.total, anew))
         copies.extend(sight.copies(run.at, run.count, run.shown_as))
         at = run.at + run.count
     out.extend(sight.lines[at - 1 : baseline.last])
     emitted.append((at, baseline.last))
     text = "\n".join(out) + baseline.notice
     decision = sight.answer("partly_known", text, "partly_known", emitted=Spans.of(*emitted), copies=tuple(copies))
+    if sight.request.whole and not decision.event.emitted and sight.known.total != sight.request.total:
+        return None  # that the file lost its end would be told by a number alone
     shown = Spans.of((baseline.first, baseline.last))
     return decision if sight.proves(decision, shown) else None
 
@@ -51,11 +55,13 @@ def _worth_a_marker(sight: Sight, in_place: Spans) -> list[Moved]:
 
 def _saves(sight: Sight, run: Moved) -> bool:
     text = "\n".join(sight.lines[run.at - 1 : run.at - 1 + run.count])
-    return len(_marker(run, sight.request.total)) < byte_length(text)
+    return len(_marker(run, sight.request.total, NO_LINES)) < byte_length(text)
 
 
-def _marker(run: Moved, total: int) -> str:
+def _marker(run: Moved, total: int, anew: Spans) -> str:
+    """The line in place of a run. anew: numbers of which this answer says something else than was said of them before."""
     last = run.at + run.count - 1
     if run.at == run.shown_as:
         return markers.unchanged_lines(run.at, last, total)
-    return markers.moved(run.at, last, total, run.shown_as)
+    over = anew.clamp(run.shown_as, run.shown_as + run.count - 1)
+    return markers.moved(run.at, last, total, run.shown_as, over_again=bool(over))

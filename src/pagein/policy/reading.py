@@ -3,8 +3,9 @@
 Rules of this file
 ------------------
 1. The baseline is always a right answer. Everything else must be proven from knowledge, and must be smaller.
-2. A marker that names lines means the text shown last under those numbers (see `knowledge`); every answer with
-   metadata v2 is checked once more against the transition table before it is given.
+2. A marker names only numbers under which its text stands in the window (see `view`). A diff is one against the file as the
+   model takes it to be; where that is no version that can be had, there is no diff. A length once told is part of what
+   *unchanged* means. Every answer with metadata v2 is checked once more against the transition table before it is given.
 3. A plan asks for the text of earlier versions with `NeedBlob`, only on the way that needs it, and goes on without.
 """
 
@@ -80,15 +81,17 @@ def _base(request: ReadRequest, known: PathKnown) -> ContentHash | None:
 def _is_fresh(sight: Sight) -> bool:
     """Whether everything asked for was shown last as it is now: decided by hashes alone."""
     request, known = sight.request, sight.known
-    if sight.withheld or not known.fresh(request.document.hash).holds(request.first, request.last):
+    if sight.withheld:
         return False
-    return not request.whole or known.view[-1].last <= request.total
+    if request.whole:
+        return known.is_taken_for(request.document.hash)
+    return known.fresh(request.document.hash).holds(request.first, request.last)
 
 
 def _texts(request: ReadRequest, known: PathKnown, settings: ReadingSettings, base: ContentHash | None) -> Texts:
     """Lines of the current version, and of the earlier ones that an answer may rest on, the likeliest first."""
     texts = {request.document.hash: request.document.lines}
-    seen = {piece.version for piece in known.view}
+    seen = {piece.source for piece in known.view} | {piece.told for piece in known.view}
     wanted = [version for version, _ in reversed(known.versions) if settings.new_answers and version in seen]
     if base is not None:
         wanted = [base, *(version for version in wanted if version != base)]
@@ -110,7 +113,7 @@ def _best(sight: Sight) -> Decision | None:
     """The answer to give instead of the baseline, or None."""
     in_place = sight.in_place()
     request = sight.request
-    same = _unchanged_by_lines(sight, in_place)
+    same = _unchanged_whole(sight) if request.whole else _unchanged_by_lines(sight, in_place)
     if same is not None:
         return same if _is_smaller(same, request) else None
     if not sight.settings.new_answers:
@@ -120,16 +123,10 @@ def _best(sight: Sight) -> Decision | None:
         return moved
     diff = _full_diff(sight) if request.whole else _range_diff(sight)
     partly = partly_known(sight, in_place)
-    if diff is not None and _is_news(diff, sight.known) and _costs_little_more(diff, partly, sight):
+    if diff is not None and _costs_little_more(diff, partly, sight):
         return diff
     answers = [answer for answer in (diff, partly) if answer is not None and _is_smaller(answer, request)]
     return min(answers, key=lambda answer: byte_length(answer.text), default=None)
-
-
-def _is_news(diff: Decision, known: PathKnown) -> bool:
-    """Whether the model has not itself written to the file since the base: a diff would tell it what it did."""
-    base = None if diff.event.base is None else known.known(diff.event.base)
-    return base is not None and base.seq >= known.authored
 
 
 def _costs_little_more(diff: Decision, partly: Decision | None, sight: Sight) -> bool:
@@ -155,21 +152,29 @@ def _unchanged(sight: Sight) -> str:
     return markers.unchanged_lines(request.first, request.last, request.total)
 
 
+def _unchanged_whole(sight: Sight) -> Decision | None:
+    """The marker for a file that is what the model takes it to be, although it never saw that as one version."""
+    if not sight.settings.new_answers or not sight.as_taken():
+        return None
+    total = sight.request.total
+    answer = sight.answer("unchanged", _unchanged(sight), "lines_unchanged", copies=sight.taken(1, total, 1))
+    return _checked(sight, answer)
+
+
 def _unchanged_by_lines(sight: Sight, in_place: Spans) -> Decision | None:
     """The marker for lines that are as they were, although the file as a whole is not, or was shown in parts."""
     request = sight.request
     if not in_place.holds(request.first, request.last):
         return None
-    if request.whole and sight.known.view[-1].last > request.total:
-        return None
-    rests_on = sight.copies(request.first, request.last - request.first + 1, request.first)
-    if len(rests_on) == 1 and not request.whole:
+    told = {piece.told for piece in sight.known.view if piece.first <= request.last and piece.last >= request.first}
+    base = told.pop() if len(told) == 1 else None
+    if base is not None:
         text = markers.unchanged_inside(request.first, request.last)
-        return sight.answer("unchanged_range", text, "range_slice_unchanged", base=rests_on[0].base)
+        return sight.answer("unchanged_range", text, "range_slice_unchanged", base=base)
     if not sight.settings.new_answers:
         return None
-    answer = sight.answer(_unchanged_mode(request), _unchanged(sight), "lines_unchanged", copies=rests_on)
-    return _checked(sight, answer)
+    rests_on = sight.taken(request.first, request.last, request.first)
+    return _checked(sight, sight.answer("unchanged_range", _unchanged(sight), "lines_unchanged", copies=rests_on))
 
 
 def _moved(sight: Sight) -> Decision | None:
@@ -188,21 +193,23 @@ def _moved(sight: Sight) -> Decision | None:
 
 
 def _full_diff(sight: Sight) -> Decision | None:
-    last = sight.known.last_complete()
-    if not sight.request.whole or last is None or sight.withheld:
+    if not sight.request.whole or sight.withheld:
         return None
-    both = _both(sight, last[0])
-    if both is None:
+    base = next((version for version, _ in reversed(sight.known.versions) if sight.known.is_taken_for(version)), None)
+    both = None if base is None else _both(sight, base)
+    if base is None or both is None:
         return None
     old, new, found = both
-    diff = unified(old, new, sight.request.given, found, Change(0, len(old), 0, len(new)), sight.settings.context)
+    frame = Change(0, len(old), 0, len(new))
+    diff = unified(old, new, sight.request.given, found, frame, sight.settings.context)
     text = f"{markers.changed(diff.changed, sight.request.total)}\n{diff.text}"
-    answer = sight.answer("diff", text, "diff_emitted", base=last[0], emitted=Spans.of(*diff.shown))
+    copies = _kept(sight, base, found, frame)
+    answer = sight.answer("diff", text, "diff_emitted", base=base, emitted=Spans.of(*diff.shown), copies=copies)
     return answer if _is_useful(answer, diff, sight) else None
 
 
 def _range_diff(sight: Sight) -> Decision | None:
-    """A diff of the range against the version touched last in which the lines it comes from are known."""
+    """A diff of the range against the version that the model takes the lines it comes from to be of."""
     if sight.withheld:
         return None
     request = sight.request
@@ -215,6 +222,8 @@ def _range_diff(sight: Sight) -> Decision | None:
         frame, inside = within(found, request.first - 1, min(request.last, len(new)))
         if not inside or (frame.j2 < request.last and frame.i2 < len(old)):
             continue  # unchanged, or lines were cut off behind the last one, where this diff would not show it
+        if not sight.known.taken_for(version).holds(frame.i1 + 1, frame.i2):
+            continue  # the model was shown something else there since
         diff = unified(old, new, request.given, inside, frame, sight.settings.context)
         head = markers.changed_lines(diff.changed, request.first, request.last, request.total)
         answer = sight.answer(
@@ -223,15 +232,16 @@ def _range_diff(sight: Sight) -> Decision | None:
             "range_diff_emitted",
             base=version,
             emitted=Spans.of(*diff.shown),
-            copies=_kept(version, inside, frame, request),
+            copies=_kept(sight, version, inside, frame),
         )
         if _is_useful(answer, diff, sight) and _checked(sight, answer) is not None:
             return answer
     return None
 
 
-def _kept(version: ContentHash, inside: Iterable[Change], frame: Change, request: ReadRequest) -> tuple[Copy, ...]:
+def _kept(sight: Sight, version: ContentHash, inside: Iterable[Change], frame: Change) -> tuple[Copy, ...]:
     """The lines of the frame that no change touches, as copies of the base."""
+    request, lines = sight.request, len(sight.texts[version])
     copies: list[Copy] = []
     i, j = frame.i1, frame.j1
     # the empty line behind a last newline is no line of a diff; it follows the line before it
@@ -240,7 +250,8 @@ def _kept(version: ContentHash, inside: Iterable[Change], frame: Change, request
         if change.j1 > j:
             copies.append(Copy(version, i + 1, change.j1 - j, j + 1))
         i, j = change.i2, change.j2
-    return tuple(copies)
+    # where the newline at the end is new, so is the empty line behind it
+    return tuple(copy for copy in copies if copy.first + copy.count - 1 <= lines)
 
 
 def _both(sight: Sight, version: ContentHash) -> tuple[list[str], list[str], tuple[Change, ...]] | None:

@@ -63,7 +63,7 @@ def encode(event: ReadServed) -> dict[str, object]:
     }
     if event.emitted is not None:
         record["spans"] = [list(run) for run in event.emitted]
-    if event.v > 1:
+    if event.v > 1 or event.copies:
         record["copies"] = _copies_out(event.copies)
     return record
 
@@ -147,7 +147,7 @@ def _served(record: Mapping[str, object]) -> ReadServed:
         size=_count(record, "bytes", 0),
         base=base,
         emitted=_spans(record.get("spans")),
-        copies=_copies_in(record.get("copies")) if version != 1 else (),
+        copies=_copies_in(record.get("copies")) if version != 1 or "copies" in record else (),
         v=1 if version == 1 else 2,
     )
     scope = _scope(_text(record, "scopeKey"))

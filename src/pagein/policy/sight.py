@@ -9,6 +9,7 @@ from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.knowledge import PathKnown, claimed
 from pagein.policy.matching import Moved, ShownLines
 from pagein.policy.request import Decision, ReadingSettings, ReadRequest
+from pagein.policy.view import Piece, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,44 +32,70 @@ class Sight:
         return self.texts[self.request.document.hash]
 
     def in_place(self) -> Spans:
-        """Requested lines that are what was shown last under their own number."""
-        found: list[tuple[int, int]] = []
+        """Requested lines that have the number under which they were shown last, and are as they were then."""
         first, last = self.request.first, self.request.last
+        found: list[tuple[int, int]] = []
         for piece in self.known.view:
-            a, b = max(piece.first, first), min(piece.last, last)
-            theirs = self.texts.get(piece.version)
-            if a > b or theirs is None:
-                continue
-            if theirs[a - 1 : b] == self.lines[a - 1 : b]:
-                found.append((a, b))
-            else:
-                found.extend((n, n) for n in range(a, min(b, len(theirs)) + 1) if theirs[n - 1] == self.lines[n - 1])
+            if piece.in_place and piece.first <= last and piece.last >= first:
+                found += self._same(piece.part(max(piece.first, first), min(piece.last, last)))
         return Spans.of(*found).subtract(self.withheld)
+
+    def as_taken(self) -> bool:
+        """Whether the whole file is what the model takes it to be, to its last line."""
+        if self.withheld or self.known.total != self.request.total:
+            return False
+        found = [run for piece in self.known.view for run in self._same(piece)]
+        return Spans.of(*found).holds(1, self.request.total)
+
+    def _same(self, piece: Piece) -> Iterator[tuple[int, int]]:
+        """Lines of a piece that are in the current text what the model takes them for."""
+        theirs = self._text_of(piece)
+        ours = self.lines[piece.first - 1 : piece.last]
+        if theirs == ours:
+            yield piece.first, piece.last
+        else:
+            both = enumerate(zip(theirs, ours, strict=False), piece.first)
+            yield from ((n, n) for n, (their, our) in both if their == our)
+
+    def _text_of(self, piece: Piece) -> Sequence[str]:
+        """The lines of a piece; none of them where its version cannot be had."""
+        return self.texts.get(piece.source, ())[piece.start - 1 : piece.start - 1 + piece.count]
 
     def moved(self, wanted: Iterable[tuple[int, int]]) -> list[Moved]:
         """Runs of the wanted lines that were shown last under other numbers."""
-        return ShownLines(self._segments(), self.settings.min_run).runs(self.lines, wanted)
+        found = ShownLines(self._segments(), self.settings.min_run).runs(self.lines, wanted)
+        return [run for run in found if run.at != run.shown_as]
 
     def _segments(self) -> Iterator[tuple[int, Sequence[str]]]:
+        """What the numbers in the window name, in rows without a gap: the first number of each, and the texts."""
         first, texts = 1, list[str]()
-        for piece in self.known.view:
-            theirs = self.texts.get(piece.version, ())[piece.first - 1 : piece.last]
-            if piece.first != first + len(texts):
+        for piece in named(self.known.view):
+            theirs = self._text_of(piece)
+            if piece.start != first + len(texts):
                 yield first, texts
-                first, texts = piece.first, []
+                first, texts = piece.start, []
             texts.extend(theirs)
-            if len(theirs) < piece.last - piece.first + 1:
+            if len(theirs) < piece.count:
                 yield first, texts
-                first, texts = piece.last + 1, []
+                first, texts = piece.start + piece.count, []
         yield first, texts
 
     def copies(self, at: int, count: int, shown_as: int) -> tuple[Copy, ...]:
         """What `count` lines from `at` rest on, if they are what was shown last under the numbers from `shown_as`."""
         out: list[Copy] = []
-        for piece in self.known.view:
-            a, b = max(piece.first, shown_as), min(piece.last, shown_as + count - 1)
+        for piece in named(self.known.view):
+            a, b = max(piece.start, shown_as), min(piece.start + piece.count - 1, shown_as + count - 1)
             if a <= b:
-                out.append(Copy(piece.version, a, b - a + 1, at + a - shown_as))
+                out.append(Copy(piece.source, a, b - a + 1, at + a - shown_as))
+        return tuple(out)
+
+    def taken(self, first: int, last: int, at: int) -> tuple[Copy, ...]:
+        """What lines `first` to `last` of the file rest on as the model takes it to be, if they are those from `at` on now."""
+        out: list[Copy] = []
+        for piece in self.known.view:
+            a, b = max(piece.first, first), min(piece.last, last)
+            if a <= b:
+                out.append(Copy(piece.source, piece.start + a - piece.first, b - a + 1, at + a - first))
         return tuple(out)
 
     def answer(
@@ -81,7 +108,7 @@ class Sight:
         emitted: Spans = NO_LINES,
         copies: tuple[Copy, ...] | None = None,
     ) -> Decision:
-        """A decision for this request; with `copies` it carries metadata v2."""
+        """A decision for this request; with `copies` it carries metadata v2, but for a diff of the whole file."""
         request = self.request
         event = ReadServed(
             request.document.key,
@@ -94,7 +121,7 @@ class Sight:
             base,
             emitted,
             copies or (),
-            1 if copies is None else 2,
+            1 if copies is None or mode == "diff" else 2,
         )
         return Decision(text, event, reason)
 

@@ -12,7 +12,7 @@ from pagein.model.reading import Mode, ReadServed
 from pagein.model.spans import NO_LINES, Spans
 
 Scope: TypeAlias = Literal["full", "range"]
-Proof: TypeAlias = Literal["emitted", "base lines", "base whole", "copies", "nothing"]
+Proof: TypeAlias = Literal["emitted", "base in place", "base lines", "base whole", "copies", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ TRANSITIONS: Final[Mapping[tuple[int, Mode, Scope], Rule]] = {
     (1, "baseline_fallback", "full"): Rule("emitted"),
     (1, "baseline_fallback", "range"): Rule("emitted"),
     (1, "unchanged", "full"): Rule("base lines", same=True),
-    (1, "unchanged_range", "range"): Rule("base lines"),
+    (1, "unchanged_range", "range"): Rule("base in place"),
     (1, "diff", "full"): Rule("base whole"),
     (2, "unchanged", "full"): Rule("copies"),
     (2, "unchanged_range", "range"): Rule("copies"),
@@ -49,13 +49,15 @@ TRANSITIONS: Final[Mapping[tuple[int, Mode, Scope], Rule]] = {
 
 _GUARDS: Final[Mapping[Proof, str]] = {
     "emitted": "always",
-    "base lines": "`baseHash` was the text shown last under some of the requested line numbers",
-    "base whole": "`baseHash` is the version known whole that was touched last",
+    "base in place": "some of the requested lines of `baseHash` are the text shown last under their numbers",
+    "base lines": "the model takes some of the requested lines to be as in `baseHash`",
+    "base whole": "the model takes the whole file to be `baseHash`",
     "copies": "some of the lines are emitted, or copies of lines known in their version",
     "nothing": "never",
 }
 _EFFECTS: Final[Mapping[Proof, str]] = {
     "emitted": "the emitted lines of `servedHash` are known",
+    "base in place": "those lines of `servedHash` are known",
     "base lines": "those lines of `servedHash` are known",
     "base whole": "all lines of `servedHash` are known",
     "copies": "those lines of `servedHash` are known",
@@ -68,8 +70,8 @@ _OTHERS: Final = (
         "the model's own `edit` succeeded",
         "always",
         (
-            "its text in runs of 5 lines and more is known; where the version before is known exactly, so are the lines "
-            "that were known in it and that the edit left alone"
+            "its text in runs of 5 lines and more is known, under no number; where the version before is known exactly, so are "
+            "the lines that were known in it and that the edit left alone, under the numbers that they were shown under"
         ),
     ),
     ("`invalidate` full", "always", "the path is forgotten"),
@@ -90,11 +92,11 @@ def rule_of(event: ReadServed) -> Rule:
     return TRANSITIONS.get((event.v, event.mode, "full" if event.whole else "range"), _IGNORED)
 
 
-def carried(event: ReadServed, known: Mapping[ContentHash, Spans], fresh: Spans, whole: ContentHash | None) -> Spans:
+def carried(event: ReadServed, known: Mapping[ContentHash, Spans], lines: Spans, *, whole: bool) -> Spans:
     """Lines of the served version that the answer makes known.
 
-    known: known lines of each version that `event.copies` names. fresh: line numbers whose last shown text is that
-    of `event.base`. whole: the version known whole that was touched last.
+    known: known lines of each version that `event.copies` names. lines: those of `event.base` that the answer may rest on.
+    whole: whether the model takes the whole file to be `event.base`.
     """
     rule = rule_of(event)
     asked = Spans.of((event.first, event.last))
@@ -103,10 +105,10 @@ def carried(event: ReadServed, known: Mapping[ContentHash, Spans], fresh: Spans,
     match rule.proof:
         case "emitted":
             return (event.emitted or NO_LINES).clamp(1, event.total)
-        case "base lines":
-            return fresh.intersect(asked)
+        case "base in place" | "base lines":
+            return lines.intersect(asked)
         case "base whole":
-            return asked if event.base is not None and event.base == whole else NO_LINES
+            return asked if whole else NO_LINES
         case "copies":
             lines = event.emitted or NO_LINES
             for copy in event.copies:

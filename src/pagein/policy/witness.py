@@ -25,7 +25,8 @@ _PLACE: Final = re.compile(
     r"\[readcache: unchanged in lines (\d+)-(\d+)(?: of (\d+)|; changes exist outside this range)?\]"
 )
 _MOVED: Final = re.compile(
-    r"\[readcache: lines (\d+)-(\d+)(?: of (\d+))? unchanged, shown earlier as lines (\d+)-(\d+)\]"
+    r"\[readcache: lines (\d+)-(\d+)(?: of (\d+))? unchanged, "
+    r"shown (?:earlier|before this answer) as lines (\d+)-(\d+)\]"
 )
 _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed of (\d+)\]")
 _CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+)-(\d+)(?: of (\d+))?\]")
@@ -51,8 +52,11 @@ class _Unproven(Exception):
 
 @dataclass(slots=True)
 class _Sheet:
-    """What has been seen of one file. under: the text seen last under each number. of: lines seen of each version."""
+    """What has been seen of one file. printed: the text that stood last under each number. under: what was said last of each number,
+    in text or otherwise. of: lines seen of each version.
+    """
 
+    printed: dict[int, str] = field(default_factory=dict)
     under: dict[int, str] = field(default_factory=dict)
     of: dict[ContentHash, dict[int, str]] = field(default_factory=dict)
     totals: dict[ContentHash, int] = field(default_factory=dict)
@@ -109,6 +113,7 @@ class _Reading:
             seen = self._by_marker(claim, sheet, text)
         self._compare(claim, seen)
         self._remember(claim, sheet, seen)
+        sheet.printed |= self._printed(claim, seen)
 
     # what an answer stands for
 
@@ -130,11 +135,11 @@ class _Reading:
                 raise _Unproven(
                     "the file is said to be unchanged, but it has another length now", min(beyond, default=None)
                 )
-            return self._under(sheet, 1, total, 0)
+            return self._under(sheet.under, 1, total, 0)
         first, last, shift = self._marked(claim, text)
         if (first, last) != (claim.first, claim.last):
             raise _Unproven("the marker speaks of other lines than were asked for", first)
-        return self._under(sheet, first, last, shift)
+        return self._under(sheet.printed, first, last, shift)
 
     def _marked(self, claim: Claim, text: str) -> tuple[int, int, int]:
         """What a marker that names lines says: first, last, and how much lower those lines were shown."""
@@ -153,10 +158,10 @@ class _Reading:
             raise _Unproven("the marker names lines that the file does not have", first)
         return first, last, shift
 
-    def _under(self, sheet: _Sheet, first: int, last: int, shift: int) -> dict[int, str]:
+    def _under(self, page: Mapping[int, str], first: int, last: int, shift: int) -> dict[int, str]:
         seen: dict[int, str] = {}
         for n in range(first, last + 1):
-            text = sheet.under.get(n + shift)
+            text = page.get(n + shift)
             if text is None:
                 raise _Unproven(f"line {n + shift} was never shown", n)
             seen[n] = text
@@ -177,7 +182,7 @@ class _Reading:
             first, last, shift = self._marked(claim, row)
             if first != n:
                 raise _Unproven("a marker does not begin where the text before it ends", n)
-            seen |= self._under(sheet, first, last, shift)
+            seen |= self._under(sheet.printed, first, last, shift)
             n = last + 1
             if n > claim.last:
                 break
@@ -209,6 +214,10 @@ class _Reading:
                 raise _Unproven("the base of a diff was not shown whole", min(rest, default=None))
         return seen
 
+    def _printed(self, claim: Claim, seen: Mapping[int, str]) -> dict[int, str]:
+        """The lines that stand as text in an answer."""
+        return {n: seen[n] for first, last in claim.emitted for n in range(first, last + 1) if n in seen}
+
     def _written(self, claim: Claim, sheet: _Sheet, call_id: str) -> None:
         leaves = tuple(_leaves(self._arguments.get(call_id, "null")))
         truth = self._true(claim.version)
@@ -229,6 +238,8 @@ class _Reading:
         if claim.copies or whole:
             kept = {copy.at + k for copy in claim.copies for k in range(copy.count)}
             sheet.under = {n: text for n, text in sheet.under.items() if n in kept}
+        if claim.whole:  # an edit's text has no numbers in its call
+            sheet.printed |= self._printed(claim, seen)
         self._remember(claim, sheet, seen)
 
     # what is true, and what is remembered
@@ -259,7 +270,10 @@ class _Reading:
         page |= seen
         sheet.under |= seen
         sheet.totals[claim.version] = claim.total
-        if len(page) == claim.total:
+        if claim.kind != "unchanged_range" or claim.base in (
+            None,
+            claim.version,
+        ):  # the others tell where the file ends
             sheet.under = {n: text for n, text in sheet.under.items() if n <= claim.total}
 
 

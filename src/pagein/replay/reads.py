@@ -9,7 +9,7 @@ clear what is known. Measures are in characters of file text without line number
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -19,7 +19,7 @@ from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolRe
 from pagein.model.names import ContentHash
 from pagein.model.reading import Claim, FileAuthored, claim_of
 from pagein.model.spans import NO_LINES
-from pagein.policy.authoring import Edit, edited, written
+from pagein.policy.authoring import Edit, edited, followed, unplaced, written
 from pagein.policy.baseline import Baseline
 from pagein.policy.knowledge import NOTHING, Knowledge, step
 from pagein.policy.reading import decide
@@ -207,24 +207,28 @@ class _Reads:
 
     def _change(self, change: _Changed, snapshot: str | None) -> None:
         before = snapshot if change.before is not None else self._files.whole(change.path)
+        if before is None:
+            before = self._files.as_told(change.path)
         after = _applied(change, before)
         self._files.changed(change, after)
-        if not self._authored:
-            # what it wrote counts for nothing, but that it was the model's own doing is known: no diff is news to it
-            self._known = step(self._known, FileAuthored(change.path, _NOT_TOLD, 1, NO_LINES))
-            return
         if after is None:
+            self._known = step(self._known, FileAuthored(change.path, _NOT_TOLD, 1, NO_LINES))
             return
         event: FileAuthored | None
         if change.old is None:
             event = written(change.path, after)
         else:
-            edit = Edit(change.old, change.new, change.everywhere)
-            event = edited(change.path, after, edit, self._known.of(change.path), before=before)
-        if event is not None:
-            self._store[event.version] = after.encode("utf-8", "surrogatepass")
-            self._known = step(self._known, event)
-            self._say(change.call, "ok", claim_of(event))
+            edit, known = Edit(change.old, change.new, change.everywhere), self._known.of(change.path)
+            event = edited(change.path, after, edit, known, before=before)
+            if event is not None and before is not None:
+                event = followed(event, before, known, self._store.get)
+        if event is None:
+            event = unplaced(change.path, after)
+        if not self._authored:  # what it wrote counts for nothing; that and where it did so is known to it
+            event = replace(event, authored=NO_LINES, whole=False)
+        self._store[event.version] = after.encode("utf-8", "surrogatepass")
+        self._known = step(self._known, event)
+        self._say(change.call, "ok", claim_of(event))
 
     def _say(self, call: ToolCall, text: str, claim: Claim) -> None:
         name = f"{call.id}#{len(self._messages)}"  # recordings repeat ids
@@ -270,18 +274,20 @@ class _Files:
         """The text, where every line is known."""
         return self._edited.get(path)
 
+    def as_told(self, path: str) -> str | None:
+        """The text as far as it was told, with a stand-in for each line that nobody showed."""
+        lines = self._lines.get(path)
+        return None if lines is None else "\n".join(_filled(lines))
+
     def changed(self, change: _Changed, after: str | None) -> None:
+        self._edited.pop(change.path, None)
         if after is None:
-            # what is known of the file may still hold the place of the edit
-            self._edited.pop(change.path, None)
-            partly = _applied(change, "\n".join(_filled(self._lines.get(change.path, []))))
-            if partly is None:
-                self._lines.pop(change.path, None)
-            else:
-                self._lines[change.path] = [None if line.startswith(_UNSEEN) else line for line in partly.split("\n")]
-        else:
+            self._lines.pop(change.path, None)
+            return
+        lines = [None if line.startswith(_UNSEEN) else line for line in after.split("\n")]
+        self._lines[change.path] = lines
+        if None not in lines:
             self._edited[change.path] = after
-            self._lines[change.path] = list(after.split("\n"))
 
     def at(self, read: _Read, snapshot: str | None) -> tuple[list[str], Origin]:
         """The file at this read, in lines, and where it is taken from."""

@@ -87,7 +87,9 @@ class ReadScript:
         known = self._state.of(path)
         event = authoring.edited(path, self.files[path], edit, known, before=before if seen_before else None)
         arguments: dict[str, object] = {"path": path, "oldText": old, "newText": new}
-        return self if event is None else self._authored(event, arguments)
+        if event is None:
+            event = authoring.unplaced(path, self.files[path])
+        return self._authored(authoring.followed(event, before, known, self._fetch), arguments)
 
     def refreshes(self, path: str, first: int | None = None, last: int | None = None) -> Self:
         """Somebody asks for a fresh read."""

@@ -8,7 +8,7 @@ Rules of this file
 3. To forget a file ends what may rest on its texts, not the texts: what rests on them already is still borne out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, TypeAlias
@@ -111,7 +111,7 @@ class ClientReads:
         """Calls whose answers are not proven once the results of these have left; none of these themselves."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
-        found = (_unproven(one for one in self.files[path].chain if one.call not in gone) for path in sorted(paths))
+        found = (_unproven(_left(self.files[path].chain, gone)) for path in sorted(paths))
         return frozenset[str]().union(*found)
 
     def held_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
@@ -194,13 +194,22 @@ def without(state: ClientReads, calls: Iterable[str]) -> ClientReads:
     state = replace(state, gone=state.gone | bases)
     for path in paths:
         file = state.files[path]
-        chain = tuple(one for one in file.chain if one.call not in gone)
+        chain = tuple(_left(file.chain, gone))
         path_of = reduce(
             lambda kept, one: kept.without(one.call), (one for one in file.chain if one.call in gone), state.path_of
         )
         files = state.files.put(path, replace(file, chain=chain))
         state = _refolded(replace(state, files=files, path_of=path_of), path)
     return state
+
+
+def _left(chain: Iterable[Held], gone: frozenset[str]) -> Iterator[Held]:
+    """What is left of a chain without the texts of these calls. That a file was changed by one of them stays."""
+    for one in chain:
+        if one.call not in gone:
+            yield one
+        elif isinstance(one.event, FileAuthored):
+            yield replace(one, call="", event=one.event.unseen)
 
 
 def _refolded(state: ClientReads, path: str) -> ClientReads:

@@ -3,7 +3,7 @@
 An edit whose place cannot be told leaves the file unknown: then nothing that was shown of it may be stood for by a marker.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,7 @@ from pagein.model.messages import Access, ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.reading import Copy, FileAuthored
 from pagein.model.spans import NO_LINES
-from pagein.policy.authoring import Edit, edited, written
+from pagein.policy.authoring import Edit, edited, followed, written
 from pagein.policy.clients.accesses import arguments_of, patch_body
 from pagein.policy.clients.files import is_plain
 from pagein.policy.clients.profile import Profile
@@ -35,9 +35,19 @@ class Changed:
 
 
 def changed(
-    profile: Profile, call: ToolCall, access: Access, key: str, *, before: str | None, known: PathKnown
+    profile: Profile,
+    call: ToolCall,
+    access: Access,
+    key: str,
+    *,
+    before: str | None,
+    known: PathKnown,
+    fetch: Callable[[ContentHash], bytes | None],
 ) -> Changed | None:
-    """What a call that succeeded did to one file, known by `key`. before: the file as far as it was shown. None where it cannot be told."""
+    """What a call that succeeded did to one file, known by `key`. before: the file as far as it was shown. None where it cannot be told.
+
+    fetch: the text of a version.
+    """
     row = arguments_of(call.arguments)
     body = patch_body(row)
     if access.op == "write" and body is None:
@@ -50,10 +60,11 @@ def changed(
         return None
     if len(edits) == 1 and body is None:
         event = edited(key, after, edits[0], known, before=before)
-        return None if event is None else Changed(after, event)
+        return None if event is None else Changed(after, followed(event, before, known, fetch))
     copies = tuple(_copies(before, after))
     version = ContentHash.of(after.encode())
-    return Changed(after, FileAuthored(key, version, after.count("\n") + 1, NO_LINES, copies))
+    made = FileAuthored(key, version, after.count("\n") + 1, NO_LINES, copies)
+    return Changed(after, followed(made, before, known, fetch))
 
 
 def _written(profile: Profile, row: Row, key: str) -> Changed | None:
@@ -72,22 +83,22 @@ def _of_arguments(row: Row) -> Iterator[Edit]:
 
 
 def _of_patch(body: str, path: str) -> Iterator[Edit]:
-    """The hunks of a patch that update this file, as replacements of whole lines."""
+    """The hunks of a patch that update this file, as replacements of whole lines with their ends."""
     is_here = False
     old: list[str] = []
     new: list[str] = []
     for line in (*body.split("\n"), "*** End Patch"):
         if line.startswith(("@@", "*** ")):
             if old or new:
-                yield Edit("\n".join(old), "\n".join(new))
+                yield Edit("".join(old), "".join(new))
             old, new = [], []
             if line.startswith("*** ") and not line.startswith("*** End of File"):
                 is_here = line.startswith(_UPDATE) and line[len(_UPDATE) :].strip() == path
         elif is_here:
             if not line.startswith("+"):
-                old.append(line[1:])
+                old.append(f"{line[1:]}\n")
             if not line.startswith("-"):
-                new.append(line[1:])
+                new.append(f"{line[1:]}\n")
 
 
 def _applied(before: str, edits: Sequence[Edit], *, whole_lines: bool) -> str | None:
@@ -97,13 +108,13 @@ def _applied(before: str, edits: Sequence[Edit], *, whole_lines: bool) -> str | 
     frame = "\n" if whole_lines else ""
     now = f"{frame}{before}{frame}"
     for edit in edits:
-        old = f"{frame}{edit.old}{frame}"
+        old = f"{frame}{edit.old}"
         places = now.count(old) if edit.old else 0
         if whole_lines and places == 1 and now.find(old, now.find(old) + 1) >= 0:
             places = 2  # a second place that shares a line with the first
         if places == 0 or (places > 1 and not edit.everywhere):
             return None
-        now = now.replace(old, f"{frame}{edit.new}{frame}" if edit.new or not whole_lines else frame)
+        now = now.replace(old, f"{frame}{edit.new}")
     return now[len(frame) : len(now) - len(frame)] if frame else now
 
 

@@ -16,7 +16,7 @@ Rules of this file
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Final
 
 from pagein.model.documents import Document
@@ -241,8 +241,11 @@ def _written(state: ClientReads, reader: Reader, call: ToolCall, is_shown: bool)
         path = path_key(access.path)
         file = state.files.get(path, NO_READS)
         known = state.known.of(path)
+        fetch = partial(state.fetch, path)
         made = (
-            changed(reader.profile, call, access, path, before=file.text, known=known) if access.op != "read" else None
+            changed(reader.profile, call, access, path, before=file.text, known=known, fetch=fetch)
+            if access.op != "read"
+            else None
         )
         # a call is evidence of one file; of the others it is only known that they changed
         if made is None or not is_shown or call.id in state.path_of or _is_again(state, call, access.path):

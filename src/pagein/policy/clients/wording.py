@@ -12,7 +12,7 @@ from pagein.policy.clients.layouts import ShownText
 from pagein.policy.request import Decision
 
 _RUN: Final = re.compile(
-    r"\[readcache: (?:unchanged in )?lines (\d+)-(\d+) of \d+(?: unchanged, shown earlier as lines (\d+)-\d+)?\]"
+    r"\[readcache: (?:unchanged in )?lines (\d+)-(\d+) of \d+(?: unchanged, shown (earlier|before this answer) as lines (\d+)-\d+)?\]"
 )
 _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed in lines ")
 
@@ -75,8 +75,8 @@ def _partly(text: str, event: ReadServed, rows: list[str], total: int | None) ->
         last = int(found[2])
         marker = (
             markers.unchanged_lines(n, last, total)
-            if found[3] is None
-            else markers.moved(n, last, total, int(found[3]))
+            if found[4] is None
+            else markers.moved(n, last, total, int(found[4]), over_again=found[3] != "earlier")
         )
         out.append(marker)
         ours.append(marker)
