@@ -156,3 +156,30 @@ def test_a_provider_that_lost_what_it_was_given_is_still_told_so() -> None:
         told = forecasts.answered(asked, usage)
         said.append(("user", f"and {number}"))
     assert (told.diagnosis.cause, told.diagnosis.who) == ("unexplained", "provider")
+
+
+def test_a_new_turn_of_a_model_that_drops_its_old_thinking_is_no_loss_of_the_providers() -> None:
+    def asked(turns: int, model: str) -> Sent:
+        said = [message("user", "word " * 3000)]
+        for number in range(turns):
+            thought = {"type": "thinking", "thinking": "well " * 500, "signature": "s"}
+            call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {}}
+            said.append(json.dumps({"role": "assistant", "content": [thought, call]}).encode())
+            result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "row " * 3000}
+            said.append(json.dumps({"role": "user", "content": [result]}).encode())
+        if turns == 3:
+            said.append(message("user", "and now this"))
+        names = [str(place) for place in range(len(said))]
+        value = json.loads(said[-1])
+        value["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        said[-1] = json.dumps(value).encode()
+        return Sent("anthropic", {}, said, names, Head(model), float(turns))
+
+    for model, who in (("claude-sonnet-4-5", "nobody"), ("claude-opus-4-5", "provider")):
+        forecasts = Forecasts()
+        told = [
+            forecasts.answered(asked(1, model), Usage(written=8000)),
+            forecasts.answered(asked(2, model), Usage(read=8000, written=4000)),
+            forecasts.answered(asked(3, model), Usage(read=3000, written=10_000)),
+        ][-1]
+        assert told.diagnosis.who == who, model

@@ -30,6 +30,7 @@ _BRANCHES: Final = 16
 _SIZES: Final = 4096
 """Prefixes whose size is remembered as the provider told it, at most; the latest stay."""
 _MOVED: Final = 3
+_THINKING: Final = (b'"thinking"', b'"redacted_thinking"')
 _UNPRICED: Final = {
     "anthropic": "generic:",
     "openai_chat": "generic:cache=openai",
@@ -170,6 +171,7 @@ def _facts(before: _Asked | None, now: _Asked, served: Served, usage: Usage, pre
         by_us=offered or (place is not None and _shared(before.sent.theirs, now.sent.theirs) > place),
         idle=now.sent.at - before.sent.at,
         blocks=len(now.laid.chain) - before.end,
+        drops_thinking=_drops_thinking(before.laid, now.laid),
     )
 
 
@@ -180,6 +182,19 @@ def _changed(before: Laid, now: Laid) -> int | None:
         if ours[place] != theirs[place] and before.names(place) != now.names(place):
             return place
     return None
+
+
+def _drops_thinking(before: Laid, now: Laid) -> bool:
+    """Whether the model thought in the turn before, is not shown that any more, and a new turn began since."""
+    end = before.reaches[-1]
+    if not _prices(now.sent.head.model, now.sent.api).strips_thinking or now.reaches[-1].user <= end.blocks:
+        return False
+    items, place = before.sent.items, len(before.sent.items)
+    while place > 0 and before.reaches[place].user == end.user:  # back to what the user said last
+        place -= 1
+        if any(kind in items[place] for kind in _THINKING):
+            return True
+    return False
 
 
 def _shared(some: Sequence[str], others: Sequence[str]) -> int:

@@ -33,6 +33,7 @@ Cause: TypeAlias = Literal[
     "below minimum",
     "look-back",
     "no cache",
+    "thinking",
     "estimate",
     "unexplained",
 ]
@@ -59,6 +60,7 @@ class Facts:
     prompt, read: as the provider reported them. expected: what the call before held up to its last mark, None where there was
     none. predicted: what the simulator says is read, and reason: why that much. proven: how much of that sizes prove which the
     provider itself told; None where none did: then an estimate is good enough, but not to clear ourselves.
+    drops_thinking: whether the model drops what it thought in the turn before, now that a new one began.
     changed: parts in front of the messages that are not what they were, in any order. place: the first message that is not what it
     was, None where the call extends the one before; by_us: whether we changed it. idle: since the call before, None where not known.
     blocks: how many stand behind what the call before left in the cache, None where not counted.
@@ -76,6 +78,7 @@ class Facts:
     idle: float | None = None
     blocks: int | None = None
     proven: float | None = None
+    drops_thinking: bool = False
 
     @property
     def lost(self) -> float:
@@ -119,6 +122,7 @@ _WORDS: Final[dict[Cause, str]] = {
     "below minimum": "the prompt is shorter than what is cached",
     "look-back": "too many blocks since the last mark: the entry was not looked for",
     "no cache": "the model has no cache",
+    "thinking": "a new turn began, and the model drops what it thought before: the prompt is another one from there on",
     "estimate": "pagein expected more than is known to have been in the cache: an error of its estimate",
     "unexplained": "the provider no longer had what it was given",
 }
@@ -133,6 +137,8 @@ def diagnosed(facts: Facts) -> Diagnosis:
     shortfall = round((facts.expected if is_changed else min(facts.expected, facts.prompt)) - facts.read)
     if shortfall <= off:
         return WELL
+    if facts.drops_thinking and not is_changed:
+        return Diagnosis("thinking", "nobody", shortfall)
     if facts.lost > off and 2 * facts.lost >= shortfall:
         return Diagnosis("unexplained", "provider", shortfall)
     if not is_changed and facts.predicted - facts.read > off:
