@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 import typer
 
 from pagein import (
+    commands_forget,
     commands_hand,
     commands_provider,
     commands_reading,
@@ -408,5 +409,5 @@ _add_to("Serve", commands_serve.add_to, commands_status.add_to)
 _add_to("Read and recall", commands_reading.add_to, commands_recall.add_to)
 _add_to("The user's hand on a session", commands_hand.add_to)
 _add_to("Store", commands_store.add_to)
-_add_to("Upkeep", commands_upkeep.add_to)
+_add_to("Upkeep", commands_upkeep.add_to, commands_forget.add_to)
 _add_to("Test", commands_provider.add_to)

@@ -1,11 +1,12 @@
 """What pagein needs from outside, as Protocols whose docstrings are contracts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from pagein.model.documents import Document, Located
 from pagein.model.entries import Entry, EntryId
+from pagein.model.forgetting import Found, Retold, Tombstone
 from pagein.model.holdings import JournalLine, KeptSession
 from pagein.model.links import Backlink, Link, Resolved, Unresolved
 from pagein.model.messages import Unreadable
@@ -80,6 +81,16 @@ class BlobStore(Protocol):
 
     def secret(self) -> bytes:
         """The key of this store's object ids: 32 random bytes, made once, readable by the user alone."""
+        ...
+
+    def tombstones(self) -> tuple[Tombstone, ...]:
+        """What is left of texts that were ordered to be forgotten. From then on bytes that hold one are refused with StoreError, and
+        entries of journals are kept without it.
+        """
+        ...
+
+    def forgettings(self) -> int:
+        """How often something was ordered to be forgotten: who remembers what this store held must look again when it grows."""
         ...
 
     def close(self) -> None:
@@ -280,6 +291,26 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
 
     def faults(self) -> Sequence[str]:
         """What the database beneath finds wrong with itself, in its own words; empty where all is well."""
+        ...
+
+
+class ForgettingStore(WholeStore, Protocol):
+    """A store out of which texts can be taken. What is told anew is in one transaction with whatever else is done in `exclusive`."""
+
+    def bury(self, tombstones: Iterable[Tombstone]) -> None:
+        """From now on these texts are known as forgotten. Whoever works on the store takes up its sessions anew."""
+        ...
+
+    def retell(self, key: bytes, finds: Callable[[str], Sequence[Found]]) -> Retold:
+        """Tell anew, without it, all that holds what is found. key: that of the store."""
+        ...
+
+    def retell_session(self, session: str, key: bytes) -> Retold:
+        """Take out all that was said in one session, and what was paged out of it. What others need too stays for them."""
+        ...
+
+    def scrub(self) -> Sequence[str]:
+        """See to it that nothing of what was taken out is left in files of the store. Returns what could not be done, in words."""
         ...
 
 

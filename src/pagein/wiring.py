@@ -14,7 +14,7 @@ from pagein.engine.recalling import Reach
 from pagein.engine.trajectory import SUFFIX as LOG_SUFFIX
 from pagein.engine.trajectory import Trajectory
 from pagein.errors import BadInput, BadSetting
-from pagein.ports import BlobStore, TokenCounter, WholeStore
+from pagein.ports import BlobStore, ForgettingStore, TokenCounter, WholeStore
 from pagein.providers.tokens import ratio_counter
 from pagein.settings.reading import configured
 
@@ -94,6 +94,12 @@ def open_for_upkeep(
     new: it may be one that is not there yet. looks: a file is not written, also where that is possible, unless an older pagein wrote it.
     Raises BadInput where there is none otherwise.
     """
+    return _whole(store, workspace=workspace, new=new, looks=looks)
+
+
+def _whole(
+    store: str | Path | None, *, workspace: str | Path, new: bool = False, looks: bool = False
+) -> ForgettingStore:
     store = _chosen_store(store, workspace)
     if store == MEMORY:
         raise BadInput("a store in memory ends with its process, so there is none to look after; name a file")
@@ -108,6 +114,16 @@ def open_for_upkeep(
     if not new and not path.is_file():
         raise BadInput(f"there is no store at {path}; name one with --store, or the folder it is of with --workspace")
     return SqliteUpkeep(path, looks=looks and not is_outdated(path))
+
+
+def open_for_forgetting(store: str | Path | None = None, *, workspace: str | Path = ".") -> ForgettingStore:
+    """A store to take texts out of, named as for `open_for_upkeep`. Raises BadInput as it does."""
+    return _whole(store, workspace=workspace)
+
+
+def log_of(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path:
+    """Where operations on a store are logged."""
+    return _log_beside(_chosen_store(store, workspace), str(Path(workspace).absolute()))
 
 
 @contextlib.contextmanager

@@ -102,6 +102,7 @@ class Engine:
         self._reach = reach if reach is not None else Reach()
         self._sessions = Sessions(keeps=journals is not None)
         self._shared = Shared()
+        self._forgettings: int | None = None
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
         """The session of this name: as it was left, in this process or another, or a new one.
@@ -113,12 +114,25 @@ class Engine:
         """
         if not isinstance(name, str):
             raise BadInput(f"a session's name is a text, not {name!r}")
+        self._notice()
         found = self._sessions.get(name, lambda: self._resumed(name))
         if workspace is not None:
             found.work_in(fspath(workspace))
         if model is not None:
             found.model = model
         return found
+
+    def _notice(self) -> None:
+        """Let go of what is remembered of the store where something was ordered to be forgotten since: it is taken up anew from there."""
+        try:
+            count = self._blobs.forgettings()
+        except StoreError:  # reads and requests tell of it
+            return
+        if count != self._forgettings:
+            if self._forgettings is not None:
+                self._sessions.clear()
+                self._shared = Shared(opener=self._shared.opener, owed=self._shared.owed)
+            self._forgettings = count
 
     def _resumed(self, name: str) -> Session:
         made = Session.resumed(name, self._parts())

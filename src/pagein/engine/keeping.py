@@ -1,7 +1,7 @@
 """A session's journal and its keeping: where the session stands, what is not kept yet, what others added."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
 from typing import Final
 
@@ -19,16 +19,23 @@ _OF_ALL: Final = (READING, HAND)
 class Keeping:
     """The entries of one session, in memory and in a store. Any number of threads may use it.
 
-    journals: None for entries that end with their process.
+    journals: None for entries that end with their process. check: raises StoreError where nothing of this session may be kept any more.
     """
 
-    def __init__(self, name: str, journal: Journal[State], journals: JournalStore | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        journal: Journal[State],
+        journals: JournalStore | None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self.lock = RLock()
         self.leaf: EntryId | None = None
         self._name = name
         self._journal = journal
         self._journals = journals
         self._moved = False
+        self._check = check
         self._unkept: list[Entry] = []
         self._mine: set[EntryId] = set()
         self._fresh: list[Entry] = []
@@ -71,6 +78,7 @@ class Keeping:
         """What happened so far survives the process. Raises StoreError; then it may be tried again."""
         with self.lock:
             if self._journals is not None and self._unkept:
+                self._check()
                 last = self._journals.append(self._name, self._unkept)
                 if self._alone:  # all before these was seen, and nobody came in between
                     self._seen = last
@@ -116,6 +124,8 @@ class Keeping:
             before, count, within = self._stand(), None, self._alone
             try:
                 with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
+                    if self._journals is not None:
+                        self._check()
                     self.catch_up()
                     before, count = self._stand(), len(self._journal)
                     self._alone = True

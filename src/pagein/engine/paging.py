@@ -10,6 +10,7 @@ from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.policy.arguments import ArgumentRules, masked
+from pagein.policy.forgetting import Forgotten
 from pagein.policy.pastes import shortened
 from pagein.policy.previews import Previews, preview
 from pagein.policy.residency import Resident
@@ -109,6 +110,14 @@ class Pager:
     def secret(self) -> bytes:
         """The key of this store. Raises StoreError where it cannot be asked."""
         return self._blobs.secret()
+
+    def forgettings(self) -> int:
+        """How often something was ordered to be forgotten in this store. Raises StoreError."""
+        return self._blobs.forgettings()
+
+    def forgotten(self) -> Forgotten:
+        """The texts that were. Raises StoreError."""
+        return Forgotten(self._blobs.secret(), self._blobs.tombstones())
 
     def made_here(self, name: ObjectId) -> bool:
         """Whether this store made an id. Raises StoreError where it cannot be asked."""

@@ -6,6 +6,7 @@ Rules of this file
 2. A result whose call is not in the window any more is nobody's output; it is text, and text never leaves.
 """
 
+import contextlib
 import secrets
 from collections.abc import Sequence
 from typing import Final
@@ -15,8 +16,10 @@ from pagein.engine.rendering import Cell
 from pagein.engine.state import WITHHELD_READ, State
 from pagein.errors import StoreError
 from pagein.model.entries import Noted
+from pagein.model.forgetting import Found
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.keys import Found, keys_in
+from pagein.policy.forgetting import Forgotten
+from pagein.policy.keys import keys_in
 from pagein.policy.withholding import Withholding, without_in_json
 
 _KEY_BYTES: Final = 32
@@ -28,11 +31,37 @@ class Privacy:
     def __init__(self, pager: Pager, patterns: tuple[str, ...]) -> None:
         self._pager = pager
         self._own = b""
+        self._mark = 0
+        self._mark = self._forgettings()
+        self._forgotten: tuple[int | None, Forgotten] = None, Forgotten()
         self.withholding = Withholding(patterns, self._key, self.finds)
 
     def finds(self, text: str) -> Sequence[Found]:
-        """What of a text must not be stored, whatever it comes from."""
-        return keys_in(text)
+        """What of a text must not be stored, whatever it comes from: keys, and what was ordered to be forgotten."""
+        found = keys_in(text)
+        forgotten = self._known().finds(text)
+        if not forgotten:
+            return found
+        apart = [one for one in found if all(one.end <= other.start or other.end <= one.start for other in forgotten)]
+        return sorted((*apart, *forgotten), key=lambda one: one.start)
+
+    def check(self) -> None:
+        """Raises StoreError where something was forgotten since the session was opened: what it remembers may not be stored any more."""
+        if self._forgettings() != self._mark:
+            raise StoreError("something was ordered to be forgotten since this session was opened; open it again")
+
+    def _known(self) -> Forgotten:
+        count = self._forgettings()
+        if count and self._forgotten[0] != count:
+            with contextlib.suppress(StoreError):
+                self._forgotten = count, self._pager.forgotten()
+        return self._forgotten[1]
+
+    def _forgettings(self) -> int:
+        try:
+            return self._pager.forgettings()
+        except StoreError:  # a store that cannot be asked stores nothing either
+            return self._mark
 
     def noted(self, data: str) -> str:
         """What is kept of a fact, given as JSON text."""

@@ -99,8 +99,8 @@ class Session:
         self._parts = parts
         self._rules = Rules(parts.residency, parts.excluded)
         self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, self._rules))
-        self._keeping = Keeping(name, self._journal, parts.journals)
         self._privacy = Privacy(parts.pager, parts.excluded)
+        self._keeping = Keeping(name, self._journal, parts.journals, self._privacy.check)
         self._lock = self._keeping.lock
         self._sent: Cell | None = None
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())

@@ -18,10 +18,12 @@ from pagein.engine.passing import is_passed
 from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, Window, rendered
 from pagein.engine.state import State
 from pagein.model.entries import Compacted, EntryId, EpochOpened, Noted, RequestSent
+from pagein.policy.forgetting import FORGOTTEN
 from pagein.providers.abilities import abilities
 from pagein.providers.validity import Api
 
 _REMEMBERED: Final = 32
+_BEGINS: Final = (TOOLS_BEGIN, FORGOTTEN)  # behind these nothing that was thought before is bound to what is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Showing:
                 found.append(_Request(here))
             elif found and isinstance(one.body, EpochOpened):
                 found[-1] = replace(found[-1], epoch=one.body)
-            elif found and isinstance(one.body, Noted) and one.body.kind == TOOLS_BEGIN:
+            elif found and isinstance(one.body, Noted) and one.body.kind in _BEGINS:
                 found[-1] = replace(found[-1], begun=True)
             elif found and is_passed(one.body):
                 found[-1] = replace(found[-1], passed=True)

@@ -333,11 +333,15 @@ def _text_in(change: PagedOut | Restored) -> str:
 def _replaced(block: Block, change: PagedOut | Restored | None) -> Block:
     if change is None:
         return block
+    # what stands for it is ours, and kept whole, also where a text in it was forgotten later; what came back is the client's
+    withheld = block.withheld if isinstance(change, Restored) and isinstance(block, ToolCall | ToolResult) else None
     if isinstance(block, ToolCall):
-        return replace(block, arguments=_text_in(change))
+        return replace(block, arguments=_text_in(change), withheld=withheld)
     if isinstance(block, Text):
         return Text(_text_in(change), injected=SHORTENED)
-    return replace(block, text=_text_in(change), shown=None) if isinstance(block, ToolResult) else block
+    return (
+        replace(block, text=_text_in(change), shown=None, withheld=withheld) if isinstance(block, ToolResult) else block
+    )
 
 
 # --- the user's hand ---

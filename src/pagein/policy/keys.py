@@ -11,10 +11,10 @@ Rules of this file
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from pagein.model.forgetting import Found
 from pagein.policy.key_shapes import SHAPES, Shape
 
 _EXAMPLES: Final = (
@@ -26,15 +26,6 @@ _NAMES_OF_KEYS: Final = ("key", "token", "secret", "password", "credentials")
 _MANY: Final = 0.8
 _WORDY: Final = 3.2
 _LOOSE: Final = frozenset({"named-variable", "password-in-url"})
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A key in a text: the characters from `start` up to `end`, and the name of its shape."""
-
-    start: int
-    end: int
-    shape: str
 
 
 def keys_in(text: str) -> tuple[Found, ...]:

@@ -16,9 +16,10 @@ from hashlib import sha256
 from typing import Final, TypeAlias
 
 from pagein.model.codec import decode_json, encode_json
+from pagein.model.forgetting import Found
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult, Withheld
 from pagein.policy.exclusions import EXCLUDED, may_show_excluded
-from pagein.policy.keys import Found, keys_in
+from pagein.policy.keys import keys_in
 
 WITHHELD: Final = "[pagein: not kept, as it may show a file that must not be stored]"
 _NO_ARGUMENTS: Final = "{}"
@@ -120,9 +121,9 @@ class Withholding:
             or (self.shown and digest_of(self.key(), block.text) in self.shown)
         ):
             return self._kept(block, replace(block, text=WITHHELD, images=(), before=None, shown=None))
-        words = _words(block)
+        words = words_of_block(block)
         kept = without_in_json(words, self.finds) if isinstance(block, ToolCall | Other) else self._plain(words)
-        return block if kept == words else self._kept(block, _saying(block, kept), part=True)
+        return block if kept == words else self._kept(block, saying(block, kept), part=True)
 
     def _plain(self, text: str) -> str:
         found = self.finds(text)
@@ -130,8 +131,8 @@ class Withholding:
 
     def _kept(self, block: _Worded, kept: _Worded, *, part: bool = False) -> _Worded:
         images = block.images if isinstance(block, ToolResult) else ()
-        digest = digest_of(self.key(), _words(block), *(image.data or "" for image in images))
-        marked = replace(kept, withheld=Withheld(digest, len(_words(block)), part))
+        digest = digest_of(self.key(), words_of_block(block), *(image.data or "" for image in images))
+        marked = replace(kept, withheld=Withheld(digest, len(words_of_block(block)), part))
         self._seen[type(block), digest] = block, marked
         return marked
 
@@ -145,15 +146,18 @@ class Withholding:
             if found is None or not isinstance(block, Text):
                 return block
             said, kept = found
-            return replace(block, text=block.text.removesuffix(_words(kept)) + _words(said), withheld=None)
+            return replace(
+                block, text=block.text.removesuffix(words_of_block(kept)) + words_of_block(said), withheld=None
+            )
         said, _ = found
-        whole = replace(_saying(block, _words(said)), withheld=None)
+        whole = replace(saying(block, words_of_block(said)), withheld=None)
         if isinstance(whole, ToolResult) and isinstance(said, ToolResult):
             return replace(whole, images=said.images, shown=said.shown, before=said.before)
         return whole
 
 
-def _words(block: _Worded) -> str:
+def words_of_block(block: _Worded) -> str:
+    """The text of a block, whatever it is called there."""
     match block:
         case ToolCall():
             return block.arguments
@@ -163,7 +167,8 @@ def _words(block: _Worded) -> str:
             return block.text
 
 
-def _saying(block: _Worded, words: str) -> _Worded:
+def saying(block: _Worded, words: str) -> _Worded:
+    """The block with another text."""
     match block:
         case ToolCall():
             return replace(block, arguments=words)

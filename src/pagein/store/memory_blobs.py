@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from pagein.errors import DamagedBlob, MissingBlob
+from pagein.model.forgetting import Tombstone
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 
@@ -57,6 +58,12 @@ class MemoryBlobs:
 
     def has(self, name: ContentHash) -> bool:
         return name in self._blobs
+
+    def tombstones(self) -> tuple[Tombstone, ...]:
+        return ()
+
+    def forgettings(self) -> int:
+        return 0
 
     def names(self) -> Iterator[ContentHash]:
         with self._writer:

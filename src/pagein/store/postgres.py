@@ -2,12 +2,11 @@
 
 from pagein.model.objects import ObjectId
 from pagein.store.postgres_database import SCHEMA, PostgresDatabase
-from pagein.store.sql_blobs import SqlBlobs
 from pagein.store.sql_journals import SqlJournals
 from pagein.store.sql_objects import SqlObjects
 
 
-class PostgresStore(SqlBlobs, SqlJournals, SqlObjects):
+class PostgresStore(SqlJournals, SqlObjects):
     """A BlobStore, JournalStore and ObjectStore that several machines may use at once.
 
     Made on first use: the schema and its tables. Raises BadSetting at once where the address cannot be one.

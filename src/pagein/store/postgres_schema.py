@@ -6,7 +6,7 @@ A step is never edited once it has been released. The table `migration` says whi
 import re
 from typing import Final, TypeAlias
 
-from pagein.store.schema import BLOB_TABLES, OBJECT_TABLES
+from pagein.store.schema import BLOB_TABLES, FORGETTING_TABLES, OBJECT_TABLES
 
 # The order matters: what a number row is made by stands before what a number is. COLLATE "C" compares code points, as SQLite does.
 _WORDS: Final = (
@@ -82,4 +82,5 @@ STEPS: Final[Steps] = (
             "CREATE TRIGGER paged_after AFTER INSERT ON object FOR EACH ROW EXECUTE FUNCTION paged_after()",
         ),
     ),
+    ("forgotten texts", (*map(dialect, FORGETTING_TABLES),)),
 )

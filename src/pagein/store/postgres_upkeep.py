@@ -2,12 +2,17 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from pagein.store.postgres import PostgresStore
+from pagein.store.search_postgres import emptied
+from pagein.store.sql_forgetting import SqlForgetting
 from pagein.store.sql_upkeep import SqlUpkeep
 
+_HOLDING: Final = ("blob", "object", "entry", "version", "reference", "field", "document", "request")
 
-class PostgresUpkeep(SqlUpkeep, PostgresStore):
+
+class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlForgetting):
     """A WholeStore in one schema of a database. PostgreSQL counts by itself, never gives a number twice, and tidies up in its own time."""
 
     @contextlib.contextmanager
@@ -17,6 +22,13 @@ class PostgresUpkeep(SqlUpkeep, PostgresStore):
 
     def shrink(self) -> None:
         """Autovacuum does it."""
+
+    def scrub(self) -> Sequence[str]:
+        emptied(self._database)
+        with self._database.reading() as rows:
+            for table in _HOLDING:
+                rows.execute(f"VACUUM FULL {table}")
+        return ("PostgreSQL: its write-ahead log, replicas and backups are its own; ask whoever runs it",)
 
     def faults(self) -> Sequence[str]:
         return ()

@@ -52,6 +52,14 @@ OBJECT_TABLES: Final = (
 )
 """The tables of objects, in words that PostgreSQL's dialect is made from as well (`postgres_schema.py`)."""
 
+FORGETTING_TABLES: Final = (
+    # what is left of texts that were ordered to be forgotten (`model/forgetting.py`)
+    """CREATE TABLE tombstone(
+         number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, chars INTEGER NOT NULL, beginning INTEGER NOT NULL)""",
+    # how often something was: who works on the store notices by it
+    "CREATE TABLE forgetting(count INTEGER NOT NULL)",
+    "INSERT INTO forgetting VALUES(0)",
+)
 MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "blobs, objects, journal",
@@ -105,6 +113,7 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
                  INSERT INTO paged(id, at) VALUES(new.id, CAST(strftime('%s') AS INTEGER)); END""",
         ),
     ),
+    ("forgotten texts", FORGETTING_TABLES),
 )
 
 

@@ -4,6 +4,7 @@ No extension is needed, and the dialect of patterns is that of the other stores:
 as 32 bits of a hash; two grams in one number make a candidate more, never one less.
 """
 
+import contextlib
 import zlib
 from collections.abc import Sequence
 from typing import Final
@@ -33,6 +34,15 @@ class PostgresIndex(TrigramIndex):
 
     def __init__(self, store: PostgresDatabase) -> None:
         super().__init__(store.beside("search", _STEPS), _ArrayGrams())
+
+
+def emptied(store: PostgresDatabase) -> None:
+    """Empty the index of a store: it is built anew from what the store holds. Raises StoreError."""
+    database = store.beside("search", _STEPS)
+    with contextlib.closing(database), database.writing() as rows:
+        for name in SHELVES:
+            rows.execute(f"TRUNCATE grams_{name}")
+        rows.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1")
 
 
 class _ArrayGrams:

@@ -52,6 +52,18 @@ class _FtsGrams:
         return [place for (place,) in rows.execute(query, (matching(need), below, size)).fetchall()]
 
 
+def emptied(path: Path) -> None:
+    """Empty an index, its freed pages and its log too: it is built anew from what the store holds. Raises sqlite3.Error."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for name in SHELVES:
+            connection.execute(f"INSERT INTO grams_{name}(grams_{name}) VALUES('delete-all')")
+        connection.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1")
+        connection.execute("COMMIT")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
 def _changes(rows: Rows) -> int:
     found = rows.execute("SELECT total_changes()").fetchone()
     return 0 if found is None else int(found[0])

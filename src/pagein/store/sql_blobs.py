@@ -10,14 +10,16 @@ Rules of this file
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
+from pagein.model.forgetting import Tombstone
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.policy.forgetting import Forgotten
 from pagein.store.packing import DIFFERENCE, packed, packed_against, unpacked
-from pagein.store.rows import OnDatabase, Row, Rows
+from pagein.store.rows import Database, OnDatabase, Row, Rows
 
 DEEPEST: Final = 40
 """How many differences at most are undone to read one blob."""
@@ -34,11 +36,16 @@ _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
 class SqlBlobs(OnDatabase):
     """A BlobStore in a SQL database, but for what differs between databases."""
 
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._forgotten: tuple[int, Forgotten] = 0, Forgotten()
+
     def put(self, content: bytes) -> ContentHash:
         return self.put_many((content,))[0]
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         with self._database.writing() as rows:
+            self._hold(contents)
             return tuple(put_blob(rows, content) for content in contents)
 
     def get(self, name: ContentHash) -> bytes:
@@ -63,6 +70,7 @@ class SqlBlobs(OnDatabase):
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
         with self._database.writing() as rows:
+            self._hold([content for _, content in objects])
             for stored, content in objects:
                 rows.execute(
                     f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
@@ -91,6 +99,29 @@ class SqlBlobs(OnDatabase):
         if found is None:
             raise StoreError("the store lost its secret while it was made")
         return bytes(found[0])
+
+    def tombstones(self) -> tuple[Tombstone, ...]:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT digest, chars, beginning FROM tombstone ORDER BY number").fetchall()
+        return tuple(Tombstone(str(digest), int(chars), int(beginning)) for digest, chars, beginning in found)
+
+    def forgettings(self) -> int:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT count FROM forgetting").fetchone()
+        return 0 if found is None else int(found[0])
+
+    def forgotten(self) -> Forgotten:
+        """The texts that were ordered to be forgotten, read again where that may have changed."""
+        count = self.forgettings()
+        if count and self._forgotten[0] != count:
+            self._forgotten = count, Forgotten(self.secret(), self.tombstones())
+        return self._forgotten[1]
+
+    def _hold(self, contents: Iterable[bytes]) -> None:
+        """Raises StoreError where one of these holds a text that was ordered to be forgotten."""
+        forgotten = self.forgotten()
+        if forgotten.tombstones and any(forgotten.finds(one.decode("utf-8", "replace")) for one in contents):
+            raise StoreError("it holds a text that was ordered to be forgotten, and is not stored")
 
 
 def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> ContentHash:

@@ -7,9 +7,9 @@ from pagein.errors import DamagedBlob
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import Unreadable
+from pagein.policy.forgetting import Retelling
 from pagein.store.packing import BRIDGE, packed, unpacked
-from pagein.store.rows import OnDatabase
-from pagein.store.sql_blobs import plain
+from pagein.store.sql_blobs import SqlBlobs, plain
 
 # What was lost and is said again stands where it stood before.
 _APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
@@ -18,13 +18,19 @@ _AT_ONCE: Final = 500
 """Entries that are fetched while the store is held."""
 
 
-class SqlJournals(OnDatabase):
+class SqlJournals(SqlBlobs):
     """A JournalStore in a SQL database."""
 
     def append(self, session: str, entries: Sequence[Entry]) -> int:
         if not entries:
             return 0
-        lines = [(plain(session), plain(entry.id), *packed(encode_entry(entry))) for entry in entries]
+        forgotten = self.forgotten()
+        retelling = Retelling(forgotten.key, forgotten.finds, {}) if forgotten.tombstones else None
+        told = [(entry.id, encode_entry(entry)) for entry in entries]
+        lines = [
+            (plain(session), plain(name), *packed(line if retelling is None else retelling.line(line)))
+            for name, line in told
+        ]
         with self._database.writing() as rows:
             for line in lines:
                 rows.execute(_APPEND, line)

@@ -22,8 +22,8 @@ from pagein.model.versions import Version, Writer
 from pagein.model.writes import Change, Outcome, Query, Write, Written, keys_of
 from pagein.store.deciding import Append, Earlier, Facts, Keep, decide
 from pagein.store.resolving import resolved, target_of
-from pagein.store.rows import OnDatabase, Row, Rows, given, kept
-from pagein.store.sql_blobs import named, put_blob, raw, read_blob
+from pagein.store.rows import Row, Rows, given, kept
+from pagein.store.sql_blobs import SqlBlobs, named, put_blob, raw, read_blob
 from pagein.store.sql_queries import VERSION, conditions
 
 _STEP: Final = 16
@@ -31,12 +31,13 @@ _STEP: Final = 16
 _LONGEST_TARGET: Final = 500
 
 
-class SqlObjects(OnDatabase):
+class SqlObjects(SqlBlobs):
     """An ObjectStore in a SQL database."""
 
     def write(self, write: Write) -> Outcome:
         sealed = Sealed.of(write.draft)
         with self._database.writing() as rows:
+            self._hold(_texts(sealed))
             facts = _facts(rows, write)
             match decide(write, sealed, facts):
                 case Append(number, change):
@@ -174,6 +175,13 @@ def _reference(text: str) -> Reference:
     if not isinstance(value, Reference):
         raise DamagedBlob("a reference is not one")
     return value
+
+
+def _texts(sealed: Sealed) -> Iterator[bytes]:
+    """All that a version says."""
+    yield sealed.record.encode("utf-8", "surrogatepass")
+    yield from () if sealed.content is None else (sealed.content,)
+    yield from (data for _, data in sealed.additional)
 
 
 def _facts(rows: Rows, write: Write) -> Facts:

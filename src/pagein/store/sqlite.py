@@ -6,12 +6,11 @@ from pathlib import Path
 from pagein.model.objects import ObjectId
 from pagein.store.database import Database
 from pagein.store.schema import APPLICATION_ID
-from pagein.store.sql_blobs import SqlBlobs
 from pagein.store.sql_journals import SqlJournals
 from pagein.store.sql_objects import SqlObjects
 
 
-class SqliteStore(SqlBlobs, SqlJournals, SqlObjects):
+class SqliteStore(SqlJournals, SqlObjects):
     """A BlobStore, JournalStore and ObjectStore in one file. Made on first use; `path` may lie in a folder that does not exist yet.
 
     patience: how long to wait for others, in seconds. looks: nothing is ever written. (See `Database`.)

@@ -12,11 +12,12 @@ from pagein.store.collecting import NO_BYTES
 from pagein.store.rebuilding import fault_of_log
 from pagein.store.rows import Rows
 from pagein.store.sql_blobs import put_blob, raw
+from pagein.store.sql_forgetting import SqlForgetting
 from pagein.store.sql_upkeep import NOBODY, SqlUpkeep
 from pagein.store.sqlite import SqliteStore
 
 
-class SqliteUpkeep(SqlUpkeep, SqliteStore):
+class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlForgetting):
     """A WholeStore in one file."""
 
     @contextlib.contextmanager
@@ -28,6 +29,15 @@ class SqliteUpkeep(SqlUpkeep, SqliteStore):
         with contextlib.suppress(StoreError), self._database.reading() as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def scrub(self) -> Sequence[str]:
+        with self._database.reading() as connection:
+            connection.execute("PRAGMA secure_delete=ON")
+            connection.execute("VACUUM")
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy is None or busy[0]:
+            return (f"{self._database.path.name}-wal: another process reads the store; run it again once that is done",)
+        return ()
 
     def faults(self) -> Sequence[str]:
         with self._database.reading() as connection:

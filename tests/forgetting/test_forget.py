@@ -1,0 +1,240 @@
+"""What is ordered to be forgotten is nowhere any more, comes back by no way, and keeps nobody from going on."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.test_withheld_requests import APIS, EAGER, WORK, Step, body, opened, stored
+from typer.testing import CliRunner
+
+import pagein
+from pagein import archive, forgetting, upkeep, wiring
+from pagein.cli import app
+from pagein.engine.engine import Engine
+from pagein.engine.recalling import Lookup
+from pagein.engine.requests import PreparedRequest
+from pagein.errors import BadInput, StoreError
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.policy.forgetting import SAYS_SO, Forgotten, finder, tombstone
+from pagein.ports import ForgettingStore
+from pagein.providers.validity import Api
+
+SAID = "the dove lands at nine"
+TOLD = Step("Bash", {"command": "cat plan.txt"}, "plan\n" * 200 + f"{SAID}\n" + "plan\n" * 200)
+ASKED = Step("Bash", {"command": f"echo '{SAID}' | wc"}, "1 5 23\n" * 60)
+KEY = b"k" * 32
+
+
+def forgot(folder: Path, *arguments: str, status: int = 0) -> dict[str, Any]:
+    done = CliRunner().invoke(
+        app, ["forget", *arguments, "--store", str(folder / "store.db"), "--workspace", str(folder), "--json"]
+    )
+    assert done.exit_code == status, done.output
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def clean(folder: Path) -> bool:
+    with closing(wiring.open_for_upkeep(folder / "store.db", workspace=folder)) as store:
+        report = upkeep.check_store(store)
+    return report.is_clean
+
+
+def asked(engine: Engine, steps: Sequence[Step], api: Api, count: int) -> PreparedRequest:
+    return engine.prepare(body(steps[:count], api), api, at=10.0 * count, hint="one")
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("place", [TOLD, ASKED], ids=["result", "arguments"])
+@pytest.mark.parametrize("when", [2, 5], ids=["in the window", "paged out"])
+def test_a_session_goes_on_in_a_running_process_after_something_in_it_was_forgotten(
+    tmp_path: Path, api: Api, place: Step, when: int
+) -> None:
+    steps = [WORK, place, WORK, WORK, WORK, WORK, WORK]
+    with opened(tmp_path) as engine:
+        for count in range(when + 1):
+            assert asked(engine, steps, api, count).failure is None
+        assert SAID.encode() in stored(tmp_path)
+        answer = forgot(tmp_path, SAID)
+        assert answer["left"] == []
+        assert sum(answer["found"].values()) > 0
+        assert SAID.encode() not in stored(tmp_path)
+        after = [asked(engine, steps, api, count) for count in range(when, len(steps) + 1)]
+        assert [one.failure for one in after] == [None] * len(after)
+        assert after[0].placed == "retried"
+        assert {one.placed for one in after[1:]} == {"continued"}
+        assert after[-1].replaced
+    assert SAID.encode() not in stored(tmp_path)
+    assert clean(tmp_path)
+    with opened(tmp_path) as engine:  # and in another one
+        again = asked(engine, [*steps, WORK], api, len(steps) + 1)
+        assert (again.failure, again.placed) == (None, "continued")
+    assert SAID.encode() not in stored(tmp_path)
+
+
+def test_an_object_is_forgotten_whole_and_its_stub_says_so(tmp_path: Path) -> None:
+    steps = [TOLD, WORK, WORK, WORK, WORK]
+    with opened(tmp_path) as engine:
+        requests = [asked(engine, steps, "anthropic", count) for count in range(len(steps) + 1)]
+        paged = [one for request in requests for one in (request.opened.paged if request.opened else ())]
+        name = next(one.object_id for one in paged if one.call_id == "call_0")
+        assert SAID in engine.recall(name)
+        assert forgot(tmp_path, name)["left"] == []
+        assert SAID not in engine.recall(name)
+        assert "forgotten" in engine.recall(name)
+        now = asked(engine, [*steps, WORK], "anthropic", len(steps) + 1)
+        assert now.failure is None
+        assert f"[pagein: {name} |" in now.body.decode()
+        assert SAYS_SO in now.body.decode()
+        assert forgot(tmp_path, name)["texts"] == 0
+    assert SAID.encode() not in stored(tmp_path)
+    assert clean(tmp_path)
+
+
+def test_a_forgotten_text_is_withheld_where_it_comes_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        engine.session("before").keep()
+        forgot(tmp_path, SAID)
+        steps = [WORK, TOLD, ASKED, WORK, WORK, WORK]
+        requests = [asked(engine, steps, "anthropic", count) for count in range(len(steps) + 1)]
+        assert [one.failure for one in requests] == [None] * len(requests)
+        assert all(SAID.encode() in one.body for one in requests[2:])  # the window shows it
+        assert requests[-1].replaced
+        session = engine.session("two")
+        session.append(Message("user", (Text(f"remember: {SAID}"),)))
+        session.append(Message("assistant", (ToolCall("c1", "Say", json.dumps({"what": SAID})),)))
+        session.append(Message("tool", (ToolResult("c1", f"said {SAID}", "Say"),)))
+        session.advance()
+        session.note("mine", json.dumps({"what": SAID}))
+        session.keep()
+    assert SAID.encode() not in stored(tmp_path)
+    assert clean(tmp_path)
+
+
+def test_files_versions_and_searches_are_told_anew(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    plan = work / "plan.md"
+    plan.write_text("# Plan\n" + "line\n" * 50 + SAID + "\n")
+    (work / "other.md").write_text("# Other\n\nsee [[plan]]\n")
+    (tmp_path / "kept").mkdir()
+    with pagein.open(tmp_path / "kept" / "store.db", workspace=work, settings=EAGER) as engine:
+        session = engine.session("one", workspace=work)
+        assert SAID in session.read("plan.md").text
+        ingesting = session.recalling.ingesting(str(work))
+        assert ingesting is not None
+        assert ingesting.ingest(["*.md"]).done
+        session.recalling.search(Lookup(SAID))
+        with closing(_store(tmp_path / "kept")) as store:
+            files = archive.files_of(store, work)
+            first = files.touched(str(plan))
+            plan.write_text(plan.read_text() + "more\n")
+            second = files.touched(str(plan))
+            files.touched(str(work / "other.md"))
+            assert first is not None
+            assert second is not None
+        answer = forgot(tmp_path / "kept", SAID)
+        assert answer["left"] == []
+        assert answer["found"]["versions"] >= 2
+        assert answer["found"]["log lines"] >= 1
+        assert SAID.encode() not in stored(tmp_path / "kept")
+        with closing(_store(tmp_path / "kept")) as store:
+            history = store.history(first.id)
+            texts = [store.content(one) for one in history]
+            assert len(texts) == 2
+            assert all(text is not None and "forgotten]" in text and SAID not in text for text in texts)
+            assert store.current(first.id) == history[-1]
+        again = engine.session("one", workspace=work)
+        assert SAID in again.read("plan.md").text  # the file is the user's
+        assert dict(again.read("plan.md").details) == {}
+    assert SAID.encode() not in stored(tmp_path / "kept")
+    assert clean(tmp_path / "kept")
+
+
+def test_a_whole_session_is_forgotten_and_goes_on(tmp_path: Path) -> None:
+    steps = [TOLD, ASKED, WORK, WORK, WORK, WORK, WORK]
+    with opened(tmp_path) as engine:
+        for count in range(6):
+            asked(engine, steps, "anthropic", count)
+        assert forgot(tmp_path, "--session", "one")["left"] == []
+        kept = stored(tmp_path)
+        assert SAID.encode() not in kept
+        assert WORK.result[:60].encode() not in kept
+        after = [asked(engine, steps, "anthropic", count) for count in range(5, len(steps) + 1)]
+        assert [one.failure for one in after] == [None] * len(after)
+        assert {one.placed for one in after[1:]} == {"continued"}
+    assert SAID.encode() not in stored(tmp_path)
+    assert clean(tmp_path)
+    with pytest.raises(BadInput, match="no session"), closing(_store(tmp_path)) as store:
+        forgetting.forget_session(store, "nobody", tmp_path / "store.db", tmp_path / "log")
+
+
+def _store(folder: Path) -> ForgettingStore:
+    return wiring.open_for_forgetting(folder / "store.db", workspace=folder)
+
+
+def test_exports_and_imports_behave(tmp_path: Path) -> None:
+    steps = [WORK, TOLD, WORK, WORK, WORK]
+    with opened(tmp_path) as engine:
+        for count in range(len(steps) + 1):
+            asked(engine, steps, "anthropic", count)
+    with closing(_store(tmp_path)) as store:
+        upkeep.export_to(store, str(tmp_path / "before.jsonl"))
+    forgot(tmp_path, SAID)
+    with closing(_store(tmp_path)) as store:
+        done = upkeep.export_to(store, str(tmp_path / "after.jsonl"))
+        assert done.lost == []
+        assert upkeep.garbage(store, upkeep.Retention(), 0.0, apply=True).is_empty
+        with pytest.raises(StoreError, match="ordered to be forgotten"):
+            upkeep.import_from(store, str(tmp_path / "before.jsonl"))
+    assert SAID in (tmp_path / "before.jsonl").read_text()
+    assert SAID not in (tmp_path / "after.jsonl").read_text()
+    with closing(wiring.open_for_upkeep(tmp_path / "new.db", workspace=tmp_path, new=True)) as store:
+        upkeep.import_from(store, str(tmp_path / "after.jsonl"))
+        assert upkeep.check_store(store).is_clean
+
+
+def test_what_is_too_short_or_not_there_is_said(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        engine.session("one").append(Message("user", (Text("hello"),)))
+        engine.session("one").keep()
+    for arguments in (["cat"], ["pg-01234567-89abcdef"], [], ["text", "--session", "one"]):
+        done = CliRunner().invoke(app, ["forget", *arguments, "--store", str(tmp_path / "store.db")])
+        assert done.exit_code != 0
+        assert "Traceback" not in done.output
+    answer = forgot(tmp_path, "nobody ever said this")
+    assert sum(answer["found"].values()) == 0
+    typed = CliRunner().invoke(app, ["forget", "-", "--store", str(tmp_path / "store.db")], input=SAID + "\n")
+    assert typed.exit_code == 0
+    assert SAID not in typed.output
+    with closing(sqlite3.connect(tmp_path / "store.db")) as store:
+        assert SAID not in "\n".join(store.iterdump())
+
+
+@given(st.text(min_size=6, max_size=40), st.text(max_size=80), st.text(max_size=80))
+@settings(max_examples=200)
+def test_a_text_is_known_again_wherever_it_stands(text: str, before: str, behind: str) -> None:
+    forgotten = Forgotten(KEY, (tombstone(text, KEY),))
+    whole = before + text + behind
+    assert any(whole[one.start : one.end] == text for one in forgotten.finds(whole))
+    assert all(whole[one.start : one.end] == text for one in forgotten.finds(whole))
+    assert all(text in whole[one.start : one.end] for one in finder([text])(whole))
+
+
+@given(st.text(min_size=6, max_size=20), st.text(max_size=60))
+def test_nothing_else_is_taken_for_it(text: str, other: str) -> None:
+    found = Forgotten(KEY, (tombstone(text, KEY),)).finds(other)
+    assert bool(found) == (text in other)
+
+
+def test_a_tombstone_tells_nothing_without_the_key() -> None:
+    one, other = tombstone(SAID, KEY), tombstone(SAID, b"l" * 32)
+    assert one.digest != other.digest
+    assert one.beginning != other.beginning
+    assert SAID not in repr(one)
