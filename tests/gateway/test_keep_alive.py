@@ -28,6 +28,12 @@ BASH = {"name": "Bash", "description": "run " * 400, "input_schema": {"type": "o
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 MINUTES = {"type": "ephemeral"}
 SYSTEM = "You are an agent. " * 900
+LOOK: list[object] = [
+    [{"tool": "Bash", "args": {"command": "make"}}],
+    [{"text": "I have seen it."}],
+    [{"text": "That is long."}],
+]
+OUTPUT = "\n".join(f"line {number} of what a build has to say" for number in range(8000))
 TALK: list[object] = [[{"text": f"answer number {number}"}] for number in range(40)]
 
 
@@ -89,6 +95,15 @@ class Agent:
             **self.extra,
         }
 
+    async def looks(self) -> None:
+        """A big output enters as a preview, and from now on there is something in hand; what is said then is held for five minutes alone."""
+        shown = await self.says("look at the build")
+        call = next(one["id"] for one in shown["content"] if one["type"] == "tool_use")
+        result = {"type": "tool_result", "tool_use_id": call, "content": OUTPUT}
+        self.messages.append({"role": "user", "content": [result]})
+        await self.sends()
+        await self.says("what is to be done: " + "a long list of things, " * 2000)
+
     async def says(self, text: str) -> dict[str, Any]:
         self.messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
         return await self.sends()
@@ -138,14 +153,20 @@ class Stage:
 
 @asynccontextmanager
 async def stage(folder: Path, script: object = None, **settings: object) -> AsyncIterator[Stage]:
+    looks = settings.pop("looks", True)
     clock, log = HandClock(), io.StringIO()
-    async with SimulatedProvider(script or TALK, Settings(now=clock.now)) as provider:
-        given: dict[str, Any] = {"keep_alive": True, "recall": False} | settings
+    script = [*(LOOK if looks else ()), *(script if isinstance(script, list) else TALK)]
+    async with SimulatedProvider(script, Settings(now=clock.now)) as provider:
+        given: dict[str, Any] = {"keep_alive": True, "recall": True} | settings
         told = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, **given)
         curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=told.recall)
         parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(log), clock)
         async with Gateway(told, parts) as gateway, aiohttp.ClientSession() as http:
-            yield Stage(provider, gateway, Agent(gateway, http), clock, log, folder)
+            on = Stage(provider, gateway, Agent(gateway, http), clock, log, folder)
+            if looks:
+                await on.agent.looks()
+                await on.pause(20)
+            yield on
         assert [(one.refused, one.message) for one in provider.requests if one.refused] == []
 
 
@@ -289,9 +310,11 @@ def test_these_are_left_alone(
     tmp_path: Path, headers: dict[str, str], extra: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     async def scene() -> None:
-        async with stage(tmp_path, **settings) as on:
+        async with stage(tmp_path, TALK if extra else [*LOOK, *TALK], looks=False, **settings) as on:
             on.agent.headers = ({} if "authorization" in headers else {"x-api-key": KEY}) | headers
             on.agent.extra = extra
+            if not extra:
+                await on.agent.looks()
             await worked(on, pauses=2)
             assert on.pings == []
 

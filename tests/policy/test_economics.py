@@ -12,9 +12,11 @@ from pagein.policy.economics import (
     Economics,
     Moment,
     carried,
+    falls_short,
     is_cold,
     pays,
     previewed,
+    readable,
     rewrite_cost,
     rewritten,
     spared_by_cliff,
@@ -184,13 +186,46 @@ def test_above_the_cliff_all_of_a_request_is_billed_at_its_price() -> None:
     assert carried(Account(), moment, steep).bill == pytest.approx(2 * (usual - 500) + 1.5 * 500)
 
 
-@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
-def test_what_entered_as_a_preview_is_saved_once_at_each_call_by_what_its_tokens_really_were(scale: float) -> None:
+@pytest.mark.parametrize(("scale", "counts"), [(0.5, 0.5), (1.0, 1.0), (2.0, 1.0)])
+def test_what_entered_as_a_preview_is_saved_once_at_each_later_call_and_not_twice_at_its_own(
+    scale: float, counts: float
+) -> None:
     prices = Economics()
     account = previewed(Account(), prices, 1000, scale)
-    later = carried(account, Moment(now=10.0, last=5.0, size=5000, new=100, scale=scale), prices)
+    moment = Moment(now=10.0, last=5.0, size=5000, new=100, scale=scale)
+    entered = carried(account, moment, prices)
     assert account.absent == 1000
-    assert later.saved - account.saved == pytest.approx(prices.read * scale * 1000)
+    assert entered.saved == account.saved
+    assert carried(entered, moment, prices).saved - entered.saved == pytest.approx(prices.read * counts * 1000)
+
+
+def test_where_the_cache_is_cold_what_others_may_hold_of_the_front_is_no_part_of_the_bill_that_is_risked() -> None:
+    with_front = carried(Account(), replace(_cold(), floor=20_000.0), PRICES).bill
+    assert with_front - carried(Account(), _cold(), PRICES).bill == pytest.approx(PRICES.read * 20_000)
+
+
+def test_what_was_written_in_one_go_is_read_up_to_the_last_entry_that_is_sure_to_be_found() -> None:
+    account, marked = Account(anew=50_000, found=8000), replace(PRICES, at_marks=True)
+    assert readable(account, marked, 30_000) == 8000
+    assert readable(account, marked, 5000) == 5000
+    assert readable(account, marked, 60_000) == 60_000
+    assert readable(account, PRICES, 30_000) == 30_000
+    standing = _standing(12)
+    cold = plan(standing, replace(PRICED, economics=marked), _cold(), Account())
+    assert cold.epoch is not None
+    assert cold.account.anew < _cold().size
+    stays = [one for one in standing.all() if one not in cold.epoch.page_out]
+    assert cold.account.found <= min(one.before for one in stays)
+
+
+def test_nothing_leaves_a_window_that_would_be_too_small_to_be_cached_without_it() -> None:
+    small = replace(PRICES, least=4096)
+    assert falls_short(Moment(now=1.0, last=0.0, size=6000, new=0), small, 4000)
+    assert not falls_short(Moment(now=1.0, last=0.0, size=60_000, new=0), small, 4000)
+    assert not falls_short(Moment(now=1.0, last=0.0, size=2000, new=0), small, 1000)  # it is not cached anyway
+    short = replace(_cold(), size=12_000, new=0)
+    settings = replace(PRICED, economics=replace(PRICES, least=12_000))
+    assert plan(_standing(12), settings, short, Account(saved=1e9)).epoch is None
 
 
 @pytest.mark.parametrize(("scale", "counts"), [(0.5, 0.5), (1.0, 1.0), (2.0, 1.0)])

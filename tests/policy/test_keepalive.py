@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.keepalive import BESIDE, Lease, Lifetimes, Request, begun_anew, chosen, keeps, kept, sent
+from pagein.policy.keepalive import Asked, Lease, Lifetimes, Request, begun_anew, chosen, keeps, kept, sent
+from pagein.providers.billing import Cliff
 
 LONG = Lifetimes(asked=3600.0)
 SHORT = Lifetimes(asked=300.0)
@@ -21,16 +22,42 @@ def _working(saved: float = 50_000.0) -> Lease:
     return Lease(300.0, saved=saved, sent=0.0, held=50_000.0)
 
 
+def _asked(size: float, new: float, *, at: float = 10.0, rewritten: bool = False) -> Asked:
+    return Asked(at, size, new, rewritten)
+
+
 def test_a_host_that_asks_for_the_short_lifetime_gets_it() -> None:
-    assert chosen(Lease(300.0), SHORT, size=50_000, new=50_000, spare=1e9) == 300.0
+    assert chosen(Lease(300.0), SHORT, _asked(50_000, 50_000), in_hand=1e9) == 300.0
 
 
-def test_the_short_lifetime_is_chosen_where_what_it_saves_pays_for_one_keep_alive_request() -> None:
-    price = LONG.kept_for(10_000)
-    assert price == pytest.approx(0.1 * 10_000 + BESIDE)
-    enough = price / 0.75
-    assert chosen(Lease(3600.0), LONG, size=10_000, new=enough + 1, spare=0) == 300.0
-    assert chosen(Lease(3600.0), LONG, size=10_000, new=enough - 1, spare=0) == 3600.0
+def test_the_short_lifetime_is_chosen_where_what_is_in_hand_pays_for_all_that_a_pause_would_lose() -> None:
+    new = 1000.0
+    lost = LONG.lost_with(10_000, 10_000)
+    assert lost == pytest.approx(1.9 * 10_000)
+    enough = lost - 0.75 * new
+    assert chosen(Lease(3600.0), LONG, _asked(10_000, new), in_hand=enough + 1) == 300.0
+    assert chosen(Lease(3600.0), LONG, _asked(10_000, new), in_hand=enough - 1) == 3600.0
+
+
+def test_what_an_anchor_holds_is_not_at_risk_unless_the_window_is_rewritten() -> None:
+    anchored = sent(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    assert anchored.anchored == 50_000
+    in_hand = LONG.lost_with(1000, 51_000)
+    assert chosen(anchored, LONG, _asked(51_000, 1000), in_hand) == 300.0
+    assert chosen(anchored, LONG, _asked(51_000, 1000, rewritten=True), in_hand) == 3600.0
+    assert chosen(anchored, LONG, _asked(51_000, 1000, at=4000.0), in_hand) == 3600.0
+    short = sent(anchored, LONG, _request(10.0, 300.0, 51_000.0))
+    assert short.anchored == 50_000
+    assert short.held_at(500.0) == 50_000
+    lost = sent(short, LONG, Request(20.0, 300.0, 52_000.0, 1000.0, 12_000.0))  # the provider lost a fifth
+    assert lost.anchored == 0
+
+
+def test_above_a_price_cliff_all_that_may_be_lost_is_dearer() -> None:
+    steep = replace(LONG, cliff=Cliff(40_000, 5.0, 5.0))
+    assert steep.kept_for(50_000, 100) == pytest.approx(5 * LONG.kept_for(50_000, 100))
+    assert steep.lost_with(1000, 50_000) == pytest.approx(5 * LONG.lost_with(1000, 50_000))
+    assert steep.kept_for(30_000) == LONG.kept_for(30_000)
 
 
 def test_every_token_written_for_the_short_lifetime_saves_what_the_long_one_costs_more() -> None:
@@ -57,7 +84,7 @@ def test_a_window_kept_alive_outlasts_the_pause_and_no_entry_in_front_of_its_end
     assert alive.saved == pytest.approx(44_600)
     assert alive.alive(3880.0)
     assert not alive.alive(3881.0)
-    back = sent(alive, LONG, _request(2000.0))
+    back = sent(alive, LONG, _request(2000.0, size=51_000.0))
     assert back.whole
     assert back.until == 2000.0 + 3600.0
     assert not sent(alive, LONG, _request(290.0)).whole
@@ -69,59 +96,56 @@ def test_a_rewrite_or_a_window_begun_anew_ends_what_was_kept_alive() -> None:
     assert not begun_anew(alive).alive(301.0)
 
 
-def test_nothing_is_kept_alive_that_is_not_paid_for() -> None:
-    price = LONG.kept_for(50_000)
-    assert keeps(_working(price), LONG, spare=0)
-    assert not keeps(_working(price - 1), LONG, spare=0)
-    assert keeps(_working(0), LONG, spare=price)
+def test_nothing_is_kept_alive_that_is_not_paid_for_with_its_answer() -> None:
+    price = LONG.kept_for(50_000, 1000)
+    assert price >= 0.1 * 50_000 + 2.0 * 1000
+    assert keeps(_working(price), LONG, 0, answer=1000)
+    assert not keeps(_working(price - 1), LONG, 0, answer=1000)
+    assert keeps(_working(0), LONG, price, answer=1000)
 
 
 def test_nothing_is_kept_alive_that_the_long_lifetime_holds_anyway() -> None:
-    assert not keeps(replace(_working(), lifetime=3600.0), LONG, spare=1e9)
+    assert not keeps(replace(_working(), lifetime=3600.0), LONG, in_hand=1e9)
     held = replace(_working(), anchored=49_000.0, until=3000.0)
-    assert not keeps(held, LONG, spare=1e9)
+    assert not keeps(held, LONG, in_hand=1e9)
 
 
 def test_where_the_host_asks_for_the_short_lifetime_somebody_must_have_come_back_before() -> None:
-    assert not keeps(_working(), SHORT, spare=1e9)
+    assert not keeps(_working(), SHORT, in_hand=1e9)
     returned = sent(_working(), SHORT, Request(1000.0, 300.0, 50_000.0, 0.0, 50_000.0))
-    assert keeps(returned, SHORT, spare=1e9)
+    assert keeps(returned, SHORT, in_hand=1e9)
 
 
-_STEPS = st.lists(st.tuples(st.floats(1.0, 8000.0), st.floats(0.0, 20_000.0)), min_size=1, max_size=30)
+_STEPS = st.lists(
+    st.tuples(st.floats(1.0, 8000.0), st.floats(0.0, 20_000.0), st.floats(0.0, 5000.0), st.booleans()),
+    min_size=1,
+    max_size=30,
+)
+_IN_HAND = st.floats(0.0, 100_000.0)
 
 
-@given(_STEPS, st.sampled_from([LONG, SHORT]))
-def test_it_costs_no_more_than_what_the_host_asks_for_but_for_tails_not_worth_a_request(
-    steps: list[tuple[float, float]], terms: Lifetimes
+@given(_STEPS, st.sampled_from([LONG, SHORT]), _IN_HAND)
+def test_it_never_costs_more_than_what_the_host_asks_for_and_what_was_in_hand(
+    steps: list[tuple[float, float, float, bool]], terms: Lifetimes, in_hand: float
 ) -> None:
-    """A session that only grows, on a cache that loses nothing: the bill of our lifetimes and keep-alive requests against the host's."""
-    lease, now, size = Lease(terms.asked), 0.0, 0.0
+    """A session that only grows, on a cache that loses nothing: the bill of our lifetimes and keep-alive requests against the host's, after
+    every call, whether keep-alive requests are answered or fail.
+    """
+    lease, now, size, answer = Lease(terms.asked), 0.0, 0.0, 0.0
     ours = theirs = 0.0
-    held_long = float("-inf")  # until when a keep-alive request holds the window
     last: float | None = None
-    for gap, new in steps:
-        if last is not None and gap > 280.0 and keeps(lease, terms, spare=0.0):
-            ours += terms.kept_for(size)
-            lease = kept(lease, terms, last + 280.0, terms.kept_for(size))
-            held_long = last + 280.0 + 3600.0
+    for gap, new, says, works in steps:
+        if works and last is not None and gap > 280.0 and keeps(lease, terms, in_hand, answer):
+            ours += terms.kept_for(size, answer)
+            lease = kept(lease, terms, last + 280.0, terms.kept_for(size, answer))
+        assert ours <= theirs + in_hand + 1e-6
         now += gap
-        lifetime = chosen(lease, terms, size + new, new, spare=0.0)
-        warm = last is not None and (now - last <= lease.lifetime or now <= held_long)
-        theirs_warm = last is not None and now - last <= terms.asked
-        bigger = size + new
-        written = new if warm else bigger
+        bigger = size + answer + new
+        lifetime = chosen(lease, terms, Asked(now, bigger, bigger - size), in_hand)
+        written = bigger - lease.held_at(now)
+        theirs_written = bigger - (size if last is not None and now - last <= terms.asked else 0.0)
         ours += terms.read * (bigger - written) + terms.price(lifetime) * written
-        theirs += (
-            (terms.read * size + terms.price(terms.asked) * new) if theirs_warm else terms.price(terms.asked) * bigger
-        )
-        lease = sent(lease, terms, Request(now, lifetime, bigger, new, written))
-        held_long = lease.until if lease.anchored else float("-inf")
-        size, last = bigger, now
-    assert ours <= theirs + _tails(steps)
-
-
-def _tails(steps: list[tuple[float, float]]) -> float:
-    """What may be lost because it was not worth a keep-alive request: less than one, per pause."""
-    size = sum(new for _, new in steps)
-    return sum(gap > 280.0 for gap, _ in steps) * (0.1 * size + BESIDE) / 0.7
+        theirs += terms.read * (bigger - theirs_written) + terms.price(terms.asked) * theirs_written
+        lease = sent(lease, terms, Request(now, lifetime, bigger, bigger - size, written))
+        size, last, answer = bigger, now, says
+        assert ours <= theirs + in_hand + 1e-6

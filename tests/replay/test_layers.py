@@ -106,8 +106,8 @@ def test_without_keep_alive_the_bill_is_that_of_the_quiet_policy(story: Story) -
     charged = prices("generic:r=.1,w=1.25,w1h=2")
     story.asks()
     for number in range(20):
-        usage = Usage(read=3000 + 1500 * number, written=1500, written_1h=1500, output=20)
-        story.works(1500, usage=usage)
+        usage = Usage(read=3000 + 20_000 * number, written=20_000, written_1h=20_000, output=20)
+        story.works(20_000, usage=usage)
     recording = story.says().waits(1500).asks().works(20).says().recording(charged)
     names = ("append", "pagein", "pagein-quiet", ablation(["keep-alive"]))
     rows = bill_session(recording, Terms(charged, wiring.open_for_replay, names)).bill["policies"]

@@ -17,8 +17,9 @@ from pagein.engine.state import State
 from pagein.model.entries import Body, EntryId, Noted
 from pagein.model.messages import Usage
 from pagein.policy import keepalive
-from pagein.policy.economics import Economics, Moment
+from pagein.policy.economics import Account, Economics, Moment, at_risk
 from pagein.policy.keepalive import MARGIN, Lease, Lifetimes, Request
+from pagein.policy.pricing import economics_of
 from pagein.providers.billing import Prices, cost
 
 KIND: Final = "request.lease"
@@ -27,18 +28,23 @@ _CACHED: Final = 0.9  # what is read and written of a window that is marked to i
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the cache holds of a branch. kept, spent: keep-alive requests on it so far, and what they cost in BIT."""
+    """What the cache holds of a branch. kept, spent: keep-alive requests on it so far, and what they cost in BIT. place: the message that the
+    anchor ends with.
+    """
 
     lease: Lease
     kept: int = 0
     spent: float = 0.0
+    place: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What there is for a keep-alive request, BIT. spare: what was saved beside lifetimes. may_cost: the most that one may cost."""
+    """What there is for lifetimes and keep-alive requests, BIT. in_hand: what may be risked beside what lifetimes saved. may_cost: the most that
+    a keep-alive request may cost.
+    """
 
-    spare: float
+    in_hand: float
     may_cost: float
 
 
@@ -57,13 +63,21 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was chosen for a request. before: what was held until then. asking: the lifetime that is asked for, seconds."""
+    """What was chosen for a request. before: what was held until then. asking: the lifetime that is asked for, seconds; rewriting: the one
+    that is if the window is rewritten. front: tokens in front of the conversation.
+    """
 
     lifetimes: Lifetimes
     before: Held
     asking: float
     at: float
     fresh: bool = False
+    rewriting: float = 0.0
+    front: float = 0.0
+
+    def settled(self, *, rewritten: bool) -> "Terms":
+        """The terms once it is known whether the window is rewritten."""
+        return replace(self, asking=self.rewriting) if rewritten else self
 
     @property
     def shortens(self) -> bool:
@@ -71,9 +85,11 @@ class Terms:
         return self.asking <= self.lifetimes.short < self.lifetimes.asked
 
     @property
-    def is_behind_a_pause(self) -> bool:
-        """Whether nothing but the entry of a keep-alive request is held."""
-        return not self.fresh and self.before.lease.anchored > 0 and self.before.lease.paused(self.at)
+    def anchor(self) -> int | None:
+        """The message that the anchor ends with, where nothing else is held behind a pause."""
+        lease = self.before.lease
+        is_needed = not self.fresh and lease.anchored > 0 and lease.paused(self.at)
+        return self.before.place if is_needed and self.before.place >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +116,7 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     returns: int = 0
     kept: int = 0
     spent: float = 0.0
+    place: int = -1
 
 
 def encoded(held: Held) -> str:
@@ -107,7 +124,17 @@ def encoded(held: Held) -> str:
     one = held.lease
     until = one.until if one.until > float("-inf") else None
     record = _Record(
-        one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns, held.kept, held.spent
+        one.lifetime,
+        one.saved,
+        one.sent,
+        one.held,
+        one.anchored,
+        until,
+        one.whole,
+        one.returns,
+        held.kept,
+        held.spent,
+        held.place,
     )
     return msgspec.json.encode(record).decode()
 
@@ -122,7 +149,7 @@ def step(held: Held | None, body: Body) -> Held | None:
         return held
     until = float("-inf") if one.until is None else one.until
     lease = Lease(one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns)
-    return Held(lease, one.kept, one.spent)
+    return Held(lease, one.kept, one.spent, one.place)
 
 
 def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
@@ -131,7 +158,7 @@ def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
     if rules.model != "breakpoints":
         return None
     asked = rules.long_ttl if long else rules.ttl
-    return Lifetimes(asked, prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl)
+    return Lifetimes(asked, prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff)
 
 
 def terms(held: Held | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool) -> Terms | None:
@@ -142,18 +169,21 @@ def terms(held: Held | None, lifetimes: Lifetimes, moment: Moment, means: Means,
     if anew:
         before = replace(before, lease=keepalive.begun_anew(before.lease))
     size = moment.floor + moment.scale * moment.size
-    new = moment.scale * moment.new if before.lease.alive(moment.now) else size
-    asking = lifetimes.asked
+    # of what others hold of a front nobody knows before the answer
+    new = moment.scale * (moment.new if before.lease.alive(moment.now) and not anew else moment.size)
+    asking = rewriting = lifetimes.asked
     if lifetimes.kept_for(size) <= means.may_cost:  # what cannot be kept alive must not rest on it
-        asking = keepalive.chosen(before.lease, lifetimes, size, new, means.spare)
-    return Terms(lifetimes, before, asking, moment.now, anew)
+        asked = keepalive.Asked(moment.now, size, new)
+        asking = keepalive.chosen(before.lease, lifetimes, asked, means.in_hand)
+        rewriting = keepalive.chosen_rewritten(before.lease, lifetimes, asked, means.in_hand)
+    return Terms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor)
 
 
 def economics(usual: Economics, terms: Terms) -> Economics:
     """The prices of this call: when the cache is cold, what a change would void, and what was saved beside the window."""
     lease, lifetimes = terms.before.lease, terms.lifetimes
     expires = lease.expires()
-    write = lifetimes.price(terms.asking)
+    write = lifetimes.price(terms.rewriting)
     if expires is None or lease.sent is None:
         return replace(usual, write=write)
     whole = lease.whole or lease.paused(terms.at)
@@ -166,29 +196,31 @@ def economics(usual: Economics, terms: Terms) -> Economics:
     )
 
 
-def answered(terms: Terms, usage: Usage, *, rewritten: bool) -> Held:
-    """What is held once a request was answered. rewritten: whether we changed what stands in front of its end."""
+def answered(terms: Terms, usage: Usage, *, rewritten: bool, messages: int) -> Held:
+    """What is held once a request was answered. rewritten: whether we changed what stands in front of its end. messages: how many it had."""
     before = terms.before.lease
-    size = float(usage.prompt)
+    size = float(usage.read + usage.written)  # what stands behind the last mark is held by nobody
     goes_on = before.sent is not None and not terms.fresh
     new = max(0.0, size - before.held) if goes_on else size
-    request = Request(terms.at, terms.asking, size, new, float(usage.written), rewritten)
-    return replace(terms.before, lease=keepalive.sent(before, terms.lifetimes, request))
+    request = Request(terms.at, terms.asking, size, new, float(usage.written), rewritten, terms.front)
+    lease = keepalive.sent(before, terms.lifetimes, request)
+    anchors = terms.asking > terms.lifetimes.short
+    return replace(terms.before, lease=lease, place=messages - 1 if anchors else terms.before.place)
 
 
-def due(held: Held, terms: Terms, usage: Usage, spare: float) -> Due | None:
+def due(held: Held, terms: Terms, usage: Usage, in_hand: float) -> Due | None:
     """When the window is to be kept alive; None where it is not worth it, or the cache does not hold it."""
     lease = held.lease
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
-    if lease.sent is None or not is_cached or not keepalive.keeps(lease, terms.lifetimes, spare):
+    if lease.sent is None or not is_cached or not keepalive.keeps(lease, terms.lifetimes, in_hand, usage.output):
         return None
-    price = terms.lifetimes.kept_for(lease.held)
+    price = terms.lifetimes.kept_for(lease.held, usage.output)
     return Due(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent)
 
 
-def kept(held: Held, lifetimes: Lifetimes, at: float, cost: float) -> Held:
-    """What is held once a keep-alive request was answered."""
-    return Held(keepalive.kept(held.lease, lifetimes, at, cost), held.kept + 1, held.spent + cost)
+def kept(held: Held, lifetimes: Lifetimes, at: float, cost: float, messages: int) -> Held:
+    """What is held once a keep-alive request was answered. messages: how many the request had that it kept; the answer stands behind them."""
+    return Held(keepalive.kept(held.lease, lifetimes, at, cost), held.kept + 1, held.spent + cost, messages)
 
 
 def _up_to_date(held: Held | None, lasted: float, sent_at: float | None) -> Held | None:
@@ -197,6 +229,10 @@ def _up_to_date(held: Held | None, lasted: float, sent_at: float | None) -> Held
         return held
     lease = keepalive.begun_anew(held.lease)
     return replace(held, lease=replace(lease, lifetime=lasted, sent=sent_at, held=0.0))
+
+
+def _in_hand(account: Account, price: Prices) -> float:
+    return account.saved + at_risk(account, economics_of(price))
 
 
 class Leases:
@@ -212,23 +248,26 @@ class Leases:
         """What to ask for with a request that stands here, behind the one at `parent`; None where nobody is asked for anything."""
         price = prices_for(asking.model, at)
         lifetimes = None if price is None else lifetimes_of(price, long=asking.long)
-        if lifetimes is None:
+        if price is None or lifetimes is None:
             return None
         state = self._journal.state_at(here)
         lasted = lifetimes.short if asking.was_short else lifetimes.asked
         held = _up_to_date(self._held.at(parent), lasted, self._journal.state_at(parent).sent_at)
-        means = Means(state.account.saved, asking.may_cost)
+        means = Means(_in_hand(state.account, price), asking.may_cost)
         return terms(held, lifetimes, moment_of(state, at), means, anew=anew)
 
-    def due(self, held: Held, of: Terms, usage: Usage, entry: EntryId) -> Due | None:
+    def due(self, held: Held, of: Terms, usage: Usage, model: str, entry: EntryId) -> Due | None:
         """When the window of a request that was answered is to be kept alive, None: never."""
         state = self._journal.state_at(entry)
-        return None if state.hand.off else due(held, of, usage, state.account.saved)
+        price = prices_for(model, of.at)
+        return None if state.hand.off or price is None else due(held, of, usage, _in_hand(state.account, price))
 
-    def kept(self, behind: EntryId | None, of: Terms, model: str, usage: Usage, at: float) -> tuple[Held, float] | None:
+    def kept(
+        self, behind: EntryId | None, of: Terms, model: str, usage: Usage, at: float, messages: int
+    ) -> tuple[Held, float] | None:
         """What is held behind a request that was kept alive, and what that cost; None where that is not known."""
         held, price = self._held.at(behind), prices_for(model, at)
         if held is None or price is None:
             return None
         spent = cost(usage, price, at)
-        return kept(held, of.lifetimes, at, spent), spent
+        return kept(held, of.lifetimes, at, spent, messages), spent

@@ -39,13 +39,13 @@ class Chosen(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is marked otherwise than the client has it.
 
     frontier: the block in front of the first result that may leave next, None for no mark there. short: whether marks of an hour ask for
-    five minutes. anchored: whether what the model said last is marked, where a keep-alive request left its entry.
+    five minutes. anchor: the message that is marked because an entry that lives for an hour ends with it, None for none.
     reads: the block up to which, or from which back, there is something to read, None for no mark there. messages: how many it has.
     """
 
     frontier: Address | None = None
     short: bool = False
-    anchored: bool = False
+    anchor: int | None = None
     reads: Address | None = None
     messages: int = 0
 
@@ -53,7 +53,7 @@ class Chosen(msgspec.Struct, frozen=True, omit_defaults=True):
         """The same with what the cache is asked for, None: what the client asks for."""
         if terms is None:
             return self
-        return msgspec.structs.replace(self, short=terms.shortens, anchored=terms.is_behind_a_pause)
+        return msgspec.structs.replace(self, short=terms.shortens, anchor=terms.anchor)
 
     def terms(self, terms: Terms | None) -> Terms | None:
         """These terms, asking for what was chosen here."""
@@ -192,7 +192,7 @@ def applied(chosen: Chosen, envelope: Envelope, items: Sequence[bytes]) -> WireR
             request = _marked(request, place)
     if chosen.short:
         request = shortened(request)
-    return anchored(request) if chosen.anchored else request
+    return request if chosen.anchor is None else anchored(request, chosen.anchor)
 
 
 def _marked(request: WireRequest, place: Address) -> WireRequest:

@@ -8,7 +8,7 @@ from pagein.engine.rendering import Piece, cut, length, pieces_since, shared, si
 from pagein.engine.state import Rules, State, is_spoken
 from pagein.model.entries import PagedOut
 from pagein.model.messages import Text, ToolCall, ToolResult
-from pagein.policy.economics import CAUTION, Account, Moment, in_hand, rewrite_cost
+from pagein.policy.economics import CAUTION, Account, Moment, falls_short, in_hand, rewrite_cost
 from pagein.policy.economics import previewed as with_previews
 from pagein.policy.exclusions import may_show_excluded
 from pagein.policy.previews import Previews, is_previewed
@@ -61,23 +61,31 @@ def credited(account: Account, previews: tuple[PagedOut, ...], residency: Reside
     """The account after these outputs entered as previews."""
     if residency.economics is None or not previews:
         return account
-    spared = sum(one.tokens - round(len(one.stub) * one.tokens / one.chars) for one in previews if one.chars)
-    return with_previews(account, residency.economics, spared, scale)
+    return with_previews(account, residency.economics, _spared(previews), scale)
+
+
+def _spared(previews: tuple[PagedOut, ...]) -> int:
+    """Tokens that do not enter."""
+    return sum(one.tokens - round(len(one.stub) * one.tokens / one.chars) for one in previews if one.chars)
 
 
 def toll(
     state: State, at: float | None, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
 ) -> float | None:
-    """What it costs besides that these enter as previews, BIT; None where that is more than may be risked.
+    """What it costs besides that these enter as previews, BIT; None where that is more than may be risked, or leaves too little to be cached.
 
     begins: what has to be paid for before anything leaves: the whole request is written again, with the tools.
     """
     economics = residency.economics
-    if begins is None or economics is None:
+    if economics is None:
+        return 0.0
+    moment = moment_of(state, at)
+    if falls_short(moment, economics, _spared(big)):
+        return None
+    if begins is None:
         return 0.0
     if state.floor is None:  # what stands in front of the messages is known once the provider has told
         return None
-    moment = moment_of(state, at)
     account = credited(state.account, big, residency, state.scale)
     cost = rewrite_cost(moment, replace(economics, keeps_front=False), 0, 0) + economics.write * begins.tokens
     return cost if CAUTION * cost <= in_hand(account, economics) else None

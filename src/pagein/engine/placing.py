@@ -122,6 +122,7 @@ class Placing:
         begun = call.begun(self._settled.at(entry))
         # tools stand in front of all else
         anew = marked.Anew(prepared.opened, is_unread or begun is not call)
+        terms = terms if terms is None else terms.settled(rewritten=prepared.opened is not None)
         call = begun
         made, chosen = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
         parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
@@ -166,7 +167,13 @@ class Placing:
             return None
         long = asks_long(call.envelope.fields, script)
         asking = leasing.Asking(model, long, call.lasting, self._chosen.at(parent).short)
-        return self.leases.terms(parent, here, asking, at, anew=placed in ("new", "compacted"))
+        return self.leases.terms(
+            parent,
+            here,
+            asking,
+            at,
+            anew=placed in ("new", "compacted") or self._fronts.is_new(parent, call.head, script.api),
+        )
 
     def known(self, units: Sequence[Unit]) -> int:
         """How many messages were said before, behind each other."""

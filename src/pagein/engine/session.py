@@ -208,7 +208,8 @@ class Session:
             self._inserted()
         state = self._state()
         ready = state.draft.ready()
-        self._add(RequestSent(state.epoch, length(ready.tip), at, account.bill, account.saved, account.absent))
+        spent = (account.bill, account.saved, account.absent, account.anew, account.found)
+        self._add(RequestSent(state.epoch, length(ready.tip), at, *spent))
         # What was decided must be kept before it is seen, or another process would decide again, and differently (law 6).
         failure = self._kept() or failure
         tip = self._state().sent

@@ -92,7 +92,7 @@ def step(state: State, body: Body, rules: Rules) -> State:
             state = _said(state, body, rules)
         case RequestSent():
             ready = _with_draft(state, state.draft.ready(), rules)
-            account = Account(body.bill, body.saved, body.absent)
+            account = Account(body.bill, body.saved, body.absent, anew=body.anew, found=body.found)
             state = replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
         case Previewed():
             state = _entered(state, body, rules)
@@ -411,7 +411,7 @@ def _compacted(state: State, kept: int, rules: Rules) -> State:
     pieces = [*pieces_since(old.tip, old.head), *old.held()]
     tip = cut(old.tip, old.head)
     draft = Draft(tip, old.head, old.said, old.calls, old.repairs)
-    account = replace(state.account, absent=0)
+    account = replace(state.account, absent=0, anew=0, found=0)
     fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account, hasty=True)
     for piece in pieces:
         if piece.said > first_kept:

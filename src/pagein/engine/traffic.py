@@ -225,9 +225,10 @@ class Traffic:
         terms = prepared.terms
         if terms is None:
             return None
-        held = leasing.answered(terms, usage, rewritten=prepared.opened is not None)
+        held = leasing.answered(terms, usage, rewritten=prepared.opened is not None, messages=_messages_of(prepared))
         self._owe(prepared, leasing.KIND, leasing.encoded(held))
-        return self._placing.leases.due(held, terms, usage, entry)
+        model = self._placing.heads.at(entry).model
+        return self._placing.leases.due(held, terms, usage, model, entry)
 
     def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """A window was kept alive as `observe` asked for, by a request that went out at this time. Returns what it cost, BIT; None
@@ -238,7 +239,8 @@ class Traffic:
                 return None
             behind = self._placing.places.stand(self._placing.places.owner(prepared.entry))
             model = self._placing.heads.at(prepared.entry).model
-            found = self._placing.leases.kept(behind, prepared.terms, model, usage, at)
+            messages = _messages_of(prepared)
+            found = self._placing.leases.kept(behind, prepared.terms, model, usage, at, messages)
             if found is None:
                 return None
             held, cost = found
@@ -333,3 +335,8 @@ def _as_sent(stood: Stood, placing: Placing) -> LastSent:
 def _rendered(call: Call, made: Bytes, placing: Placing, chosen: Chosen) -> LastSent:
     tools = call.recall.tools if call.offered else ()
     return LastSent(call.script, made.changes, len(call.original), placing.places.exchanges, tools, chosen)
+
+
+def _messages_of(prepared: PreparedRequest) -> int:
+    """How many messages went out, those among them that the client did not see; none where that is not known."""
+    return len(prepared.ticket.items) if isinstance(prepared.ticket, Sent) else 0

@@ -164,7 +164,7 @@ class RequestSent:
     """A request went to the model; `length` is the number of its messages. What it held is frozen from here on.
 
     moment: when, seconds since 1970, where known. bill, saved: what the session cost and saved up to and including it, in input tokens, estimated.
-    absent: tokens that it would have held without us.
+    absent: tokens that it would have held without us. anew, found: what of it was written in one go last (`policy.economics.Account`).
     """
 
     epoch: int
@@ -173,6 +173,8 @@ class RequestSent:
     bill: float = 0.0
     saved: float = 0.0
     absent: int = 0
+    anew: int = 0
+    found: int = 0
 
 
 @dataclass(frozen=True, slots=True)

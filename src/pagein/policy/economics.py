@@ -31,7 +31,8 @@ class Economics:
     user_turns: whether a fresh user turn makes a rewrite cheap. keeps_front: whether what stands in front of a rewrite is read as
     before; not where a cache holds whole requests only, which it may have lost or parted since. peak: hours in which all is dearer.
     aside: what was saved, or below nothing spent, beside the window (`policy.keepalive`). void: whether the client changed what stands in
-    front of the conversation, so that nothing of it is read at this call. cliff: a size above which all of a request is dearer.
+    front of the conversation, so that nothing of it is read at this call. cliff: a size above which all of a request is dearer. least: tokens
+    below which the cache holds nothing. at_marks: whether the cache has entries where marks stood, and nowhere else.
     """
 
     read: float = 0.1
@@ -45,15 +46,23 @@ class Economics:
     aside: float = 0.0
     void: bool = False
     cliff: Cliff | None = None
+    least: int = 0
+    at_marks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a session cost and saved so far, estimated. absent: tokens that the window would hold without us."""
+    """What a session cost and saved so far, estimated. absent: tokens that the window would hold without us; entering: those of them that
+    would enter with the call at hand. anew: tokens up to which the window was written in one go last, so that entries of the cache end there
+    and in front of the first result that may still leave alone, `found` tokens from the beginning.
+    """
 
     bill: float = 0.0
     saved: float = 0.0
     absent: int = 0
+    entering: int = 0
+    anew: int = 0
+    found: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,12 @@ def is_above(moment: Moment, economics: Economics, share: float = 1.0, gain: int
     return cliff is not None and moment.floor + moment.scale * (moment.size - gain) > share * cliff.above
 
 
+def falls_short(moment: Moment, economics: Economics, gain: int) -> bool:
+    """Whether a request that is smaller by `gain` may be too small to be cached, and might not be without: then it is paid in full at each call."""
+    whole = moment.floor + moment.scale * moment.size
+    return whole - moment.scale * gain < CAUTION * economics.least and economics.least <= CAUTION * whole
+
+
 def spared_by_cliff(moment: Moment, economics: Economics, gain: int) -> float:
     """What this call costs less because taking `gain` tokens out brings it below the price cliff; 0 where it does not."""
     cliff = economics.cliff
@@ -119,10 +134,12 @@ def calls_below(moment: Moment, economics: Economics, gain: int) -> float:
 
 
 def _prompt(moment: Moment, economics: Economics) -> float:
-    """The price of the prompt below the cliff, off-peak, if the window is left alone."""
+    """The price of the prompt below the cliff, off-peak, if the window is left alone: the least that it can be, for the bankroll has a share
+    of it. So where the cache is cold what stands in front of all messages counts as read: others may hold it.
+    """
     price = economics.write if is_cold(moment, economics) else economics.read
-    held = moment.floor + moment.scale * (moment.size - moment.new)
-    return price * held + economics.write * moment.scale * moment.new
+    held = moment.scale * (moment.size - moment.new)
+    return economics.read * moment.floor + price * held + economics.write * moment.scale * moment.new
 
 
 def carried(account: Account, moment: Moment, economics: Economics) -> Account:
@@ -133,16 +150,17 @@ def carried(account: Account, moment: Moment, economics: Economics) -> Account:
     said = economics.output * moment.scale * moment.replied * (cliff.output if cliff is not None else 1.0)
     whole = prompt + said
     dearer = times(moment, economics)
-    saved = account.saved + dearer * price * moment.scale * account.absent
-    return replace(account, bill=account.bill + dearer * whole, saved=saved)
+    saved = account.saved + dearer * price * _surely(moment.scale) * (account.absent - account.entering)
+    return replace(account, bill=account.bill + dearer * whole, saved=saved, entering=0)
 
 
 def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -> float:
     """What taking `gain` tokens out costs, when `before` tokens stand in front of the first of them. 0 where it is cold."""
     if is_cold(moment, economics):
         return 0.0
-    behind = max(0, moment.size - (before if economics.keeps_front else 0) - gain - moment.new)
-    ahead = 0.0 if economics.keeps_front else moment.floor
+    keeps_front = economics.keeps_front and moment.floor + moment.scale * before >= economics.least
+    behind = max(0, moment.size - (before if keeps_front else 0) - gain - moment.new)
+    ahead = 0.0 if keeps_front else moment.floor
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
     return steep * times(moment, economics) * (economics.write - economics.read) * (moment.scale * behind + ahead)
 
@@ -163,16 +181,35 @@ def in_hand(account: Account, economics: Economics) -> float:
     return account.saved + economics.aside + economics.share * account.bill
 
 
+def at_risk(account: Account, economics: Economics) -> float:
+    """What of the bill so far may be risked on lifetimes: the bankroll's share of it, less caution, for the bill is an estimate."""
+    return economics.share * account.bill / CAUTION
+
+
 def previewed(account: Account, economics: Economics, spared: int, scale: float) -> Account:
     """The account after big outputs entered as previews. They are not written now and not read later; but a preview may
-    not be enough, so a part of what is spared now is held back for recalls. scale: see `Moment`; one above 1 may tell of
-    what nobody sees in a request, as thinking, and no request held these outputs: so they count for no more than we count.
+    not be enough, so a part of what is spared now is held back for recalls.
     """
-    saved = account.saved + HELD_BACK * economics.write * min(1.0, scale) * spared
-    return replace(account, saved=saved, absent=account.absent + spared)
+    saved = account.saved + HELD_BACK * economics.write * _surely(scale) * spared
+    return replace(account, saved=saved, absent=account.absent + spared, entering=account.entering + spared)
+
+
+def _surely(scale: float) -> float:
+    """How much of our own estimate what is spared is at least. A scale above 1 may tell of what nobody sees in a request, as thinking, and
+    that does not leave with a result; so what is spared counts for no more than we count.
+    """
+    return min(1.0, scale)
 
 
 def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
     """The account of a call at which the window is rewritten, given that of leaving it alone."""
-    first = times(moment, economics) * economics.write * moment.scale * gain if is_cold(moment, economics) else 0.0
-    return replace(account, saved=account.saved + first - cost, absent=account.absent + gain)
+    first = (
+        times(moment, economics) * economics.write * _surely(moment.scale) * gain if is_cold(moment, economics) else 0.0
+    )
+    saved = account.saved + first - cost
+    return replace(account, saved=saved, absent=account.absent + gain, anew=moment.size - gain, found=0)
+
+
+def readable(account: Account, economics: Economics, before: int) -> int:
+    """Tokens in front of a change that are read, when so many stand there: at least those in front of the last entry that is sure to be found."""
+    return min(before, account.found) if economics.at_marks and before < account.anew else before

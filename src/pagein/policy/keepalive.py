@@ -1,14 +1,23 @@
 """For how long the provider's cache is asked to keep what is sent, and whether it is kept alive through a pause.
 
-An entry with the long lifetime costs more to write at every call; one with the short lifetime is lost in a pause. A third way is
-cheaper than both: write for the short lifetime and, when a pause has almost outlasted it, send one *keep-alive request*. It reads
-the window, asks for one token, and carries the answer that is known by then under a mark of the long lifetime: so only that answer
-is written at the long price, and the entry behind it holds the whole window for an hour (rules A3, A5, A6 and the formula of
-mixed lifetimes, V3, in the notes on provider rules).
+An entry with the long lifetime costs more to write at every call; one with the short lifetime is lost in a pause. Two requests are
+cheaper than both. One entry with the long lifetime, an *anchor*, holds all that stands in front of it for an hour, whatever lifetime
+that was written for: so a request that asks for the long one anchors the whole window, and pays the long price for its own news alone.
+And when a pause has almost outlasted the short lifetime, one *keep-alive request* reads the window, asks for one token, and leaves an
+anchor behind the answer that is known by then (rules A3, A5, A6 and the formula of mixed lifetimes, V3, in the notes on provider rules).
 
-Law 5 binds here too. Where the host asks for the long lifetime itself, the short one is chosen only when what was saved so far pays
-for the keep-alive request that it may take; and none is sent that is not paid for. Where a lookup might miss an entry because it
-stands too far in front of the marks, a mark must be spent on it at the first request behind a pause (A3).
+The rule, and its worst case
+----------------------------
+Where the host asks for the long lifetime, what stands behind the anchor is *exposed*: a pause loses it, whether a keep-alive request came
+too late, was answered with an error, or stood behind an answer that the client changed. So the short lifetime is asked for only while what is in hand
+would pay for writing all that is exposed again (`chosen`), and a keep-alive request is sent only if what is in hand pays for it, the
+answer written at the long price included (`keeps`). In hand is what was saved so far and two thirds of the bankroll's share of the bill: sizes are
+estimates. So the worst pause takes what was saved, and that part of the share of the bill; never more.
+
+Where the host asks for the short lifetime nothing is exposed that it would not have lost itself, and keep-alive requests are all that can be lost.
+
+Where a lookup might miss the anchor because it stands too far in front of the marks, a mark must be spent on it at the first request
+behind a pause (A3).
 
 Money is in BIT, sizes in tokens, times in seconds. Pure: what time it is, is told.
 """
@@ -16,10 +25,13 @@ Money is in BIT, sizes in tokens, times in seconds. Pure: what time it is, is to
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.policy.economics import BELOW, CAUTION
+from pagein.providers.billing import Cliff
+
 MARGIN: Final = 20.0
 """A keep-alive request is sent so long before the short lifetime ends."""
-BESIDE: Final = 400.0
-"""What it costs beside reading the window: the answer at the long price instead of the short one, and a token of output."""
+BESIDE: Final = 50.0
+"""What a keep-alive request costs beside reading the window and writing the answer: a token of output, and what makes it valid."""
 RETURNS: Final = 0.7
 """Share of pauses beyond the short lifetime that end within the long one; the others end the session, or last for hours."""
 
@@ -29,7 +41,7 @@ MISSED: Final = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """The two lifetimes of a cache and their prices. asked: which one the host asks for itself."""
+    """The two lifetimes of a cache and their prices. asked: which one the host asks for itself. cliff: a size above which all is dearer."""
 
     asked: float
     read: float = 0.1
@@ -37,14 +49,24 @@ class Lifetimes:
     write_long: float = 2.0
     short: float = 300.0
     long: float = 3600.0
+    cliff: Cliff | None = None
 
     def price(self, lifetime: float) -> float:
         """What a token written for this lifetime costs."""
         return self.write_long if lifetime > self.short else self.write
 
-    def kept_for(self, tokens: float) -> float:
-        """The price of one keep-alive request for a window of this size."""
-        return self.read * tokens + BESIDE
+    def kept_for(self, tokens: float, answer: float = 0.0) -> float:
+        """The price of one keep-alive request for a window of this size and an answer behind it."""
+        return self._steep(tokens + answer) * (self.read * tokens + self.write_long * answer + BESIDE)
+
+    def lost_with(self, tokens: float, whole: float) -> float:
+        """The most that it costs to write so many tokens of `whole` again which an hour would have held: for an hour, so that they are
+        not lost twice.
+        """
+        return self._steep(whole) * max(0.0, self.write_long - self.read) * tokens
+
+    def _steep(self, tokens: float) -> float:
+        return self.cliff.input if self.cliff is not None and tokens > BELOW * self.cliff.above else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +74,7 @@ class Lease:
     """What the cache holds of a session, and until when. Made by steps from the first one; each is O(1).
 
     saved: by short lifetimes, less keep-alive requests and what was lost in pauses. lifetime: of the last request; sent: when that was.
-    anchored: tokens in front of the entry that a keep-alive request left, 0 for none, and until when it lives.
+    anchored: tokens in front of the last anchor, 0 for none, and until when it lives.
     whole: only that entry outlived a pause, so nothing in front of a change is read any more. returns: pauses beyond the short
     lifetime, but not the long one, that have ended.
     """
@@ -74,6 +96,16 @@ class Lease:
         """Whether the last request's own entries are gone by now, and one that was kept alive is not."""
         return self.sent is not None and now - self.sent > self.lifetime and now <= self.until
 
+    def anchored_at(self, now: float) -> float:
+        """Tokens of the window that an anchor holds, whatever becomes of the rest."""
+        return self.anchored if now <= self.until else 0.0
+
+    def held_at(self, now: float) -> float:
+        """Tokens of the last request that the cache still holds."""
+        if self.sent is None:
+            return 0.0
+        return self.held if now - self.sent <= self.lifetime else self.anchored_at(now)
+
     def expires(self) -> float | None:
         """When nothing is held any more; None before the first request."""
         return None if self.sent is None else max(self.sent + self.lifetime, self.until)
@@ -81,8 +113,9 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that went out: when, for which lifetime, of what size. new: tokens behind what the last one held; written: by the
-    provider, as it says. rewritten: whether we changed what stands in front of these.
+    """A request that went out: when, for which lifetime, and tokens of it that the cache was asked to hold. new: tokens behind what the last one held; written: by the
+    provider, as it says. rewritten: whether we changed what stands in front of these. front: tokens in front of the conversation, which others
+    may hold too.
     """
 
     at: float
@@ -91,14 +124,35 @@ class Request:
     new: float
     written: float
     rewritten: bool = False
+    front: float = 0.0
 
 
-def chosen(lease: Lease, lifetimes: Lifetimes, size: float, new: float, spare: float) -> float:
-    """The lifetime to ask for with a request of this size, of which `new` tokens are written. spare: what else was saved so far."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that is about to go out: when, and of what size. new: tokens of it that are written for certain. rewritten: as in `Request`."""
+
+    at: float
+    size: float
+    new: float
+    rewritten: bool = False
+
+
+def chosen(lease: Lease, lifetimes: Lifetimes, request: Asked, in_hand: float) -> float:
+    """The lifetime to ask for with a request. in_hand: what was saved beside lifetimes, and what of the bill may be risked."""
     if lifetimes.asked <= lifetimes.short:
         return lifetimes.asked
-    saved = lease.saved + spare + (lifetimes.write_long - lifetimes.write) * new
-    return lifetimes.short if saved >= lifetimes.kept_for(size) else lifetimes.asked
+    anchored = 0.0 if request.rewritten else lease.anchored_at(request.at)
+    covered = lease.saved + in_hand + (lifetimes.write_long - lifetimes.write) * request.new
+    exposed = max(request.size - anchored, request.new)
+    return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
+
+
+def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: Asked, in_hand: float) -> float:
+    """The lifetime to ask for if the window is rewritten with this request: an anchor goes with what it held, and the rewrite may cost as
+    much as is allowed it before.
+    """
+    left = in_hand - CAUTION * lifetimes.lost_with(request.size, request.size)
+    return chosen(lease, lifetimes, replace(request, rewritten=True), left)
 
 
 def sent(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
@@ -106,16 +160,19 @@ def sent(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
     now = request.at
     read = request.size - request.written
     # less was read than was there: the provider lost it, and with it what was kept alive
-    missed = not request.rewritten and lease.alive(now) and read < MISSED * min(lease.held, request.size)
-    survives = lease.anchored > 0 and now <= lease.until and not missed and not request.rewritten
+    missed = not request.rewritten and read < MISSED * min(lease.held_at(now), request.size)
+    # and where it read less than the anchor holds, that is gone too, however little is missing
+    found = lease.anchored > 0 and read >= lease.anchored - 1.0
+    survives = found and now <= lease.until and not missed and not request.rewritten
+    anchors = request.lifetime > lifetimes.short
     return replace(
         lease,
         lifetime=request.lifetime,
         saved=lease.saved + _spared(lease, lifetimes, request),
         sent=now,
         held=request.size,
-        anchored=lease.anchored if survives else 0.0,
-        until=now + lifetimes.long if survives else float("-inf"),
+        anchored=request.size if anchors else lease.anchored if survives else 0.0,
+        until=now + lifetimes.long if anchors or survives else float("-inf"),
         whole=(lease.whole or lease.paused(now)) and survives,
         returns=lease.returns + (lease.sent is not None and lifetimes.short < now - lease.sent <= lifetimes.long),
     )
@@ -128,10 +185,12 @@ def _spared(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
         return (theirs - ours) * request.written
     if request.rewritten:  # its price is in the account of the window
         return (theirs - ours) * min(request.new, request.written)
+    held = lease.held_at(request.at)
     if request.at - lease.sent <= lifetimes.asked:
-        lost = 0.0 if lease.alive(request.at) else max(0.0, request.written - request.new)
+        lost = min(max(0.0, request.written - request.new), lease.held - held)
         return (theirs - ours) * min(request.new, request.written) - (ours - lifetimes.read) * lost
-    held = min(lease.held, max(0.0, request.size - request.written)) if lease.alive(request.at) else 0.0
+    # without us nothing of it would be held any more, but for what others hold of its front
+    held = max(0.0, min(held, request.size - request.written) - request.front)
     return (theirs - ours) * request.written + (theirs - lifetimes.read) * held
 
 
@@ -140,17 +199,30 @@ def begun_anew(lease: Lease) -> Lease:
     return replace(lease, anchored=0.0, until=float("-inf"), whole=False)
 
 
-def keeps(lease: Lease, lifetimes: Lifetimes, spare: float) -> bool:
-    """Whether a keep-alive request is to be sent if none came until the short lifetime is nearly over. spare: what else was saved so far."""
+def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
+    """Whether a keep-alive request is to be sent if none came until the short lifetime is nearly over. in_hand: as in `chosen`.
+
+    answer: tokens of what the model said, which are written for an hour.
+    """
     if lease.sent is None or lease.lifetime > lifetimes.short:
         return False
     if lifetimes.asked <= lifetimes.short and not lease.returns:
         return False  # nobody has come back to this session yet, and without us it would have been lost anyway
-    price = lifetimes.kept_for(lease.held)
-    lost = lease.held - (lease.anchored if lease.until > lease.sent + lease.lifetime else 0.0)
-    if RETURNS * (lifetimes.write - lifetimes.read) * lost <= price:
-        return False
-    return price <= lease.saved + spare
+    price = lifetimes.kept_for(lease.held, answer)
+    covered = lease.saved + in_hand
+    exposed = lease.held - lease.anchored_at(lease.sent + lifetimes.short)
+    is_worth_it = RETURNS * (lifetimes.write - lifetimes.read) * (exposed + answer) > price
+    return price <= covered and (is_worth_it or not is_covered(lease, lifetimes, in_hand))
+
+
+def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
+    """Whether what is in hand pays for all that a pause would lose now and the host's own lifetime would not have. It does, but where the
+    provider lost the anchor (`chosen`).
+    """
+    if lease.sent is None or max(lease.lifetime, lifetimes.short) >= lifetimes.asked:
+        return True
+    exposed = lease.held - lease.anchored_at(lease.sent + lifetimes.short)
+    return lifetimes.lost_with(exposed, lease.held) <= lease.saved + in_hand
 
 
 def kept(lease: Lease, lifetimes: Lifetimes, now: float, cost: float) -> Lease:

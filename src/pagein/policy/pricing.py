@@ -15,5 +15,13 @@ def economics_of(prices: Prices, *, long: bool = False) -> Economics:
         write, lasts = 1.0, rules.ttl
     keeps_front = rules.model != "units"
     return Economics(
-        read, write, prices.output, lasts + rules.grace, keeps_front=keeps_front, peak=prices.peak, cliff=prices.cliff
+        read,
+        write,
+        prices.output,
+        lasts + rules.grace,
+        keeps_front=keeps_front,
+        peak=prices.peak,
+        cliff=prices.cliff,
+        least=rules.min_prefix,
+        at_marks=rules.model == "breakpoints",
     )

@@ -24,9 +24,11 @@ from pagein.policy.economics import (
     Moment,
     calls_below,
     carried,
+    falls_short,
     is_cold,
     is_user_turn,
     pays,
+    readable,
     rewrite_cost,
     rewritten,
     spared_by_cliff,
@@ -310,6 +312,11 @@ class Standing:
             return self.old_before
         return first_ripe.before if self._old is None else min(self.old_before, first_ripe.before)
 
+    def first_of_all(self, most: int, *, without: Collection[tuple[int, int]] = ()) -> int:
+        """Tokens in front of the first that is there, but for these, or `most`. O(n): for calls at which all is written anew."""
+        every = chain(self.old(), self._ripe, self._young, self._reads, self._files, self._replaced, self._texts)
+        return min((one.before for one in every if _place(one) not in without), default=most)
+
     @property
     def task(self) -> int:
         """The first call of the task at hand."""
@@ -361,22 +368,26 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
         return Plan(decide(standing, settings), account, account)
     alone = carried(account, moment, economics)
     cold = is_cold(moment, economics)
+    if cold or moment.last is None:
+        alone = replace(alone, anew=moment.size, found=standing.first_of_all(moment.size))
     spoken = is_user_turn(moment, economics)
     easy = cold or spoken
     gain = standing.old_gain + (standing.ripe_gain if easy else 0)
     if gain <= 0:
         return Plan(None, alone, alone)
-    before = standing.first_before(ripe_too=easy)
+    before = readable(account, economics, standing.first_before(ripe_too=easy))
     cost, below = rewrite_cost(moment, economics, before, gain), spared_by_cliff(moment, economics, gain)
     risked = rewrite_cost(moment, replace(economics, void=False), before, gain) if economics.void else cost
     richer = replace(alone, saved=alone.saved + below / CAUTION)
     rent = moment.scale * standing.rent(economics.read) + below * calls_below(moment, economics, gain)
-    if not pays(rent, risked, moment, economics, richer):
+    if not pays(rent, risked, moment, economics, richer) or falls_short(moment, economics, gain):
         return Plan(None, alone, alone)
     candidates = sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place)
     epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(moment, economics, below))
     gain = sum(one.gain for one in epoch.page_out)
-    return Plan(epoch, rewritten(alone, moment, economics, cost - below, gain), alone)
+    going = {_place(one) for one in epoch.page_out}
+    found = standing.first_of_all(standing.first_before(ripe_too=easy), without=going)
+    return Plan(epoch, replace(rewritten(alone, moment, economics, cost - below, gain), found=found), alone)
 
 
 def _reason(moment: Moment, economics: Economics, below: float) -> str:

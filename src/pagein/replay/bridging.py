@@ -21,8 +21,8 @@ from pagein.replay.recording import Recording
 class Keeper(Policy, Protocol):
     """A policy that also chooses lifetimes (`ttl`, asked before each request) and says when to keep a window alive."""
 
-    def served(self, sized: Sized, served: Served, size: float) -> None:
-        """Told what the provider says of a request. size: tokens of its prompt."""
+    def served(self, sized: Sized, served: Served) -> None:
+        """Told what the provider says of a request."""
         ...
 
     def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:
@@ -54,7 +54,7 @@ class KeptLedger(Ledger):
     ) -> None:
         super().__init__(recording, policy, prices, stress=stress, trace=trace)
         self._keeping = policy
-        self._anchor = 0  # position of the entry that a keep-alive request left, 0: none
+        self._anchor = 0  # position of the last entry that lives for an hour, 0: none
         self._sent_at = 0.0
 
     def _begin(self, ordinal: int) -> None:
@@ -65,7 +65,9 @@ class KeptLedger(Ledger):
         self._is_late = sized.call.at - self._sent_at > FIVE_MINUTES
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
-        self._keeping.served(sized, served, self.window.size)
+        if self._keeping.ttl == ONE_HOUR:
+            self._anchor = len(self.window)
+        self._keeping.served(sized, served)
         if counted:
             self._wait(sized)
         return served
@@ -77,12 +79,13 @@ class KeptLedger(Ledger):
             self._anchor = 0
         if not 0 < self._anchor <= len(self.window) or not self._is_late:
             return marks
-        # the previous end is gone by now, and what was kept alive stands too far in front of the others to be found
+        # the previous end is gone by now, and what lives for an hour stands too far in front of the others to be found
         end = len(self.window)
         positions = {mark.position for mark in marks} - ({self._previous_end} if self._previous_end != end else set())
         positions.add(self._anchor)
-        if len(positions) > MAX_MARKS:  # what stood there is gone by now as well
-            positions.discard(frontier_before)
+        for gone in (frontier_before, self._first_changed - 1):  # what stood there is gone by now as well
+            if len(positions) > MAX_MARKS:
+                positions.discard(gone)
         return tuple(Mark(position, marks[-1].ttl) for position in sorted(positions))
 
     def _wait(self, sized: Sized) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pagein.engine.engine import Settings
 from pagein.policy import keepalive
-from pagein.policy.economics import Economics
+from pagein.policy.economics import Economics, at_risk
 from pagein.policy.keepalive import Lease, Lifetimes, Request
 from pagein.providers.cache import Served
 from pagein.providers.prices import Prices
@@ -40,11 +40,13 @@ class KeptPaging(Paging):
         # elsewhere nobody is asked for a lifetime, or for another than a client's marks can say
         self._works = rules.model == "breakpoints" and (rules.ttl, rules.long_ttl) == (FIVE_MINUTES, ONE_HOUR)
         self.lifetimes = Lifetimes(
-            float(recording.ttl), prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl
+            float(recording.ttl), prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff
         )
         self.lease = Lease(self.lifetimes.asked)
-        self._asking = self.lifetimes.asked
+        self._asking = self._rewriting = self.lifetimes.asked
         self._fresh, self._rewrites = 0.0, False
+        self._model: str | None = None
+        self._front = recording.floor[0]
         self.course = Course()
         self._is_sub = recording.head.parent is not None
 
@@ -61,18 +63,25 @@ class KeptPaging(Paging):
             return super().decide(sized, ledger)
         if sized.opens_segment:
             self.lease = keepalive.begun_anew(self.lease)
-        size, before = ledger.window.size, self.lease
+        model, self._model = self._model, sized.call.model
+        if model not in (None, self._model):  # each model has a cache of its own
+            self.lease = replace(keepalive.begun_anew(self.lease), held=0.0)
+        size, before, at = ledger.window.size, self.lease, sized.call.at
         floor = ledger.recording.floor[0]
-        goes_on = before.sent is not None and not sized.opens_segment
+        goes_on = before.held > 0 and not sized.opens_segment
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
-        # of what others hold nobody knows before the answer; in the gateway too all of it counts as written (`engine.leasing`)
-        written = self._fresh if before.alive(sized.call.at) else size
-        self._asking = keepalive.chosen(before, self.lifetimes, size, written, self._saved)
-        if self._asking != self.lifetimes.asked and self.ttl is not None:
-            self.course.asked[sized.call.index] = self.ttl
+        # of what others hold of a front nobody knows before the answer
+        certain = self._fresh if before.alive(at) else max(0.0, size - floor)
+        asked, in_hand = keepalive.Asked(at, size, certain), self._in_hand
+        self._asking = keepalive.chosen(before, self.lifetimes, asked, in_hand)
+        self._rewriting = keepalive.chosen_rewritten(before, self.lifetimes, asked, in_hand)
         hide = super().decide(sized, ledger)
         self._fresh = max(0.0, self._fresh - _spared(hide))
         self._rewrites = hide.rewrites
+        if self._rewrites:
+            self._asking = self._rewriting
+        if self._asking != self.lifetimes.asked and self.ttl is not None:
+            self.course.asked[sized.call.index] = self.ttl
         return hide
 
     def _economics(self, now: float) -> Economics | None:
@@ -82,32 +91,40 @@ class KeptPaging(Paging):
         if usual is None or expires is None or self.lease.sent is None:
             return usual
         whole = self.lease.whole or self.lease.paused(now)
-        write = self.lifetimes.write if self._asking <= self.lifetimes.short else self.lifetimes.write_long
         return replace(
             usual,
-            write=write,
+            write=self.lifetimes.price(self._rewriting),
             lifetime=expires - self.lease.sent if math.isfinite(usual.lifetime) else usual.lifetime,
             keeps_front=usual.keeps_front and not whole,
             aside=self.lease.saved,
         )
 
     @property
-    def _saved(self) -> float:
-        """What paging saved so far."""
-        return self._session.journal.state_at(self._session.leaf).account.saved
+    def _in_hand(self) -> float:
+        """What may be risked beside what lifetimes saved."""
+        account = self._session.journal.state_at(self._session.leaf).account
+        economics = self._settings.residency.economics
+        return account.saved + (0.0 if economics is None else at_risk(account, economics))
 
-    def served(self, sized: Sized, served: Served, size: float) -> None:
+    def served(self, sized: Sized, served: Served) -> None:
         """Told what the provider says of a request."""
         if self._works:
-            request = Request(sized.call.at, self._asking, size, self._fresh, served.written, self._rewrites)
+            cached = served.read + served.written  # of what is too small to be cached nothing is held
+            front = self._front
+            request = Request(sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front)
             self.lease = keepalive.sent(self.lease, self.lifetimes, request)
             self._fresh, self._rewrites = 0.0, False
 
-    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 the keeper's interface
+    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 -- the keeper's interface
         """Whether the window is to be kept alive behind this answer."""
-        if not self._works or (self._is_sub and not any(block.kind == "arguments" for block in answered)):
+        if not self._works:
             return False
-        return keepalive.keeps(self.lease, self.lifetimes, self._saved)
+        in_hand = self._in_hand
+        is_over = self._is_sub and not any(block.kind == "arguments" for block in answered)
+        if is_over and keepalive.is_covered(self.lease, self.lifetimes, in_hand):
+            return False
+        answer = sum(block.chars for block in answered) / self._ratio
+        return keepalive.keeps(self.lease, self.lifetimes, in_hand, answer)
 
     def kept(self, sized: Sized, at: float, cost: float) -> None:
         """A keep-alive request went out."""

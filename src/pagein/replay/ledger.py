@@ -131,6 +131,7 @@ class Ledger:
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
         self._frontier = 0  # position of the frontier mark of the last request, 0: none
         self._told = 0  # position of what tells of turns that left, 0: none
+        self._rewritten = 0  # position of the end of the last request that was written anew, 0: none
         self._recalls = self._windows = 0
         self._served_before = False
 
@@ -175,7 +176,7 @@ class Ledger:
             shown.clear()
         self.resident_tokens = 0.0
         self.gone_before = ordinal
-        self._previous_end = self._first_changed = self._frontier = self._told = 0
+        self._previous_end = self._first_changed = self._frontier = self._rewritten = self._told = 0
 
     def _append(self, block: Block, tokens: float) -> None:
         part: Part = "results" if block.kind == "result" else block.kind
@@ -446,16 +447,26 @@ class Ledger:
         ttl = self.policy.ttl or self.recording.ttl
         end = len(self.window)
         positions = {_SYSTEM_POSITION, end}
+        frontier = self.policy.frontier(self) - 1
         if not self._first_changed or self._first_changed > self._previous_end:
             positions.add(self._previous_end)
-        elif self._frontier < self._first_changed:
-            positions.add(self._frontier)
-        frontier = self.policy.frontier(self) - 1
+        else:
+            positions.add(self._readable(frontier))
+            self._rewritten = end
         if _SYSTEM_POSITION < frontier < end:
             positions.add(frontier)
             self._frontier = frontier
         positions.discard(0)
         return tuple(Mark(position, ttl) for position in sorted(positions))
+
+    def _readable(self, frontier: int) -> int:
+        """Where a mark stands so that a rewritten request reads what stands in front of its first change, as the engine's own marks do
+        (`engine.marked`, rule 4): in front of the change there are ends of requests; but what was written anew last has no entry but at its frontier.
+        """
+        first = self._first_changed
+        if frontier > 0 and first > self._rewritten:
+            return first - 1
+        return self._frontier if self._frontier < first else 0
 
     def _note(self, served: Served, at: float, *, counted: bool) -> None:
         tally = self.tally

@@ -203,7 +203,7 @@ class _Rerun:
     def recalled(self, copy: Removable, ledger: Ledger) -> None:  # noqa: ARG002 nothing is decided any more
         return
 
-    def served(self, sized: Sized, served: Served, size: float) -> None:  # noqa: ARG002 it was decided
+    def served(self, sized: Sized, served: Served) -> None:  # noqa: ARG002 it was decided
         return
 
     def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 it was decided

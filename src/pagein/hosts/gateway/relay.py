@@ -337,7 +337,8 @@ class Relay:
         reply, noted = await self._reporter.answered(answered, tee)
         if noted.keep is None or outgoing.decision is None or not isinstance(outgoing.data, bytes):
             return
-        behind = tee.behind if isinstance(tee, Answerer) else turn_of("anthropic", reply, ()).said
+        # an answer without a call of ours is passed on as it comes, and nothing stands behind it but itself
+        behind = (tee.behind if isinstance(tee, Answerer) else ()) or turn_of("anthropic", reply, ()).said
         is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
         if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
             self.keep_alive.wait(Window(outgoing.decision.curated, outgoing.data, behind, noted.keep, send))

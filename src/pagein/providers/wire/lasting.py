@@ -69,14 +69,14 @@ def shortened(request: WireRequest) -> WireRequest:
     return replace(made, fields={**made.fields, _FIELD: encode_json(_short(marks.automatic))}, changed=True)
 
 
-def anchored(request: WireRequest) -> WireRequest:
-    """The request with a mark on what the model said last: there stands the entry that a keep-alive request left.
+def anchored(request: WireRequest, message: int) -> WireRequest:
+    """The request with a mark on the end of this message: there stands the last entry that lives for an hour.
 
     It asks for as long as the last mark, which stands behind it. Where four stand already the one in front of that gives way, as
     what it marked is gone behind a pause.
     """
     marks = marks_in(request.fields, request.items)
-    place = _said_last(request.items)
+    place = _end_of_message(request.items, message)
     if marks is None or place is None or not marks.count or place in dict(marks.places):
         return request
     last = marks.automatic if marks.automatic is not None else marks.places[-1][1]
@@ -133,6 +133,14 @@ def _end_of(marks: Marks, items: Sequence[bytes]) -> Address | None:
         for block, value in reversed(list(enumerate(blocks_in(items[message])))):
             if value.get("type") in (*_CARRIES, "tool_result", "image", "document") and value.get("text") != "":
                 return message, block
+    return None
+
+
+def _end_of_message(items: Sequence[bytes], message: int) -> Address | None:
+    """The last block of a message that can carry a mark (A9)."""
+    for block, one in reversed(list(enumerate(blocks_in(items[message])))) if 0 <= message < len(items) else ():
+        if one.get("type") in (*_CARRIES, "tool_result") and (one["type"] != "text" or str(one.get("text")).strip()):
+            return message, block
     return None
 
 

@@ -1,0 +1,171 @@
+"""What a made-up session costs under pagein beyond append-only, as a reader of its log would replay it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Final, Literal
+
+from pagein.engine.engine import Engine, Settings
+from pagein.model.messages import Access, Block, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
+from pagein.ports import TokenCounter
+from pagein.providers.prices import Prices, prices
+from pagein.replay.bridging import KeptLedger
+from pagein.replay.calls import gather
+from pagein.replay.growth import SourceFacts
+from pagein.replay.keeping import KeptPaging
+from pagein.replay.layers import FULL, QUIET, THRIFTY_NAME, keeps_alive
+from pagein.replay.ledger import Ledger
+from pagein.replay.needs import NOTHING
+from pagein.replay.paging import Paging
+from pagein.replay.policies import APPEND
+from pagein.replay.recorded import SessionHead
+from pagein.replay.recording import Recording, record
+from pagein.store.memory import MemoryStore
+from pagein.testing.made import Made, Result
+
+POLICIES: Final = (QUIET, FULL, THRIFTY_NAME)
+_RATIO: Final = 3.0  # characters per token
+_TEXT: Final = "".join(f"line {place:05d} of what a tool had to say, {place * 7919 % 10007}\n" for place in range(4000))
+
+
+# ── as it would have been recorded ─────────────────────────────────────────
+
+
+def recording(made: Made) -> Recording:
+    """The session as a reader of logs would tell it, with the usage that the provider would have reported to a host that only appends."""
+    charged = prices(made.charged)
+    facts = SourceFacts({"main": float(made.front), "sub": float(made.front)}, 0.7 * made.front, made.warm * made.front)
+    head = SessionHead("made", "made", "made", "made", parent="main" if made.is_sub else None)
+    told = record(head, gather(_entries(made, charged)), facts, _RATIO, charged)
+    return replace(told, needs=(NOTHING,) * len(told.sized))
+
+
+def _entries(made: Made, charged: Prices) -> Iterator[Recorded]:
+    now, chars, hidden, last = 1_800_000_000.0, 0, 0, 0.0
+    lasting = 3600.0 if made.hour else 300.0
+    before = float("-inf")
+    name = _model(charged)
+    for number, step in enumerate(made.steps):
+        now += step.idle
+        if step.compacts:
+            yield HostEvent("compaction", now)
+            chars = hidden = 0
+            last = 0.0
+        if step.words or not chars:
+            said = _text(f"the person says, {number}", max(5, step.words))
+            chars += len(said)
+            yield Message("user", (Text(said),), at=now)
+        hidden = max(0, hidden + step.hidden)
+        prompt = round(made.front + chars / _RATIO) + hidden
+        is_held = now - before <= lasting and not step.other
+        read = last + 1 if is_held else made.warm * made.front
+        read = min(prompt, round(read))
+        usage = Usage(0, read, prompt - read, prompt - read if made.hour else 0, step.output)
+        before, last = now, prompt
+        now += step.thought
+        calls = [_call(f"call-{number}-{place}", one) for place, one in enumerate(step.results)]
+        blocks: tuple[Block, ...] = tuple(calls) or (Text(f"so much for that, {number}"),)
+        model = name if not step.other else name + "-other"
+        yield Message("assistant", blocks, at=now, model=model, usage=usage)
+        now += step.took
+        answers = tuple(_answer(call, one) for call, one in zip(calls, step.results, strict=True))
+        if answers:
+            yield Message("tool", answers, at=now)
+        chars += sum(len(one.arguments) + len(one.name) for one in calls) + sum(len(one.text) for one in answers)
+        chars += 0 if calls else len(f"so much for that, {number}")
+
+
+def _model(charged: Prices) -> str:
+    """A model whose recorded lifetimes and misses are facts of the cache that is priced."""
+    return {"anthropic": "claude-opus-4-6", "openai": "gpt-5.6"}.get(charged.cache.name.partition("-")[0], charged.name)
+
+
+def _call(name: str, one: Result) -> ToolCall:
+    path = f"/work/file-{one.file}.py"
+    if one.kind == "read":
+        return ToolCall(name, "Read", f'{{"file_path":"{path}"}}', (Access("read", path),))
+    if one.kind in ("edit", "write"):
+        text = _text(name, one.tokens).replace("\n", "\\n")
+        op: Literal["edit", "write"] = "edit" if one.kind == "edit" else "write"
+        if op == "write":
+            return ToolCall(name, "Write", f'{{"file_path":"{path}","content":"{text}"}}', (Access(op, path),))
+        arguments = f'{{"file_path":"{path}","old_string":"{name}","new_string":"{text}"}}'
+        return ToolCall(name, "Edit", arguments, (Access(op, path),))
+    return ToolCall(name, "Bash", f'{{"command":"make {name}"}}')
+
+
+def _answer(call: ToolCall, one: Result) -> ToolResult:
+    text = "done" if one.kind in ("edit", "write") else _text(call.id, one.tokens)
+    return ToolResult(call.id, text, call.name, is_error=one.kind == "fail")
+
+
+def _text(name: str, tokens: int) -> str:
+    """Text of a size, of which nothing recurs in its first line."""
+    length = max(len(name) + 1, round(tokens * _RATIO))
+    start = sum(map(ord, name)) * 61 % 100_000
+    return f"{name}\n{_TEXT[start : start + length - len(name) - 1]}"
+
+
+# ── what it loses ──────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Loss:
+    """What a session cost more than append-only, as a share of that, wherever it ended worst: after any of its calls.
+
+    rise: the most that it lost between two of its calls, whatever was saved before; what a worse session is looked for by.
+    """
+
+    share: float
+    rise: float
+
+
+def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
+    """By policy, what the session lost."""
+    told, charged = recording(made), _charged(made.charged)
+    base = Ledger(told, APPEND, charged, stress=False, trace=True)
+    base.run()
+    theirs = list(accumulate(base.trace.cost if base.trace is not None else ()))
+    found: dict[str, Loss] = {}
+    for name in policies:
+        works = charged.cache.name == "anthropic" and charged.cache.model == "breakpoints"
+        if name == FULL and not works and QUIET in found:  # nobody is asked for a lifetime, so both are one
+            found[name] = found[QUIET]
+        else:
+            found[name] = _loss(theirs, list(accumulate(_course(name, told, charged))))
+    return found
+
+
+def _loss(theirs: Sequence[float], ours: Sequence[float]) -> Loss:
+    worst = rise = 0.0
+    least = 0.0
+    for base, paid in zip(theirs, ours, strict=True):
+        more = paid - base
+        least = min(least, more)
+        if base:
+            worst, rise = max(worst, more / base), max(rise, (more - least) / base)
+    return Loss(worst, rise)
+
+
+def _course(name: str, told: Recording, charged: Prices) -> Sequence[float]:
+    """What each call cost, with the keep-alive request behind it."""
+    kept = keeps_alive(name)
+    with (KeptPaging if kept else Paging)(told, open_in_memory, charged, name) as paging:
+        if isinstance(paging, KeptPaging):
+            ledger: Ledger = KeptLedger(told, paging, charged, stress=False, trace=True)
+        else:
+            ledger = Ledger(told, paging, charged, stress=False, trace=True)
+        ledger.run()
+    return ledger.trace.cost if ledger.trace is not None else ()
+
+
+def open_in_memory(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 -- as `replay.paging.OpenEngine`
+    """An engine whose store is in memory: sessions are many and small, and what leaves them is not looked at."""
+    return Engine(blobs=MemoryStore(), counter=counter, settings=settings, workspace="replay")
+
+
+@lru_cache(maxsize=64)
+def _charged(spec: str) -> Prices:
+    return prices(spec)

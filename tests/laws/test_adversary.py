@@ -1,0 +1,56 @@
+"""Law 5 held by an adversary: what it makes of sessions loses no more than 2 % by our own doing, wherever they end (`scripts/seek_losses.py`)."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from pagein.testing.adversary import worsened
+from pagein.testing.losses import POLICIES, losses
+from pagein.testing.made import Made, Result, Step, drawn
+
+MOST = 0.02
+
+
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_no_drawn_session_is_made_dearer(first: int) -> None:
+    for seed in range(first, first + 20):
+        made = drawn(random.Random(seed))  # noqa: S311 -- chance, no secret
+        lost = losses(made)
+        assert max(one.share for one in lost.values()) <= MOST, (seed, lost, made)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_session_is_made_dearer_by_making_it_worse(policy: str, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311
+    worst = worsened(drawn(chance), policy, chance, 30)
+    assert worst.loss.share <= MOST, worst
+
+
+def _session(charged: str, front: int, *steps: Step, hour: bool = True, warm: float = 0.0) -> Made:
+    return Made(charged=charged, hour=hour, is_sub=False, front=front, warm=warm, steps=steps)
+
+
+WORK = Step((Result("run", 4000),), words=20, output=100)
+FOUND = {
+    "a late answer": _session("claude-opus-4-6", 5000, *[WORK] * 3, Step(thought=400.0, words=20), WORK),
+    "a big answer behind which nobody comes back": _session(
+        "generic:r=.1,w=1.25", 6000, Step((Result("edit", 20_000),), words=900, output=20_000), warm=1.0
+    ),
+    "a window too small to be cached": _session(
+        "claude-haiku-5-5", 3235, Step((Result("run", 2700),), words=20), Step((Result("run", 1200),)), Step()
+    ),
+    "a front that others hold": _session(
+        "generic:r=.02,w=1,w1h=1.2,out=0,min=0", 87_000, *[Step(idle=3800.0, words=300)] * 4, hour=False, warm=1.0
+    ),
+    "a change of the model behind a pause": _session(
+        "claude-opus-4-6", 8000, *(replace(WORK, idle=400.0 * place, other=place == 3) for place in range(6))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_the_adversary_found_once_is_found_no_more(name: str) -> None:
+    lost = losses(FOUND[name])
+    assert max(one.share for one in lost.values()) <= MOST, lost
