@@ -17,49 +17,52 @@ from pagein.engine.requests import PreparedRequest
 from pagein.errors import HostError
 from pagein.model.entries import Noted, RequestSent
 from pagein.model.messages import Usage
-from pagein.policy.residency import Residency
+from pagein.policy.residency import PRICED, Residency
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
 LONG = {"type": "ephemeral", "ttl": "1h"}
+PRICED_ALONE = Settings(PRICED)
 BIG = "word " * 1500
 
 
-def opened(folder: Path) -> Engine:
-    return pagein.open(folder / "store.db", workspace=folder, settings=EAGER)
+def opened(folder: Path, settings: Settings = EAGER) -> Engine:
+    return pagein.open(folder / "store.db", workspace=folder, settings=settings)
 
 
-def worked(turns: int) -> Conversation:
+def worked(turns: int, result: str = BIG) -> Conversation:
     talk = Conversation("please do it")
     for _ in range(turns):
-        talk = talk.then(Turn("on it", (BIG,)))
+        talk = talk.then(Turn("on it", (result,)))
     return talk
 
 
-def asked(turns: int) -> bytes:
-    body: dict[str, Any] = json.loads(clients.body(worked(turns), "anthropic", Manner(marks=1)))
+def asked(turns: int, result: str = BIG) -> bytes:
+    body: dict[str, Any] = json.loads(clients.body(worked(turns, result), "anthropic", Manner(marks=1)))
     body["messages"][-1]["content"][-1]["cache_control"] = LONG
     return json.dumps(body).encode()
 
 
-def ask(engine: Engine, turns: int, at: float, lasting: float) -> PreparedRequest:
-    prepared = engine.prepare(asked(turns), "anthropic", at=at, hint="one", lasting=lasting)
+def ask(engine: Engine, turns: int, at: float, lasting: float, result: str = BIG) -> PreparedRequest:
+    prepared = engine.prepare(asked(turns, result), "anthropic", at=at, hint="one", lasting=lasting)
     assert prepared.failure is None
     return prepared
 
 
 def test_a_retry_asks_for_the_lifetime_that_the_first_try_asked_for(tmp_path: Path) -> None:
     """Behind a pause, in another process, with keep-alive switched off or on: whatever would be chosen by then."""
-    with opened(tmp_path) as engine:
+    with opened(tmp_path, PRICED_ALONE) as engine:
         bodies = []
         for turns in range(6):
-            prepared = ask(engine, turns, 30.0 * turns, 1e6)
-            engine.observe(prepared, Usage(fresh=10, written=4000 * (turns + 1)))
+            prepared = ask(engine, turns, 30.0 * turns, 1e6, "done")  # little is at risk with each
+            engine.observe(prepared, Usage(read=40_000 + 20 * turns, written=20))
             bodies.append(prepared.body)
         assert any(b'"1h"' not in one for one in bodies)
-        again = [ask(engine, turns, 9000.0 + turns, lasting).body for turns in range(6) for lasting in (1e6, 0.0)]
+        again = [
+            ask(engine, turns, 9000.0 + turns, lasting, "done").body for turns in range(6) for lasting in (1e6, 0.0)
+        ]
     assert again == [one for one in bodies for _ in range(2)]
-    with opened(tmp_path) as other:
-        assert [ask(other, turns, 99000.0, 0.0).body for turns in range(6)] == bodies
+    with opened(tmp_path, PRICED_ALONE) as other:
+        assert [ask(other, turns, 99000.0, 0.0, "done").body for turns in range(6)] == bodies
     with opened(tmp_path) as plain:
         first = plain.prepare(asked(2), "anthropic", at=0.0, hint="two")
         retried = plain.prepare(asked(2), "anthropic", at=1.0, hint="two", lasting=1e6)
