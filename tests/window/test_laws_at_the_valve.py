@@ -37,6 +37,7 @@ STEPS = st.lists(
         st.tuples(st.just("blocks"), SIZES, SIZES),
         st.tuples(st.just("retry"), st.just(0), st.just(0)),
         st.tuples(st.just("restart"), st.just(0), st.just(0)),
+        st.tuples(st.just("kill"), st.just(0), st.just(0)),
         st.tuples(st.just("fork"), st.integers(1, 9), SIZES),
     ),
     min_size=15,
@@ -55,6 +56,7 @@ class Run:
         self.engine = self.opened()
         self.sent: dict[bytes, bytes] = {}
         self.items: list[Wire] = []
+        self.killed: list[Engine] = []
         self.epochs = 0
         self.number = 0
         self.now = 0.0
@@ -65,6 +67,22 @@ class Run:
     def restart(self) -> None:
         self.engine.close()
         self.engine = self.opened()
+
+    def kill(self) -> None:
+        """Nobody closes anything."""
+        self.killed.append(self.engine)
+        self.engine = self.opened()
+
+    def fork(self, back: int, size: int) -> None:
+        """The client goes back so many words of the user's, and says something else."""
+        talk = self.talk
+        users = [at for at, item in enumerate(talk.items) if item.get("role") == "user"]
+        cut = users[max(0, len(users) - back)]
+        if cut and "tool_result" not in json.dumps(talk.items[cut]):
+            del talk.items[cut:]
+            said = list(strings(talk.items))
+            talk.texts = [one for one in talk.texts if one in said]
+            talk.user(text(self.mark("other way"), size))
 
     def mark(self, kind: str) -> str:
         self.number += 1
@@ -138,15 +156,12 @@ def test_a_full_window_keeps_the_laws(api: Api, steps: list[tuple[str, int, int]
                     talk.tool("so", text(run.mark("out"), other), words=text(run.mark("besides"), some))
                 case "restart":
                     run.restart()
+                case "kill":
+                    run.kill()
                 case "fork":
-                    users = [at for at, item in enumerate(talk.items) if item.get("role") == "user"]
-                    cut = users[max(0, len(users) - some)]
-                    if cut and "tool_result" not in json.dumps(talk.items[cut]):
-                        del talk.items[cut:]
-                        said = list(strings(talk.items))
-                        talk.texts = [one for one in talk.texts if one in said]
-                        talk.user(text(run.mark("other way"), other))
+                    run.fork(some, other)
             run.send()
         run.restart()
         run.send()
-        run.engine.close()
+        for engine in (*run.killed, run.engine):
+            engine.close()
