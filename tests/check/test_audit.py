@@ -104,12 +104,12 @@ UNFOUNDED: dict[str, tuple[Sequence[ReadEvent], str]] = {
     "a marker for another file": ([FULL, served("unchanged", base=OLD, path="/b")], "never shown"),
     "a marker behind a compaction": ([FULL, Compacted(), WHOLE], "never shown"),
     "a marker for lines that a cut read did not show": ([served("full", emitted=Spans.of((1, 4))), WHOLE], "never shown"),
-    "a marker for a version that changed": ([FULL, served("unchanged", NEW, base=NEW)], "shown otherwise"),
+    "a marker for a version that changed": ([FULL, served("unchanged", NEW, base=NEW)], "says something else"),
     "a marker for what was shown before something else": (
         [FULL, served("full", NEW), served("unchanged", OLD, base=OLD)],
-        "shown otherwise",
+        "says something else",
     ),
-    "a marker for a file that got shorter": ([served("full", LONGER), served("unchanged", "other", base="other")], "shown otherwise"),
+    "a marker for a file that got shorter": ([served("full", LONGER), served("unchanged", "other", base="other")], "last said to have 11 lines"),
     "a diff against a version that was never shown": ([served("diff", NEW, base=OLD)], "never shown"),
     "a diff against a version shown in part": (
         [served("full", lines=(1, 9)), served("diff", NEW, base=OLD)],

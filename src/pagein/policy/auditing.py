@@ -1,15 +1,17 @@
 """The audit: was every marker and diff that a kept session tells of borne out by what it had shown before?
 
 The witness reads requests. A journal keeps no requests, only events; so this goes down a branch as the model did, keeps for each
-file the lines that stood as text in an answer or in the model's own writes, and compares what each later answer stands for with the
-stored bytes of its version, line by line. It shares no code with the policy: not its fold, its matching or its trust table.
+file what a careful reader would hold of it (`sheets`), and compares what that reader makes of each later answer with the stored
+bytes of its version, line by line. It shares no code with the policy: not its fold, its matching or its trust table.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pagein.model.names import ContentHash
-from pagein.model.reading import Compacted, Copy, FileAuthored, ReadEvent, ReadServed
+from pagein.model.reading import Compacted, FileAuthored, ReadEvent, ReadServed
+from pagein.model.spans import NO_LINES
+from pagein.policy.sheets import Misled, Sheet, numbers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,24 +22,6 @@ class Unfounded:
     path: str
     why: str
     line: int | None = None
-
-
-class _Objection(Exception):
-    def __init__(self, why: str, line: int | None = None) -> None:
-        super().__init__(why)
-        self.why = why
-        self.line = line
-
-
-@dataclass(slots=True)
-class _Sheet:
-    """What has been seen of one file. printed: the text that stood last under each number. under: what was said last of each number,
-    in text or otherwise. of: lines seen of each version.
-    """
-
-    printed: dict[int, str] = field(default_factory=dict)
-    under: dict[int, str] = field(default_factory=dict)
-    of: dict[ContentHash, dict[int, str]] = field(default_factory=dict)
 
 
 def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | None]) -> tuple[Unfounded, ...]:
@@ -55,17 +39,14 @@ class Audit:
 
     def __init__(self, stored: Callable[[ContentHash], bytes | None]) -> None:
         self._stored = stored
-        self._sheets: dict[str, _Sheet] = {}
+        self._sheets: dict[str, Sheet] = {}
         self._truth: dict[ContentHash, list[str] | None] = {}
 
     def copy(self) -> "Audit":
         """The same, to go on from here another way."""
         other = Audit(self._stored)
         other._truth = self._truth  # what is true does not depend on the way
-        other._sheets = {
-            path: _Sheet(dict(sheet.printed), dict(sheet.under), {name: dict(page) for name, page in sheet.of.items()})
-            for path, sheet in self._sheets.items()
-        }
+        other._sheets = {path: sheet.copy() for path, sheet in self._sheets.items()}
         return other
 
     def heard(self, event: ReadEvent) -> Unfounded | None:
@@ -76,115 +57,102 @@ class Audit:
             case ReadServed() | FileAuthored():
                 try:
                     self._take(event)
-                except _Objection as objection:
+                except Misled as objection:
                     return Unfounded(0, event.path, objection.why, objection.line)
             case _:
                 pass  # asking for a fresh read takes nothing away that was seen
         return None
 
     def _take(self, event: ReadServed | FileAuthored) -> None:
-        sheet = self._sheets.setdefault(event.path, _Sheet())
+        sheet = self._sheets.setdefault(event.path, Sheet())
         truth = self._lines(event.version)
         if truth is None:
-            raise _Objection("the bytes of the version are not in the store")
+            raise Misled("the bytes of the version are not in the store")
         if len(truth) != event.total:
-            raise _Objection(f"the version has {len(truth)} lines, not {event.total}")
+            raise Misled(f"the version has {len(truth)} lines, not {event.total}")
         if isinstance(event, FileAuthored):
-            seen = self._authored(event, sheet, truth)
-        else:
-            seen = self._served(event, sheet, truth)
-        sheet.under |= seen
-        sheet.printed |= _printed(event, truth)
-        page = sheet.of.setdefault(event.version, {})
-        page |= seen
-        tells = (
-            isinstance(event, FileAuthored) or event.mode != "unchanged_range" or event.base in (None, event.version)
-        )
-        if tells:  # where the file ends
-            sheet.under = {n: text for n, text in sheet.under.items() if n <= event.total}
+            self._authored(event, sheet, truth)
+            return
+        seen = self._served(event, sheet, truth)
+        for n in sorted(seen):
+            if n > len(truth) or seen[n] != truth[n - 1]:
+                raise Misled("what it stands for says something else by now", n)
+        if event.mode == "diff":
+            sheet.taken = {}
+        sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event))
 
-    def _served(self, event: ReadServed, sheet: _Sheet, truth: Sequence[str]) -> dict[int, str]:
-        shown = _shown(event.emitted or (), truth)
+    def _served(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+        shown = _shown(event.emitted or NO_LINES, truth)
         match event.mode:
             case "full" | "baseline_fallback":
                 return shown
-            case "unchanged" | "unchanged_range":
-                return self._in_place(event, sheet, truth)
+            case "unchanged":
+                return sheet.whole(event.total)
+            case "unchanged_range":
+                return sheet.in_place(event.first, event.last)
             case "diff":
                 return self._by_diff(event, sheet, truth)
             case "range_diff":
-                seen = shown | self._copied(event.copies, lambda copy: sheet.of.get(copy.base, {}), truth)
-                _cover(event, seen)
+                return self._by_range_diff(event, sheet, truth)
             case "moved" | "partly_known":
-                seen = shown | self._copied(event.copies, lambda _: sheet.printed, truth)
+                seen = shown
+                for copy in event.copies:
+                    last = copy.at + copy.count - 1
+                    seen |= (
+                        sheet.in_place(copy.at, last)
+                        if copy.first == copy.at
+                        else sheet.shown_as(copy.at, last, copy.first)
+                    )
                 if event.mode == "moved":
                     _cover(event, seen)
-        return seen
+                return seen
 
-    def _in_place(self, event: ReadServed, sheet: _Sheet, truth: Sequence[str]) -> dict[int, str]:
-        """A marker that names lines means the text that stood last under their numbers; one for the whole file names none."""
-        seen: dict[int, str] = {}
-        page = sheet.under if event.whole else sheet.printed
-        for n in range(event.first, event.last + 1):
-            text = page.get(n)
-            if text is None:
-                raise _Objection("said to be unchanged, and never shown", n)
-            if text != truth[n - 1]:
-                raise _Objection("said to be unchanged, and shown otherwise", n)
-            seen[n] = text
-        beyond = min((n for n in sheet.under if n > event.total), default=None) if event.whole else None
-        if beyond is not None:
-            raise _Objection("the whole file is said to be unchanged, and had more lines", beyond)
-        return seen
-
-    def _by_diff(self, event: ReadServed, sheet: _Sheet, truth: Sequence[str]) -> dict[int, str]:
-        base = None if event.base is None else self._lines(event.base)
-        if event.base is None or base is None:
-            raise _Objection("a diff without a base")
-        page = sheet.of.get(event.base, {})
-        missing = next((n for n in range(1, len(base) + 1) if n not in page), None)
-        if missing is not None:
-            raise _Objection("a diff against a version of which a line was never shown", missing)
+    def _by_diff(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+        """A diff of the whole file changes what the reader takes it to be: all of its base must be that."""
+        base = self._base(event)
+        if sheet.length not in (None, len(base)):
+            raise Misled(f"a diff of {len(base)} lines, where the file was last said to have {sheet.length}")
+        _taken(sheet, base, 1, len(base))
         if event.emitted is not None:
             shown = _shown(event.emitted, truth)
             rest = iter(base)
             for n, text in enumerate(truth, start=1):
                 # what the diff does not show must stand in the base, in the same order
                 if n not in shown and text not in rest:
-                    raise _Objection("a diff leaves out a line that is not in its base", n)
+                    raise Misled("a diff leaves out a line that is not in its base", n)
         return dict(enumerate(truth, start=1))
 
-    def _copied(
-        self, copies: Iterable[Copy], page_of: Callable[[Copy], Mapping[int, str]], truth: Sequence[str]
-    ) -> dict[int, str]:
-        seen: dict[int, str] = {}
-        for copy in copies:
-            page = page_of(copy)
-            for k in range(copy.count):
-                n = copy.at + k
-                text = page.get(copy.first + k)
-                if text is None:
-                    raise _Objection(f"rests on line {copy.first + k}, which was never shown", n)
-                if n > len(truth) or truth[n - 1] != text:
-                    raise _Objection(f"rests on line {copy.first + k}, which says something else", n)
-                seen[n] = text
+    def _by_range_diff(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+        """A diff of a range changes what the reader takes these lines to be: from the first that stayed to the last."""
+        base = self._base(event)
+        first = min((copy.first for copy in event.copies), default=1)
+        last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
+        # the empty line behind a last newline is no line of a diff, and comes and goes with that newline
+        _taken(sheet, base, first, min(last, len(base) - (base[-1] == "")))
+        seen = _shown(event.emitted or NO_LINES, truth)
+        for copy in event.copies:
+            seen |= {copy.at + k: base[copy.first + k - 1] for k in range(copy.count) if copy.first + k <= len(base)}
+        _cover(event, seen)
         return seen
 
-    def _authored(self, event: FileAuthored, sheet: _Sheet, truth: Sequence[str]) -> dict[int, str]:
-        seen = _shown(event.authored, truth)
-        kept: set[int] = set()
+    def _base(self, event: ReadServed) -> list[str]:
+        base = None if event.base is None else self._lines(event.base)
+        if base is None:
+            raise Misled("a diff without a base")
+        return base
+
+    def _authored(self, event: FileAuthored, sheet: Sheet, truth: Sequence[str]) -> None:
+        own = _shown(event.authored, truth)
+        if event.whole and event.authored.holds(1, event.total):
+            sheet.writes(own)
+            return
         for copy in event.copies:
-            page = sheet.of.get(copy.base, {})
-            for k in range(copy.count):
-                n, text = copy.at + k, page.get(copy.first + k)
-                kept.add(n)
-                if text is not None and (n > len(truth) or truth[n - 1] != text):
-                    raise _Objection("said to be left alone by an edit, and says something else", n)
-                if text is not None:
-                    seen[n] = text
-        if event.copies or event.authored.holds(1, event.total):
-            sheet.under = {n: text for n, text in sheet.under.items() if n in kept}
-        return seen
+            base = self._lines(copy.base)
+            for k in range(copy.count if base is not None else 0):
+                n = copy.at + k
+                if base is not None and base[copy.first + k - 1 : copy.first + k] != list(truth[n - 1 : n]):
+                    raise Misled("said to be left alone by an edit, and says something else", n)
+        sheet.edits(event.copies, own, event.total)
 
     def _lines(self, version: ContentHash) -> list[str] | None:
         if version not in self._truth:
@@ -193,18 +161,25 @@ class Audit:
         return self._truth[version]
 
 
-def _printed(event: ReadServed | FileAuthored, truth: Sequence[str]) -> dict[int, str]:
-    """The lines that stand under their numbers in an answer, or in a write of the whole file; the text of an edit has none."""
-    if isinstance(event, ReadServed):
-        return _shown(event.emitted or (), truth)
-    return _shown(event.authored, truth) if event.whole else {}
+def _taken(sheet: Sheet, base: Sequence[str], first: int, last: int) -> None:
+    """Objects where the reader does not take these lines to be as in the base of a diff."""
+    for n in range(first, last + 1):
+        if n not in sheet.taken:
+            raise Misled("a diff against a version of which a line was never shown", n)
+        if sheet.taken[n] != base[n - 1]:
+            raise Misled("a diff against a version of which a line was shown otherwise since", n)
+
+
+def _length(event: ReadServed) -> int | None:
+    """The length of the file, where an answer tells it: the marker of a range of a file that changed elsewhere does not."""
+    return None if event.mode == "unchanged_range" and event.base not in (None, event.version) else event.total
 
 
 def _shown(runs: Iterable[tuple[int, int]], truth: Sequence[str]) -> dict[int, str]:
     seen: dict[int, str] = {}
     for first, last in runs:
         if last > len(truth):
-            raise _Objection("said to show lines that the version does not have", len(truth) + 1)
+            raise Misled("said to show lines that the version does not have", len(truth) + 1)
         seen |= {n: truth[n - 1] for n in range(first, last + 1)}
     return seen
 
@@ -212,4 +187,4 @@ def _shown(runs: Iterable[tuple[int, int]], truth: Sequence[str]) -> dict[int, s
 def _cover(event: ReadServed, seen: Mapping[int, str]) -> None:
     missing = next((n for n in range(event.first, event.last + 1) if n not in seen), None)
     if missing is not None:
-        raise _Objection("asked for, and neither shown nor stood for", missing)
+        raise Misled("asked for, and neither shown nor stood for", missing)

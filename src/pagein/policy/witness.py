@@ -1,37 +1,45 @@
 r"""The witness: is every marker and diff of a request borne out by the text of that same request?
 
-It reads an outgoing message list from the first message to the last, as a model would: it keeps, for each file, the
-lines it has seen of each version, and which text it saw last under each line number. Where an answer is a marker or a
-diff, it rebuilds the lines the answer stands for from what it has seen so far, and compares them with the stored bytes
-of the version. It shares no code with the policy and knows none of its reasons; the claims tell it only which call
-speaks of which version of which file, and which of the answer's lines are file text.
+It reads an outgoing message list from the first message to the last, as a careful reader would (`sheets`): which text stands
+under which number, what the model's own edits and the diffs that it was shown have moved since, and how long the file was said to
+be. Where an answer is a marker or a diff, it works out what that reader understands, and compares it with the stored bytes of the
+version. It shares no code with the policy and knows none of its reasons; the claims tell it only which call speaks of which version
+of which file, and which of the answer's lines are file text.
 
-A line of a version counts as seen when it stood as text in a tool result, or in the arguments of the model's own
-successful write or edit, or when an earlier marker or diff that held stood for it.
+Rules of this file
+------------------
+1. A marker that names lines means the text that stood last under these numbers: in a result, in a hunk of a diff, or in a write of the
+   whole file. The text of an edit stands under no number.
+2. A marker that says a file or lines are unchanged also means what the reader takes to stand there by now.
+3. A diff changes the file as the reader takes it to be. What it quotes, and what it leaves out, must stand there.
+4. A length once told is part of what "unchanged" says.
+5. A number that the answer itself shows with other text means that text, unless the marker says "before this answer".
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.reading import Claim
+from pagein.policy.sheets import Misled, Sheet, numbers_of
 
 _WHOLE: Final = re.compile(r"\[readcache: unchanged, (\d+) lines\]")
 _PLACE: Final = re.compile(
     r"\[readcache: unchanged in lines (\d+)-(\d+)(?: of (\d+)|; changes exist outside this range)?\]"
 )
 _MOVED: Final = re.compile(
-    r"\[readcache: lines (\d+)-(\d+)(?: of (\d+))? unchanged, "
-    r"shown (?:earlier|before this answer) as lines (\d+)-(\d+)\]"
+    r"\[readcache: lines (\d+)-(\d+)(?: of (\d+))? unchanged, shown (earlier|before this answer) as lines (\d+)-(\d+)\]"
 )
 _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed of (\d+)\]")
 _CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+)-(\d+)(?: of (\d+))?\]")
 _HEAD: Final = re.compile(r"--- a/[^\n]*\n\+\+\+ b/[^\n]*\n")
 _HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+_TOLD: Final = re.compile(r"\[(?:(\d+) more lines in file|Showing lines \d+-\d+ of (\d+))\b")
+"""What a host says behind the lines of a file that goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +49,6 @@ class Objection:
     call_id: str
     why: str
     line: int | None = None
-
-
-class _Unproven(Exception):
-    def __init__(self, why: str, line: int | None = None) -> None:
-        super().__init__(why)
-        self.why = why
-        self.line = line
-
-
-@dataclass(slots=True)
-class _Sheet:
-    """What has been seen of one file. printed: the text that stood last under each number. under: what was said last of each number,
-    in text or otherwise. of: lines seen of each version.
-    """
-
-    printed: dict[int, str] = field(default_factory=dict)
-    under: dict[int, str] = field(default_factory=dict)
-    of: dict[ContentHash, dict[int, str]] = field(default_factory=dict)
-    totals: dict[ContentHash, int] = field(default_factory=dict)
 
 
 def witness(
@@ -76,13 +65,87 @@ def witness(
     return tuple(_Reading(claims, stored).objections(messages))
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What an answer says. lines: those that it stands for. length: of the file, None where it does not tell."""
+
+    lines: dict[int, str]
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    """A marker that names lines. start: the number under which the first of them was shown, None for its own.
+
+    length: of the file, None where it does not tell. before: whether it says that it does not mean the answer in which it stands.
+    """
+
+    first: int
+    last: int
+    length: int | None
+    start: int | None = None
+    before: bool = False
+
+    def understood(self, sheet: Sheet) -> dict[int, str]:
+        """The lines that it stands for."""
+        if self.start is None:
+            return sheet.in_place(self.first, self.last)
+        return sheet.shown_as(self.first, self.last, self.start)
+
+    def is_clear(self, sheet: Sheet, shown: Mapping[int, str]) -> None:
+        """Objects where the answer itself shows other text under a number that the marker names."""
+        if self.start is None or self.before:
+            return
+        for n in range(self.start, self.start + self.last - self.first + 1):
+            if shown.get(n, sheet.printed[n]) != sheet.printed[n]:
+                raise Misled(f"line {n} is said to have been shown earlier, and this answer shows other text there", n)
+
+
+def _marker(claim: Claim, text: str) -> _Marker:
+    place, moved = _PLACE.fullmatch(text), _MOVED.fullmatch(text)
+    if place is not None:
+        marker = _Marker(int(place[1]), int(place[2]), int(place[3]) if place[3] else None)
+    elif moved is not None:
+        length, is_before = int(moved[3]) if moved[3] else None, moved[4] != "earlier"
+        marker = _Marker(int(moved[1]), int(moved[2]), length, int(moved[5]), is_before)
+        if int(moved[6]) - int(moved[5]) != marker.last - marker.first:
+            raise Misled("the marker names two ranges of different length", marker.first)
+    else:
+        raise Misled("what is said to be a marker is none")
+    if marker.length not in (None, claim.total) or not 1 <= marker.first <= marker.last <= claim.total:
+        raise Misled("the marker names lines that the file does not have", marker.first)
+    return marker
+
+
+def _line(claim: Claim, number: int, row: str) -> str:
+    """The text of a line, without what the host puts in front of it. Where that is a number, it must be the line's."""
+    found = re.match(claim.gutter, row) if claim.gutter else None
+    if found is None:
+        return row
+    printed = re.search(r"\d+", found[0])
+    if printed is not None and int(printed[0]) != number:
+        raise Misled(f"the line stands under the number {printed[0]}", number)
+    return row[found.end() :]
+
+
+def _length(claim: Claim, behind: str) -> int | None:
+    """How long an answer in text says that the file is: in words behind the lines, or by ending with the last one."""
+    found = _TOLD.search(behind)
+    if found is not None:
+        told = int(found[2]) if found[2] else claim.last + int(found[1])
+        if told != claim.total:
+            raise Misled(f"the answer says that the file has {told} lines")
+        return told
+    return claim.total if claim.emitted.holds(claim.total, claim.total) else None
+
+
 class _Reading:
     """One pass over a request."""
 
     def __init__(self, claims: Mapping[str, Claim], stored: Callable[[ContentHash], bytes | None]) -> None:
         self._claims = claims
         self._stored = stored
-        self._sheets: dict[str, _Sheet] = {}
+        self._sheets: dict[str, Sheet] = {}
         self._arguments: dict[str, str] = {}
         self._truth: dict[ContentHash, list[str] | None] = {}
 
@@ -94,167 +157,131 @@ class _Reading:
                 elif isinstance(block, ToolResult) and block.call_id in self._claims:
                     try:
                         self._look(self._claims[block.call_id], block)
-                    except _Unproven as unproven:
-                        yield Objection(block.call_id, unproven.why, unproven.line)
+                    except Misled as misled:
+                        yield Objection(block.call_id, misled.why, misled.line)
 
     def _look(self, claim: Claim, result: ToolResult) -> None:
-        sheet = self._sheets.setdefault(claim.path, _Sheet())
+        sheet = self._sheets.setdefault(claim.path, Sheet())
         if claim.kind == "authored":
             self._written(claim, sheet, result.call_id)
             return
         text = result.text[claim.before : len(result.text) - claim.after]
         if claim.kind == "text":
-            seen = self._as_text(claim, text)
+            said = self._as_text(claim, text, result.text[len(result.text) - claim.after :])
         elif claim.kind == "partly_known":
-            seen = self._in_parts(claim, sheet, text)
+            said = self._in_parts(claim, sheet, text, result.text[len(result.text) - claim.after :])
         elif claim.kind in ("diff", "range_diff"):
-            seen = self._by_diff(claim, sheet, text)
+            said = self._by_diff(claim, sheet, text)
         else:
-            seen = self._by_marker(claim, sheet, text)
-        self._compare(claim, seen)
-        self._remember(claim, sheet, seen)
-        sheet.printed |= self._printed(claim, seen)
+            said = self._by_marker(claim, sheet, text)
+        self._compare(claim, said.lines)
+        if claim.kind == "diff":
+            sheet.taken = {}
+        sheet.reads(said.lines, numbers_of(claim.emitted), said.length)
 
     # what an answer stands for
 
-    def _as_text(self, claim: Claim, text: str) -> dict[int, str]:
-        lines = text.split("\n")
-        if claim.gutter:
-            lines = [re.sub(claim.gutter, "", line, count=1) for line in lines]
-        numbers = [n for first, last in claim.emitted for n in range(first, last + 1)]
-        if len(numbers) > len(lines):
-            raise _Unproven("the answer has fewer lines than it is said to show", numbers[len(lines)])
-        return dict(zip(numbers, lines, strict=False))
+    def _as_text(self, claim: Claim, text: str, behind: str) -> _Said:
+        rows = text.split("\n")
+        numbers = numbers_of(claim.emitted)
+        if len(numbers) > len(rows):
+            raise Misled("the answer has fewer lines than it is said to show", numbers[len(rows)])
+        seen = {n: _line(claim, n, row) for n, row in zip(numbers, rows, strict=False)}
+        return _Said(seen, _length(claim, "\n".join([*rows[len(numbers) :], behind])))
 
-    def _by_marker(self, claim: Claim, sheet: _Sheet, text: str) -> dict[int, str]:
+    def _by_marker(self, claim: Claim, sheet: Sheet, text: str) -> _Said:
         whole = _WHOLE.fullmatch(text)
         if whole is not None:
             total = int(whole[1])
-            beyond = [n for n in sheet.under if n > total]
-            if total != claim.total or beyond:
-                raise _Unproven(
-                    "the file is said to be unchanged, but it has another length now", min(beyond, default=None)
-                )
-            return self._under(sheet.under, 1, total, 0)
-        first, last, shift = self._marked(claim, text)
-        if (first, last) != (claim.first, claim.last):
-            raise _Unproven("the marker speaks of other lines than were asked for", first)
-        return self._under(sheet.printed, first, last, shift)
+            if total != claim.total or not (claim.first == 1 and claim.last == total):
+                raise Misled("the file is said to be unchanged, and has another length")
+            return _Said(sheet.whole(total), total)
+        marker = _marker(claim, text)
+        if (marker.first, marker.last) != (claim.first, claim.last):
+            raise Misled("the marker speaks of other lines than were asked for", marker.first)
+        return _Said(marker.understood(sheet), marker.length)
 
-    def _marked(self, claim: Claim, text: str) -> tuple[int, int, int]:
-        """What a marker that names lines says: first, last, and how much lower those lines were shown."""
-        found = _PLACE.fullmatch(text)
-        if found is not None:
-            first, last, total, shift = int(found[1]), int(found[2]), int(found[3] or claim.total), 0
-        else:
-            found = _MOVED.fullmatch(text)
-            if found is None:
-                raise _Unproven("what is said to be a marker is none")
-            first, last, total = int(found[1]), int(found[2]), int(found[3] or claim.total)
-            shift = int(found[4]) - first
-            if int(found[5]) - int(found[4]) != last - first:
-                raise _Unproven("the marker names two ranges of different length", first)
-        if total != claim.total or not 1 <= first <= last <= total:
-            raise _Unproven("the marker names lines that the file does not have", first)
-        return first, last, shift
-
-    def _under(self, page: Mapping[int, str], first: int, last: int, shift: int) -> dict[int, str]:
-        seen: dict[int, str] = {}
-        for n in range(first, last + 1):
-            text = page.get(n + shift)
-            if text is None:
-                raise _Unproven(f"line {n + shift} was never shown", n)
-            seen[n] = text
-        return seen
-
-    def _in_parts(self, claim: Claim, sheet: _Sheet, text: str) -> dict[int, str]:
+    def _in_parts(self, claim: Claim, sheet: Sheet, text: str, behind: str) -> _Said:
         """Walk down the answer: text where the claim says text, else a marker that leads to the next text."""
         seen: dict[int, str] = {}
-        texts = dict.fromkeys(n for first, last in claim.emitted for n in range(first, last + 1))
+        found: list[_Marker] = []
+        texts = dict.fromkeys(numbers_of(claim.emitted))
         n, rows, end = claim.first, text.split("\n"), max(texts, default=0)
+        at = 0
         for row in rows:
             if n in texts:
-                seen[n] = re.sub(claim.gutter, "", row, count=1) if claim.gutter else row
+                seen[n] = _line(claim, n, row)
                 n += 1
-                continue
-            if n > end and not row.startswith("[readcache: "):
+            elif n > claim.last or (n > end and not row.startswith("[readcache: ")):
                 break  # the closing notice
-            first, last, shift = self._marked(claim, row)
-            if first != n:
-                raise _Unproven("a marker does not begin where the text before it ends", n)
-            seen |= self._under(sheet.printed, first, last, shift)
-            n = last + 1
-            if n > claim.last:
-                break
+            else:
+                marker = _marker(claim, row)
+                if marker.first != n:
+                    raise Misled("a marker does not begin where the text before it ends", n)
+                found.append(marker)
+                seen |= marker.understood(sheet)
+                n = marker.last + 1
+            at += 1
         if n <= end:
-            raise _Unproven("the answer ends before the text it is said to show", n)
-        return seen
+            raise Misled("the answer ends before the text it is said to show", n)
+        for marker in found:
+            marker.is_clear(sheet, {k: seen[k] for k in texts if k in seen})
+        told = _length(claim, "\n".join([*rows[at:], behind]))
+        return _Said(seen, next((one.length for one in found if one.length is not None), told))
 
-    def _by_diff(self, claim: Claim, sheet: _Sheet, text: str) -> dict[int, str]:
+    def _by_diff(self, claim: Claim, sheet: Sheet, text: str) -> _Said:
         head, _, body = text.partition("\n")
-        if claim.base is None:
-            raise _Unproven("a diff without a base")
         found = (_CHANGED if claim.kind == "diff" else _CHANGED_IN).fullmatch(head)
         if found is None:
-            raise _Unproven("a diff does not say how much it changes")
-        old = sheet.of.get(claim.base, {})
-        old_total = sheet.totals.get(claim.base, 0)
-        patch = _Patch(body, old, old_total)
+            raise Misled("a diff does not say how much it changes")
+        patch = _Patch(body, sheet.taken, sheet.end)
         first, last, total = 1, claim.total, found[2]
         if claim.kind == "range_diff":
             first, last, total = int(found[2]), int(found[3]), found[4]
         if (first, last) != (claim.first, claim.last) or int(total or claim.total) != claim.total:
-            raise _Unproven("a diff speaks of other lines than were asked for", first)
+            raise Misled("a diff speaks of other lines than were asked for", first)
         if int(found[1]) != max(patch.added, patch.removed):
-            raise _Unproven("a diff changes another number of lines than it says")
+            raise Misled("a diff changes another number of lines than it says")
         seen = {n: patch.line(n, claim.total) for n in range(first, last + 1)}
         if claim.kind == "diff":
-            rest = [n for n in range(1, old_total + 1) if n not in old]
+            rest = [n for n in range(1, sheet.end + 1) if n not in sheet.taken]
             if rest or patch.length() != claim.total:
-                raise _Unproven("the base of a diff was not shown whole", min(rest, default=None))
-        return seen
+                raise Misled("the base of a diff was not shown whole", min(rest, default=None))
+        return _Said(seen, int(total) if total else None)
 
-    def _printed(self, claim: Claim, seen: Mapping[int, str]) -> dict[int, str]:
-        """The lines that stand as text in an answer."""
-        return {n: seen[n] for first, last in claim.emitted for n in range(first, last + 1) if n in seen}
-
-    def _written(self, claim: Claim, sheet: _Sheet, call_id: str) -> None:
+    def _written(self, claim: Claim, sheet: Sheet, call_id: str) -> None:
         leaves = tuple(_leaves(self._arguments.get(call_id, "null")))
         truth = self._true(claim.version)
-        if truth is None:
-            return  # which of the file's lines the call holds cannot be told; nothing is learned from it
-        seen: dict[int, str] = {}
-        for copy in claim.copies:
-            before = sheet.of.get(copy.base, {})
-            seen |= {copy.at + k: before[copy.first + k] for k in range(copy.count) if copy.first + k in before}
+        if truth is None:  # which of the file's lines the call holds cannot be told; nothing is learned from it
+            sheet.edits(claim.copies, {}, claim.total)
+            return
+        own: dict[int, str] = {}
         for first, last in claim.emitted:
             block = truth[first - 1 : last]
             missing = _missing(block, leaves)
             if missing is not None:
-                raise _Unproven("what the model is said to have written is not in its call", first + missing)
-            seen |= dict(enumerate(block, first))
-        self._compare(claim, seen)
-        whole = claim.emitted.holds(1, claim.total)
-        if claim.copies or whole:
-            kept = {copy.at + k for copy in claim.copies for k in range(copy.count)}
-            sheet.under = {n: text for n, text in sheet.under.items() if n in kept}
-        if claim.whole:  # an edit's text has no numbers in its call
-            sheet.printed |= self._printed(claim, seen)
-        self._remember(claim, sheet, seen)
+                sheet.edits(claim.copies, {}, claim.total)
+                raise Misled("what the model is said to have written is not in its call", first + missing)
+            own |= dict(enumerate(block, first))
+        self._compare(claim, own)
+        if claim.whole and claim.emitted.holds(1, claim.total):
+            sheet.writes(own)
+        else:
+            sheet.edits(claim.copies, own, claim.total)
 
-    # what is true, and what is remembered
+    # what is true
 
     def _compare(self, claim: Claim, seen: Mapping[int, str]) -> None:
         truth = self._true(claim.version)
         if truth is None:
             if claim.kind == "text":
                 return  # it stands there as text, whatever became of our copy
-            raise _Unproven("the version is not in the store", min(seen, default=None))
+            raise Misled("the version is not in the store", min(seen, default=None))
         if len(truth) != claim.total:
-            raise _Unproven("the version has another number of lines")
+            raise Misled("the version has another number of lines")
         for n in sorted(seen):
             if n > len(truth) or truth[n - 1] != seen[n]:
-                raise _Unproven("what the request shows is not what the version says", n)
+                raise Misled("what the request shows is not what the version says", n)
 
     def _true(self, version: ContentHash) -> list[str] | None:
         if version not in self._truth:
@@ -264,17 +291,6 @@ class _Reading:
                 content.decode("utf-8", "replace").split("\n") if right and content is not None else None
             )
         return self._truth[version]
-
-    def _remember(self, claim: Claim, sheet: _Sheet, seen: Mapping[int, str]) -> None:
-        page = sheet.of.setdefault(claim.version, {})
-        page |= seen
-        sheet.under |= seen
-        sheet.totals[claim.version] = claim.total
-        if claim.kind != "unchanged_range" or claim.base in (
-            None,
-            claim.version,
-        ):  # the others tell where the file ends
-            sheet.under = {n: text for n, text in sheet.under.items() if n <= claim.total}
 
 
 class _Patch:
@@ -291,7 +307,7 @@ class _Patch:
         head = _HEAD.match(body)
         rows = body[head.end() :].split("\n") if head is not None else []
         if not rows or rows.pop():
-            raise _Unproven("a diff that is none")
+            raise Misled("a diff that is none")
         at = 0
         while at < len(rows):
             at = self._hunk(rows, at)
@@ -299,7 +315,7 @@ class _Patch:
     def _hunk(self, rows: Sequence[str], at: int) -> int:
         found = _HUNK.fullmatch(rows[at])
         if found is None:
-            raise _Unproven("a diff with a hunk that is none")
+            raise Misled("a diff with a hunk that is none")
         old, olds, new, news = (int(number) for number in found.groups())
         old, new = old + (olds == 0), new + (news == 0)
         if not self._shifts:
@@ -312,7 +328,7 @@ class _Patch:
                 self._end(rows[at - 1][:1])
             if sign in ("-", " ") and sign:
                 if self._old.get(old, text) != text:
-                    raise _Unproven("a diff quotes another text than was shown", old)
+                    raise Misled("a diff quotes another text than was shown", old)
                 old += 1
                 self.removed += sign == "-"
             if sign in ("+", " ") and sign:
@@ -321,7 +337,7 @@ class _Patch:
                 self.added += sign == "+"
             at += 1
         if (old, new) != (end_old, end_new):
-            raise _Unproven("a diff whose hunk has another length than it says")
+            raise Misled("a diff whose hunk has another length than it says")
         self._shifts.append((new, old - new))
         return at
 
@@ -337,13 +353,10 @@ class _Patch:
         text = self._old.get(n + shift)
         if text is None:
             # behind a last newline there is an empty line, which no diff shows
-            if n == total and not self._unended["+"] and self._is_ended(n - 1):
+            if n == total and not self._unended["+"]:
                 return ""
-            raise _Unproven(f"line {n + shift} of the base was never shown", n)
+            raise Misled(f"line {n + shift} of the base was never shown", n)
         return text
-
-    def _is_ended(self, n: int) -> bool:
-        return n in self._new or n + self._shift(n) < self._old_total
 
     def _shift(self, n: int) -> int:
         shift = 0
