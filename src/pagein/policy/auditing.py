@@ -152,7 +152,8 @@ class Audit:
                 n = copy.at + k
                 if base is not None and base[copy.first + k - 1 : copy.first + k] != list(truth[n - 1 : n]):
                     raise Misled("said to be left alone by an edit, and says something else", n)
-        sheet.edits(event.copies, own, event.total)
+        before = self._lines(event.copies[0].base) if event.copies else None
+        sheet.edits(event.copies, own, None if before is None else event.total - len(before))
 
     def _lines(self, version: ContentHash) -> list[str] | None:
         if version not in self._truth:

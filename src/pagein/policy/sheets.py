@@ -43,12 +43,12 @@ class Sheet:
 
     def whole(self, total: int) -> dict[int, str]:
         """What a reader understands who is told that the file is unchanged and has so many lines. Raises Misled."""
-        if self.length not in (None, total):
-            raise Misled(f"the file is said to be unchanged, and was last said to have {self.length} lines")
-        beyond = min((n for n in self.taken if n > total), default=None)
-        if beyond is not None:
-            raise Misled("the file is said to be unchanged, and was shown to have more lines", beyond)
-        return {n: self._taken(n, n) for n in range(1, total + 1)}
+        seen = {n: self._taken(n, n) for n in range(1, total + 1)}
+        if self.length != total:
+            told = "nobody told how long it is" if self.length is None else f"was last said to have {self.length} lines"
+            beyond = min((n for n in self.taken if n > total), default=None)
+            raise Misled(f"the file is said to be unchanged, and {told}", beyond)
+        return seen
 
     def in_place(self, first: int, last: int) -> dict[int, str]:
         """What a reader understands who is told that these lines are unchanged: their numbers name them. Raises Misled."""
@@ -87,8 +87,8 @@ class Sheet:
             self.length = told
             self.taken = {n: text for n, text in self.taken.items() if n <= told}
 
-    def edits(self, copies: tuple[Copy, ...], own: Mapping[int, str], total: int) -> None:
-        """The reader itself has edited the file. copies: what the edit left alone; own: its own text; total: lines of the file since.
+    def edits(self, copies: tuple[Copy, ...], own: Mapping[int, str], grown: int | None) -> None:
+        """The reader itself has edited the file. copies: what the edit left alone; own: its own text; grown: by how many lines.
 
         Where nobody can tell what it left alone, the reader has lost its place, and is sure of nothing but its own text.
         """
@@ -99,8 +99,7 @@ class Sheet:
             for k in range(copy.count)
             if copy.first + k in self.taken
         }
-        ends = [copy.first + copy.count - 1 for copy in edited if copy.at + copy.count - 1 == total]
-        self.length = total if ends and ends[-1] == self.length else None
+        self.length = None if self.length is None or grown is None else self.length + grown
         self.taken = moved | dict(own)
 
     def writes(self, text: Mapping[int, str]) -> None:

@@ -252,22 +252,24 @@ class _Reading:
     def _written(self, claim: Claim, sheet: Sheet, call_id: str) -> None:
         leaves = tuple(_leaves(self._arguments.get(call_id, "null")))
         truth = self._true(claim.version)
+        base = self._true(claim.copies[0].base) if claim.copies else None
+        grown = None if base is None else claim.total - len(base)
         if truth is None:  # which of the file's lines the call holds cannot be told; nothing is learned from it
-            sheet.edits(claim.copies, {}, claim.total)
+            sheet.edits(claim.copies, {}, grown)
             return
         own: dict[int, str] = {}
         for first, last in claim.emitted:
             block = truth[first - 1 : last]
             missing = _missing(block, leaves)
             if missing is not None:
-                sheet.edits(claim.copies, {}, claim.total)
+                sheet.edits(claim.copies, {}, grown)
                 raise Misled("what the model is said to have written is not in its call", first + missing)
             own |= dict(enumerate(block, first))
         self._compare(claim, own)
         if claim.whole and claim.emitted.holds(1, claim.total):
             sheet.writes(own)
         else:
-            sheet.edits(claim.copies, own, claim.total)
+            sheet.edits(claim.copies, own, grown)
 
     # what is true
 
