@@ -35,6 +35,10 @@ OPS: st.SearchStrategy[list[Op]] = st.lists(
         st.tuples(st.just("works"), st.integers(1, 4000)),
         st.tuples(st.just("reads"), st.integers(0, 8)),
         st.tuples(st.just("changes"), st.integers(0, 5)),
+        st.tuples(st.just("edits"), st.integers(0, 8)),
+        st.tuples(st.just("reverts"), st.integers(0, 9)),
+        st.tuples(st.just("shrinks"), st.integers(1, 30)),
+        st.tuples(st.just("refreshes"), st.integers(0, 8)),
         st.tuples(st.just("asks"), st.integers(0, 9)),
         st.tuples(st.just("secret"), st.integers(1, 900)),
         st.tuples(st.just("dangles"), st.just(0)),
@@ -57,7 +61,9 @@ class Tree:
         self.home = home
         self.now = 0.0
         self.made = 0
-        (home / "a.py").write_text("".join(f"line {n} of a file that is read\n" for n in range(90)))
+        self.file = home / "a.py"
+        self.texts: list[str] = []
+        self._put("".join(f"line {n} of a file that is read\n" for n in range(90)))
 
     def do(self, op: Op, number: int) -> None:
         name, value = op
@@ -71,9 +77,18 @@ class Tree:
             case "reads":
                 self._read(value)
             case "changes":
-                lines = (self.home / "a.py").read_text().splitlines(keepends=True)
-                lines[value * 13] = f"line changed by {number}\n"
-                (self.home / "a.py").write_text("".join(lines))
+                lines = self.file.read_text().splitlines(keepends=True)
+                lines[value * 13 : value * 13 + 1] = [f"line changed by {number}\n"]
+                self._put("".join(lines))
+            case "reverts":
+                self._put(self.texts[value % len(self.texts)])
+            case "shrinks":
+                lines = self.file.read_text().splitlines(keepends=True)
+                self._put("".join(lines[: max(5, len(lines) - value)]))
+            case "edits":
+                self._edit(value, number)
+            case "refreshes":
+                self.session.refresh("a.py", value * 10 + 1 if value else None, 7 if value else None)
             case "asks":
                 self._say(Message("user", (Text(f"ask {number}"),)))
             case "dangles":
@@ -101,6 +116,21 @@ class Tree:
         call = f"call-{self.made}"
         self._say(Message("assistant", (ToolCall(call, tool, arguments),)))
         self._say(Message("tool", (ToolResult(call, text, tool),)))
+
+    def _put(self, text: str) -> None:
+        self.file.write_text(text)
+        self.texts.append(text)
+
+    def _edit(self, value: int, number: int) -> None:
+        """The model puts lines of its own behind a line, or in its place."""
+        text = self.file.read_text()
+        lines = text.splitlines(keepends=True)
+        old = lines[value * 7 % len(lines)]
+        new = (old if value % 2 else "") + "".join(f"mine {number} {n}\n" for n in range(value))
+        if text.count(old) == 1:
+            self._put(text.replace(old, new))
+            self.session.edited("a.py", old, new)
+            self._turn("edit", json.dumps({"path": "a.py", "oldText": old, "newText": new}), "ok")
 
     def _read(self, value: int) -> None:
         first = value * 10 + 1 if value else None

@@ -46,11 +46,11 @@ def text_of(draw: random.Random) -> str:
 
 
 def changed(draw: random.Random, text: str) -> str:
-    """A text with some lines inserted, deleted, replaced or moved."""
+    """A text with some lines inserted, deleted, replaced, moved or cut off."""
     lines = text.split("\n")
     for _ in range(draw.randrange(1, 4)):
         at, size = draw.randrange(len(lines) + 1), draw.randrange(1, 12)
-        kind = draw.randrange(5)
+        kind = draw.randrange(6)
         if kind == 0:
             lines[at:at] = [f"new {draw.randrange(99)}" for _ in range(size)]
         elif kind == 1:
@@ -62,6 +62,8 @@ def changed(draw: random.Random, text: str) -> str:
             del lines[at : at + size]
             to = draw.randrange(len(lines) + 1)
             lines[to:to] = block
+        elif kind == 4:
+            del lines[max(1, len(lines) - size) :]
         else:
             lines.append(draw.choice(["", "end"]))
     return "\n".join(lines)
