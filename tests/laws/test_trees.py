@@ -68,31 +68,21 @@ class Tree:
     def do(self, op: Op, number: int) -> None:
         name, value = op
         match name:
-            case "works":
-                self._turn(
-                    "Bash", json.dumps({"command": f"make {number}"}), f"{number}: " + "out put\n" * (value // 8 + 1)
-                )
-            case "secret":
-                self._turn("Bash", json.dumps({"command": "cat .env"}), f"KEY{number}=" + "hush " * value)
+            case "works" | "secret":
+                self._work(name, value, number)
             case "reads":
                 self._read(value)
-            case "changes":
-                lines = self.file.read_text().splitlines(keepends=True)
-                lines[value * 13 : value * 13 + 1] = [f"line changed by {number}\n"]
-                self._put("".join(lines))
-            case "reverts":
-                self._put(self.texts[value % len(self.texts)])
-            case "shrinks":
-                lines = self.file.read_text().splitlines(keepends=True)
-                self._put("".join(lines[: max(5, len(lines) - value)]))
+            case "changes" | "reverts" | "shrinks":
+                self._put(self._changed(name, value, number))
             case "edits":
                 self._edit(value, number)
             case "refreshes":
                 self.session.refresh("a.py", value * 10 + 1 if value else None, 7 if value else None)
-            case "asks":
-                self._say(Message("user", (Text(f"ask {number}"),)))
-            case "dangles":
-                self._say(Message("assistant", (ToolCall(f"dangling-{number}", "Bash", "{}"),)))
+            case "asks" | "dangles":
+                call = ToolCall(f"dangling-{number}", "Bash", "{}")
+                self._say(
+                    Message("user", (Text(f"ask {number}"),)) if name == "asks" else Message("assistant", (call,))
+                )
             case "compacts":
                 self.session.compacted(kept=value)
             case "waits":
@@ -102,6 +92,14 @@ class Tree:
                 self.session.move(branch[-1 - value].id if value < len(branch) else None)
             case _:
                 self._call(number)
+
+    def _work(self, name: str, value: int, number: int) -> None:
+        command, text = (
+            (f"make {number}", f"{number}: " + "out put\n" * (value // 8 + 1))
+            if name == "works"
+            else ("cat .env", f"KEY{number}=" + "hush " * value)
+        )
+        self._turn("Bash", json.dumps({"command": command}), text)
 
     def _call(self, number: int) -> None:
         """A host calls its model when somebody has spoken."""
@@ -116,6 +114,16 @@ class Tree:
         call = f"call-{self.made}"
         self._say(Message("assistant", (ToolCall(call, tool, arguments),)))
         self._say(Message("tool", (ToolResult(call, text, tool),)))
+
+    def _changed(self, name: str, value: int, number: int) -> str:
+        """The file as somebody else leaves it: with another line, without its end, or as it was before."""
+        if name == "reverts":
+            return self.texts[value % len(self.texts)]
+        lines = self.file.read_text().splitlines(keepends=True)
+        if name == "shrinks":
+            return "".join(lines[: max(5, len(lines) - value)])
+        lines[value * 13 : value * 13 + 1] = [f"line changed by {number}\n"]
+        return "".join(lines)
 
     def _put(self, text: str) -> None:
         self.file.write_text(text)

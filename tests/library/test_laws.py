@@ -4,7 +4,7 @@ import contextlib
 import json
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -201,31 +201,21 @@ class World:
 
     def goes_on(self) -> None:
         window, name = self.draw.choice(self.windows), self.draw.choice(FILES)
-        kind = self.draw.random()
-        if kind < 0.46:
-            self.reads(window, name)
-        elif kind < 0.5:
-            self.reads_elsewhere(window, name)
-        elif kind < 0.57:
-            self.mutates(name)
-        elif kind < 0.6:
-            self.reverts(name)
-        elif kind < 0.62:
-            self.shrinks(name)
-        elif kind < 0.68:
-            self.writes(window, name)
-        elif kind < 0.8:
-            self.edits(window, name)
-        elif kind < 0.85:
-            self.refreshes(window, name)
-        elif kind < 0.88:
-            self.compacts(window)
-        elif kind < 0.92:
-            self.forks(window)
-        elif kind < 0.97 or not self.may_lose:
-            self.restarts()
-        else:
-            self.loses()
+        acts: dict[Callable[[], None], int] = {
+            lambda: self.reads(window, name): 46,
+            lambda: self.reads_elsewhere(window, name): 4,
+            lambda: self.mutates(name): 7,
+            lambda: self.reverts(name): 3,
+            lambda: self.shrinks(name): 2,
+            lambda: self.writes(window, name): 6,
+            lambda: self.edits(window, name): 12,
+            lambda: self.refreshes(window, name): 5,
+            lambda: self.compacts(window): 3,
+            lambda: self.forks(window): 4,
+            self.restarts: 5,
+            self.loses: 3 if self.may_lose else 0,
+        }
+        self.draw.choices(list(acts), list(acts.values()))[0]()
 
     def close(self) -> None:
         self.engine.close()

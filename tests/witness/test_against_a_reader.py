@@ -25,7 +25,9 @@ def test_any_marker_at_any_time_is_judged_as_another_reader_judges_it(seed: int)
         match draw.choices(["read", "change", "shrink", "revert", "edit", "write"], [50, 12, 6, 8, 20, 3])[0]:
             case "read":
                 total = told.text.count("\n") + 1
-                told.reads(draw.choice([None, draw.randrange(1, total + 1)]), draw.choice([None, draw.randrange(1, 30)]))
+                told.reads(
+                    draw.choice([None, draw.randrange(1, total + 1)]), draw.choice([None, draw.randrange(1, 30)])
+                )
             case "change":
                 told.changes(changed(draw, told.text))
             case "shrink":
