@@ -100,3 +100,13 @@ def test_every_complaint_of_users_is_claimed_or_deferred() -> None:
     ids = {requirement["id"] for requirement in requirements(Path(__file__).parent / "users.toml")}
     counts = {1: 7, 2: 7, 3: 6, 4: 6, 5: 3, 6: 4, 7: 1, 8: 6, 9: 3, 10: 5, 11: 5, 12: 2, 13: 1, 14: 1}
     assert ids == {f"U{group}.{number}" for group, count in counts.items() for number in range(1, count + 1)}
+
+
+def test_every_section_of_two_designs_has_a_row() -> None:
+    folder = Path(__file__).parent
+    rlm = {str(one["source"]) for one in requirements(folder / "pi_rlm.toml")}
+    assert {"3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "4.1", "4.4", "4.5", "6", "8", "10", "14.6"} <= rlm
+    assert {f"5.{number}" for number in (1, 3, 4, 5)} | {f"7.{number}" for number in range(1, 7)} <= rlm
+    assert {"9.1", "9.2", "11.1", "11.2", "11.3", "11.4", "12.1", "12.2"} <= rlm
+    memory = {str(one["source"]).partition(".")[0] for one in requirements(folder / "memory_system.toml")}
+    assert {str(number) for number in range(3, 15)} <= memory
