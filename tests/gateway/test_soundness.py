@@ -64,6 +64,7 @@ async def health(url: str) -> dict[str, Any]:
         return dict(await answer.json())
 
 
+@pytest.mark.damages_store
 @pytest.mark.parametrize("damage", [overwritten, beheaded, cut])
 def test_on_a_damaged_store_calls_go_out_as_they_came_and_what_to_do_is_told_once(
     damage: Callable[[Path], None], tmp_path: Path
@@ -88,6 +89,7 @@ def test_on_a_damaged_store_calls_go_out_as_they_came_and_what_to_do_is_told_onc
     assert notices(tmp_path) == [store]
 
 
+@pytest.mark.damages_store
 @pytest.mark.parametrize("how", ["damaged", "deleted", "replaced"])
 def test_what_becomes_of_a_store_under_a_gateway_that_runs_is_noticed(how: str, tmp_path: Path) -> None:
     worked(tmp_path, 6)
