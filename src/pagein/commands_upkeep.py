@@ -103,7 +103,8 @@ def import_(
         str,
         typer.Argument(
             metavar="FILE|DIR",
-            help="An export, compressed or not; - for standard input. Or a session folder of Pi-RLM.",
+            help="An export, compressed or not; - for standard input. Or a session folder of Pi-RLM, or what a repair left "
+            "(STORE.damaged-1, STORE.salvaged.jsonl).",
         ),
     ],
     *,
@@ -171,7 +172,9 @@ def check(
         if not quiet:
             sys.stdout.write(f"checked {_told(report.counts)}: {'all well' if report.is_clean else 'not all well'}\n")
         if done is not None and done.kept is not None:
-            sys.stdout.write(_plain(f"the old file is kept as {done.kept}") + "\n")
+            sys.stdout.write(
+                _plain(f"the old file is kept as {done.kept}; pagein import reads what can be read of it") + "\n"
+            )
     if not report.is_clean:
         if not repair:
             _warn("pagein check --repair repairs what can be repaired")

@@ -28,13 +28,15 @@ from pagein.store.database import is_outdated
 from pagein.store.importing import Imported, import_lines
 from pagein.store.importing_bounds import LONGEST_LINE
 from pagein.store.mending import mend
+from pagein.store.pages import MAGIC
 from pagein.store.portable import Exported, export
 from pagein.store.rebuilding import rebuilt, rows_in
 from pagein.store.rlm_exchange import import_rlm, records_of
 from pagein.store.rlm_format import LOG, append, read_store, session_folder
 from pagein.store.salvage import Salvaged
+from pagein.store.salvage_lines import import_salvage
 from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.store.swapping import alone, exchange
+from pagein.store.swapping import DAMAGED, alone, exchange
 
 __all__ = [
     "STANDARD",
@@ -50,6 +52,7 @@ __all__ = [
     "repair_store",
 ]
 
+SALVAGED: Final = ".salvaged.jsonl"
 STANDARD: Final = "-"
 """The name of standard output and standard input."""
 _PRIVATE: Final = 0o600
@@ -88,13 +91,16 @@ def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
 
 
 def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Imported:
-    """Read an export from a file, or from standard input for `-`; compressed or not. Or the folder or log of a session of Pi-RLM.
+    """Read an export from a file, or from standard input for `-`; compressed or not. Or the folder or log of a session of Pi-RLM; or what a
+    repair left: the old file of a store, of which all is taken that can be read, or `STORE.salvaged.jsonl`.
 
     Raises BadInput, with nothing kept, and StoreError.
     """
     folder = _rlm_folder(Path(source))
     if folder is not None:
         return import_rlm(store, read_store(folder))
+    if source != STANDARD and _is_store(Path(source)):
+        return _import_store(store, Path(source), tick)
     if source == STANDARD:
         lines = _plain_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
         return import_lines(store, lines, "standard input", tick)
@@ -103,6 +109,8 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Importe
     except OSError as problem:
         raise BadInput(f"{source}: {problem.strerror}") from problem
     with os.fdopen(handle, "rb") as file:
+        if source.endswith(SALVAGED):
+            return import_salvage(store, _plain_lines(file, source), source)
         return import_lines(store, _plain_lines(file, source), source, tick)
 
 
@@ -279,6 +287,31 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         made.unlink(missing_ok=True)
         raise
+
+
+def _is_store(path: Path) -> bool:
+    """Whether this is the file of a store, or was one."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC or DAMAGED in path.name
+    except OSError:
+        return False
+
+
+def _import_store(store: WholeStore, path: Path, tick: Tick) -> Imported:
+    """Take in what can be read of a store's file, which may be damaged."""
+    with tempfile.TemporaryDirectory(prefix="pagein-") as folder:
+        made = Path(folder) / "one.pagein"
+        done = rebuilt(path, made)
+        with contextlib.closing(SqliteUpkeep(made)) as found, tempfile.TemporaryFile() as file:
+            report = _mended(found, tick)
+            _tell_missing(found, done, report)
+            exported = export(found, file.write, tick)
+            file.seek(0)
+            imported = import_lines(store, file, str(path), tick)
+    imported.withheld += exported.withheld
+    imported.lost += [f"{one.kind} {one.where}: {one.why}" for one in report.findings]
+    return imported
 
 
 class _Counted:

@@ -107,6 +107,14 @@ def _restore(store: WholeStore, session: str, paged: PagedOut, content: bytes) -
     store.put_objects([(stored, content)])
 
 
+def bridge_holes(store: WholeStore, broken: Broken) -> None:
+    """Put bridges before what stands behind entries that are not there. Lines that cannot be read stay."""
+    if broken.holes:
+        broken.unreadable = []
+        with store.exclusive():
+            _bridge(store, broken, lambda _: None)
+
+
 def _tidy(store: WholeStore, broken: Broken, salvage: Salvage) -> None:
     name = broken.session.name
     with store.exclusive():

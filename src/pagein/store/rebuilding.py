@@ -76,13 +76,16 @@ def _filled(pages: Pages, damaged: Path, made: Path) -> Salvaged:
         rows.execute("PRAGMA synchronous=OFF")
         rows.execute(f"PRAGMA application_id={APPLICATION_ID}")
         rows.execute("BEGIN")
-        triggers = emptied(rows)
+        begins, triggers = emptied(rows)
         done = salvage(pages, rows)
         if not any(done.rows.values()):
             raise BadInput(
                 f"nothing in {damaged.name} can be read as part of a store; it stays as it is. Move it away, and bring back a backup "
                 "with pagein import"
             )
+        for table, statement in begins.items():
+            if not count_of(rows, table):
+                rows.execute(statement)
         _mark_missing_entries(rows, done)
         _derive(rows, done.torn)
         for statement in triggers:
@@ -128,7 +131,6 @@ def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
     # whoever is left without a version must not keep a name from others
     rows.execute("UPDATE document SET nickname = NULL WHERE number NOT IN (SELECT document FROM version)")
     (last,) = rows.execute("SELECT coalesce(max(sequence), 0) FROM version").fetchone()
-    rows.execute("INSERT OR IGNORE INTO tally VALUES(1, 0)")
     rows.execute("UPDATE tally SET sequence = max(sequence, ?)", (last,))
     # what was paged out of a session that was dropped stays, so it proves no session
     known = "SELECT name FROM session UNION SELECT session FROM entry"

@@ -11,6 +11,7 @@ Rules of this file
    its own name and place, which `mending` makes a bridge of.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Final
 from pagein.store.pages import Pages, Row, Value
 from pagein.store.schema import MIGRATIONS
 
+_FIRST_ROW: Final = re.compile(r"INSERT INTO (\w+) VALUES")
 LOG_TORN: Final = "the write-ahead log is damaged, so some of what was written last may be missing"
 _HASH: Final = 32
 _HASHES: Final = frozenset(("hash", "object_hash", "content_hash", "asked", "pinned", "key"))
@@ -102,19 +104,25 @@ def salvage(pages: Pages, made: sqlite3.Connection) -> Salvaged:
     return done
 
 
-def emptied(made: sqlite3.Connection) -> tuple[str, ...]:
-    """Make the tables of a store without anything in them, and give the statements that its triggers still need."""
+def emptied(made: sqlite3.Connection) -> tuple[dict[str, str], list[str]]:
+    """Make the tables of a store without anything in them.
+
+    Gives the statements that it still needs: those that put a first row into a table, by its name, and those that make its triggers.
+    """
     triggers: list[str] = []
+    begins: dict[str, str] = {}
     made.execute("CREATE TABLE migration(number INTEGER PRIMARY KEY, name TEXT NOT NULL)")
     for number, (name, statements) in enumerate(MIGRATIONS, start=1):
         for statement in statements:
             verb = statement.split(maxsplit=2)[:2]
             if verb == ["CREATE", "TRIGGER"]:
                 triggers.append(statement)
+            elif found := _FIRST_ROW.match(statement):
+                begins[found[1]] = statement
             elif verb[0] != "INSERT":  # which would move what an older schema held
                 made.execute(statement)
         made.execute("INSERT INTO migration VALUES(?, ?)", (number, name))
-    return tuple(triggers)
+    return begins, triggers
 
 
 def tables_of(made: sqlite3.Connection) -> dict[str, Table]:
