@@ -207,10 +207,11 @@ class _Reads:
 
     def _change(self, change: _Changed, snapshot: str | None) -> None:
         before = snapshot if change.before is not None else self._files.whole(change.path)
+        rebuilt = before is None and change.old is not None
         if before is None:
             before = self._files.as_told(change.path)
         after = _applied(change, before)
-        self._files.changed(change, after)
+        self._files.changed(change, after, rebuilt=rebuilt)
         if after is None:
             self._known = step(self._known, FileAuthored(change.path, _NOT_TOLD, 1, NO_LINES))
             return
@@ -279,14 +280,15 @@ class _Files:
         lines = self._lines.get(path)
         return None if lines is None else "\n".join(_filled(lines))
 
-    def changed(self, change: _Changed, after: str | None) -> None:
+    def changed(self, change: _Changed, after: str | None, *, rebuilt: bool) -> None:
+        """A call changed the file. rebuilt: whether that is told from the reads so far alone."""
         self._edited.pop(change.path, None)
         if after is None:
             self._lines.pop(change.path, None)
             return
         lines = [None if line.startswith(_UNSEEN) else line for line in after.split("\n")]
         self._lines[change.path] = lines
-        if None not in lines:
+        if None not in lines and not rebuilt:
             self._edited[change.path] = after
 
     def at(self, read: _Read, snapshot: str | None) -> tuple[list[str], Origin]:
