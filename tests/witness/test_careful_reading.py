@@ -333,6 +333,17 @@ WRONG: dict[str, tuple[Asking, str]] = {
         ),
         "was not shown whole",
     ),
+    "a diff that reaches the end of a file which was said to be longer": (
+        Asking()
+        .reads(text(rows(1, 9), [""]))
+        .edits(text(rows(1, 9), [""]), text(rows(1, 9), ["mine", ""]), (1, 9, 1), (10, 1, 11), new="a line 9\nmine")
+        .is_told(
+            text(rows(1, 9), ["mine", "more", ""]),
+            diff("[readcache: 2 lines changed in lines 5-12 of 12]", "@@ -9,1 +9,3 @@", " a line 9", "+mine", "+more"),
+            5,
+        ),
+        "was never shown",
+    ),
     "a notice that tells another length": (
         Asking().reads(A, 1, 100, "\n\n[7 more lines in file. Use offset=101 to continue.]"),
         "says that the file has 107 lines",

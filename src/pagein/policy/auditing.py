@@ -128,7 +128,8 @@ class Audit:
         first = min((copy.first for copy in event.copies), default=1)
         last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
         # the empty line behind a last newline is no line of a diff, and comes and goes with that newline
-        _taken(sheet, base, first, min(last, len(base) - (base[-1] == "")))
+        is_unseen = base[-1] == "" and len(base) >= sheet.end
+        _taken(sheet, base, first, min(last, len(base) - is_unseen))
         seen = _shown(event.emitted or NO_LINES, truth)
         for copy in event.copies:
             seen |= {copy.at + k: base[copy.first + k - 1] for k in range(copy.count) if copy.first + k <= len(base)}

@@ -355,7 +355,7 @@ class _Patch:
         text = self._old.get(n + shift)
         if text is None:
             # behind a last newline there is an empty line, which no diff shows
-            if n == total and not self._unended["+"]:
+            if n == total and n + shift >= self._old_total and not self._unended["+"]:
                 return ""
             raise Misled(f"line {n + shift} of the base was never shown", n)
         return text
