@@ -117,3 +117,29 @@ def test_a_provider_that_lost_its_cache_is_said_to_have_been_paid_more(bill: Bil
     assert "In 80 of 160 calls (50 %) the recording's own provider read far less" in verdict(bill).text
     bill["per_session"][0]["flags"] = {"provider_missed": 7}
     assert verdict(bill).doubt == ""
+
+
+def test_the_headline_is_what_the_gateway_does_by_default_and_names_what_keep_alive_would_make_of_it(
+    bill: Bill,
+) -> None:
+    bill["policies"]["pagein-quiet"] = {**bill["policies"]["pagein"], "cost": 3_300_000.0, "usd": None}
+    bill["policies"]["pagein"]["keep_alives"] = 3
+    said = verdict(bill).headline
+    assert (
+        "With pagein it would have cost 3.30M BIT: 3.5 % less (with --keep-alive 2.99M BIT ($8.96), -12.7 %)." in said
+    )
+
+
+def test_where_only_the_policy_with_keep_alive_was_asked_for_that_is_said_in_the_same_sentence(bill: Bill) -> None:
+    bill["policies"]["pagein"]["keep_alives"] = 3
+    assert "With pagein and its --keep-alive it would have cost 2.99M BIT" in verdict(bill).headline
+
+
+def test_compacting_stands_beside_append_where_a_recording_would_not_have_fitted(bill: Bill) -> None:
+    assert "compact" not in verdict(bill).headline
+    bill["per_session"][0]["flags"] = {"beyond_window": 260_817}
+    said = verdict(bill).headline
+    assert (
+        "does not fit into the window of these prices, where an agent has to compact: that would cost"
+        in said.replace("It does", "does")
+    )

@@ -15,6 +15,11 @@ def window_of(recording: Recording, prices: Prices) -> int:
     return max(prices.window, LARGE_WINDOW) if beyond(recording, prices) else prices.window
 
 
+def model_window(recording: Recording, prices: Prices) -> int:
+    """The context window that the model has: as recorded, else that of the prices, whether the recorded prompts fit it or not."""
+    return recording.head.window or prices.window
+
+
 def beyond(recording: Recording, prices: Prices) -> dict[str, object]:
     """The flag of a session whose prompts do not fit the window of the prices: its largest prompt, tokens."""
     largest = max((sized.prompt for sized in recording.sized), default=0.0)

@@ -275,7 +275,8 @@ def _summed(paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms:
     compared: dict[str, list[Compared]] = defaultdict(list)
     for one in paid:
         rows[one.billed.bill["source"]].append(one.billed.bill)
-        compared[one.billed.bill["source"]].append(one.compared)
+        if one.billed.bill["flags"].get("usage") != "simulated":  # what the simulator said is no proof of the simulator
+            compared[one.billed.bill["source"]].append(one.compared)
     groups = {name: by_policy(row["policies"] for row in some) for name, some in sorted(rows.items())}
     macro = mean_ratios({name: sums for name, sums in groups.items() if name in coding}, baseline)
     bill = Bill(

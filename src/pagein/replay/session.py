@@ -11,7 +11,7 @@ from pagein.replay.figures import figures
 from pagein.replay.keeping import KeptPaging
 from pagein.replay.layers import FULL, QUIET, VARIANTS, keeps_alive, layers_missing
 from pagein.replay.ledger import Ledger, Policy, Trace
-from pagein.replay.limits import beyond, window_of
+from pagein.replay.limits import beyond, model_window
 from pagein.replay.oracle import bound, optimum
 from pagein.replay.paging import USUAL, OpenEngine, Paging
 from pagein.replay.pictures import detail
@@ -98,7 +98,7 @@ def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figur
         "append-1h": APPEND_1H,
         "rolling": Rolling(),
         "clear": Clear(),
-        "compact": Compact(window=window_of(recording, terms.prices)),
+        "compact": Compact(window=model_window(recording, terms.prices)),
     }
     return figures(_run(recording, baselines[name], terms, kept).tally, terms.prices)
 

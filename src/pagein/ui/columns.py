@@ -11,6 +11,8 @@ from pagein.ui.figures import ABSENT, amount, change, count, dollars, rate, rati
 
 OPTIMUM = "optimum"
 ENGINE = "pagein"
+BY_DEFAULT = "pagein-quiet"
+"""What `pagein serve` does unless told otherwise."""
 
 POLICY_MEANINGS: Mapping[str, str] = {
     "none": "no cache: every prompt token at the full price",

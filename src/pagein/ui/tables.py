@@ -84,7 +84,7 @@ def _beyond_window(bill: Bill) -> Text | None:
         return None
     said = (
         f"{plural(len(largest), 'session')} had prompts of up to {amount(max(largest))} tokens, beyond the window of "
-        "these prices: compact was given a window of a million there."
+        "these prices: append could not have been sent there, and compact stays within the window."
     )
     return Text(said, style="dim")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pagein.model.bill import Bill, Figures
-from pagein.ui.columns import ENGINE, quotient
+from pagein.ui.columns import BY_DEFAULT, ENGINE, quotient
 from pagein.ui.doubts import doubts
 from pagein.ui.figures import amount, change, count, dollars, plural, rate, share
 
@@ -47,16 +47,20 @@ def verdict(bill: Bill) -> Verdict:
 
 
 def _verdict(bill: Bill) -> Verdict:
-    base, engine = bill["policies"].get(bill["baseline"]), bill["policies"].get(ENGINE)
+    base, kept = bill["policies"].get(bill["baseline"]), bill["policies"].get(ENGINE)
+    engine = bill["policies"].get(BY_DEFAULT, kept)
     many = bill["sessions"] != 1
     who = f"These {count(bill['sessions'])} sessions" if many else "This session"
     if base is None:
         return Verdict(f"{who} were replayed." if many else f"{who} was replayed.", "plain")
     headline = f"{who} {_paid(bill['baseline'], base)}."
     floor = _floor(base)
-    if engine is None or bill["baseline"] == ENGINE:
+    if engine is None or bill["baseline"] in (ENGINE, BY_DEFAULT):
         return Verdict(headline, "plain", floor=floor)
     said, tone = _compared(base, engine, "they" if many else "it")
+    said = f"{said} {fitted}" if (fitted := _compacted(bill)) else said
+    if kept is not None and kept["keep_alives"]:
+        said = _with_keep_alive(said, base, engine, kept)
     tone = "broken" if _broken(engine) else tone
     return Verdict(f"{headline} {said}", tone, loss=_lost(engine), rival=_cheaper(bill, engine), floor=floor)
 
@@ -87,6 +91,30 @@ def _compared(base: Figures, engine: Figures, they: str) -> tuple[str, Tone]:
         return f"With pagein {they} would have cost {money(engine)}: {percent} more. It does not pay here.", "costs"
     why = "" if engine["stubs"] else "nothing was worth paging out, and "
     return f"pagein saves nothing here: {why}the cost is the same.", "same"
+
+
+def _with_keep_alive(said: str, base: Figures, engine: Figures, kept: Figures) -> str:
+    """The same sentence with what keep-alive requests, which are to be asked for, would make of it."""
+    if engine is kept:
+        return said.replace("With pagein ", "With pagein and its --keep-alive ", 1)
+    first, _, rest = said.partition(". ")
+    changed = change(quotient(kept["cost"], base["cost"]))
+    told = f"{first.removesuffix('.')} (with --keep-alive {money(kept)}, {changed})."
+    return f"{told} {rest}" if rest else told
+
+
+def _compacted(bill: Bill) -> str:
+    """What compacting would have cost where a recording would not have fitted into the model's window; "" where all did."""
+    over = [one["policies"] for one in bill["per_session"] if "beyond_window" in one["flags"]]
+    over = [one for one in over if "compact" in one and _RECORDED in one]
+    if not over:
+        return ""
+    compact, append = (sum(one[name]["cost"] for one in over) for name in ("compact", _RECORDED))
+    which = "It does" if bill["sessions"] == 1 else f"{plural(len(over), 'session does', 'sessions do')}"
+    return (
+        f"{which} not fit into the window of these prices, where an agent has to compact: that would cost {amount(compact)} BIT "
+        f"in place of append's {amount(append)}."
+    )
 
 
 def _cheaper(bill: Bill, engine: Figures) -> str:
