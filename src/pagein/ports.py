@@ -134,6 +134,34 @@ class JournalStore(Protocol):
         ...
 
 
+class SnapshotStore(Protocol):
+    """Keeps one snapshot of the state of each session beside its journal, for those who take the session up again.
+
+    Called from several threads, and by several processes. A snapshot is lost at any time without harm; it must be lost when an entry of its
+    session is changed or dropped. Raises StoreError.
+    """
+
+    def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
+        """Keep this in place of the one before. place: of the last entry that it knows of; version: who can read it."""
+        ...
+
+    def kept_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
+        """The snapshot of a session with its place; None where there is none of this version, or it is damaged."""
+        ...
+
+    def entry(self, session: str, name: EntryId) -> Entry | Unreadable | None:
+        """One entry of a session, None where there is none of this name."""
+        ...
+
+    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+        """All entries of a session, parents first."""
+        ...
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """A time in which nobody else writes to this store (see `JournalStore.exclusive`)."""
+        ...
+
+
 class ObjectStore(Protocol):
     """Keeps objects (files, tool calls, chats, notes, ...) in all their versions, and the references between them.
 

@@ -70,7 +70,14 @@ def open(  # noqa: A001 -- users write pagein.open
     outside = _outside(kept, home, settings)
     reach = _reach(kept, settings, _log_beside(store, place))
     return Engine(
-        blobs=kept, journals=kept, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach
+        blobs=kept,
+        journals=kept,
+        snapshots=kept,
+        counter=tokens,
+        settings=settings,
+        workspace=place,
+        outside=outside,
+        reach=reach,
     )
 
 

@@ -120,6 +120,10 @@ def test_a_request_that_stands_in_no_session_makes_none(tmp_path: Path) -> None:
 def test_the_engines_own_setting_has_the_witness_asked(tmp_path: Path) -> None:
     """Whoever makes what the engine has of the world."""
     with pagein.open(tmp_path / "s.db", workspace=tmp_path, settings=Settings(witness=True)) as engine:
-        assert engine.session("one")._watched
+        outside = engine._outside
+        assert outside is not None
+        assert outside.witnessed is not None
     with pagein.open(tmp_path / "s.db", workspace=tmp_path) as engine:
-        assert not engine.session("one")._watched
+        outside = engine._outside
+        assert outside is not None
+        assert outside.witnessed is None

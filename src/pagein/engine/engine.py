@@ -32,7 +32,7 @@ from pagein.policy.forcing import SAFE, Valve
 from pagein.policy.manifest import BUDGET
 from pagein.policy.request import DEFAULTS, ReadingSettings
 from pagein.policy.residency import PRICED, Residency
-from pagein.ports import BlobStore, JournalStore, TokenCounter
+from pagein.ports import BlobStore, JournalStore, SnapshotStore, TokenCounter
 from pagein.providers.abilities import abilities
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import Envelope
@@ -78,15 +78,16 @@ class Engine:
     """Sessions on one store.
 
     workspace: whose objects may be recalled here. journals: where sessions are kept from one process to the next; None
-    for sessions that end with this one. outside: None for sessions that read no files. reach: what recall has beyond the store.
+    for sessions that end with this one; snapshots: where their states are kept beside, None: nowhere. outside: None for sessions that read no files. reach: what recall has beyond the store.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what it works with, by name
         self,
         *,
         blobs: BlobStore,
         counter: TokenCounter,
         journals: JournalStore | None = None,
+        snapshots: SnapshotStore | None = None,
         settings: Settings | None = None,
         workspace: str = "",
         outside: Outside | None = None,
@@ -94,6 +95,7 @@ class Engine:
     ) -> None:
         self._blobs = blobs
         self._journals = journals
+        self._snapshots = snapshots
         self._counter = counter
         self._settings = settings if settings is not None else Settings()
         self._pager = Pager(blobs, workspace)
@@ -156,6 +158,7 @@ class Engine:
             settings.rereads,
             settings.marks == "extended",
             self._shared,
+            self._snapshots,
         )
 
     def _recalling(self, branch: Branch) -> Recalling:

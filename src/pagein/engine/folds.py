@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from pagein.engine.journal import Restored
 from pagein.model.entries import Body, Entry, EntryId
 
 S = TypeVar("S")
@@ -23,17 +24,34 @@ class Entries(Protocol):
         """Have this called with the names of entries that were taken back."""
         ...
 
+    @property
+    def folds(self) -> dict[str, Callable[[EntryId], object]]:
+        """What gives the states of folds, by their names."""
+        ...
+
+    @property
+    def restored(self) -> Restored | None:
+        """Where the states of folds begin that were kept, None where none were."""
+        ...
+
 
 class Fold(Generic[S]):
-    """States folded by `step`, beginning with `start`. One more entry costs one step, however long the branch."""
+    """States folded by `step`, beginning with `start`. One more entry costs one step, however long the branch.
 
-    def __init__(self, entries: Entries, start: S, step: Callable[[S, Body], S]) -> None:
+    name: by which its states are kept for later processes (`snapshots`), "" for one whose are not.
+    """
+
+    def __init__(self, entries: Entries, start: S, step: Callable[[S, Body], S], name: str = "") -> None:
         self._entries = entries
         self._start = start
         self._step = step
         self._states: dict[EntryId, S] = {}
         entries.on_forget(self._forget)
         entries.on_take_back(self._take_back)
+        if name:
+            entries.folds[name] = self.at
+            if entries.restored is not None and name in entries.restored.states:
+                self._states[entries.restored.leaf] = entries.restored.states[name]
 
     def at(self, leaf: EntryId | None) -> S:
         """The state after the branch that ends at `leaf` (None: before everything)."""

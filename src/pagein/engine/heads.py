@@ -66,7 +66,7 @@ class Fronts:
     """
 
     def __init__(self, entries: Entries) -> None:
-        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _seen)
+        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _seen, "fronts")
 
     def is_new(self, parent: EntryId | None, head: Head, api: Api) -> bool:
         """Whether this front is another one than all that requests on this branch had."""

@@ -10,9 +10,10 @@ Rules of this file
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pagein.errors import HostError
 from pagein.model.codec import encode_body
@@ -20,6 +21,22 @@ from pagein.model.entries import Body, Entry, EntryId
 
 S = TypeVar("S")
 _NAME_DIGITS: Final = 32
+FOLD: Final = "state"
+"""The name of the journal's own fold among those of its session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Where a journal goes on without its older entries. leaf: the entry at which states were kept, and states: by the name of their fold.
+
+    names: of all entries that are not at hand; load: gives them, parents first. newest: those that are at hand, the leaf first.
+    """
+
+    leaf: EntryId
+    states: Mapping[str, Any]
+    names: Collection[EntryId]
+    load: Callable[[], Iterable[Entry]]
+    newest: Sequence[Entry]
 
 
 class Journal(Generic[S]):
@@ -32,6 +49,22 @@ class Journal(Generic[S]):
         self._states: dict[EntryId, S] = {}
         self._forgetting: list[Callable[[EntryId], object]] = []
         self._taking_back: list[Callable[[Sequence[EntryId]], object]] = []
+        self._older: Restored | None = None  # entries that were not loaded
+        self._missing = 0  # of those that were to be loaded
+        self.restored: Restored | None = None
+        self.folds: dict[str, Callable[[EntryId], object]] = {FOLD: self.state_at}
+
+    def restore(self, restored: Restored) -> None:
+        """Go on from there. For a journal that has nothing yet."""
+        for entry in restored.newest:
+            self._entries[entry.id] = entry
+        self._states[restored.leaf] = restored.states[FOLD]
+        self._older = self.restored = restored
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether all entries are at hand."""
+        return self._older is None
 
     def append(
         self, parent: EntryId | None, body: Body, *, at: float | None = None, name: EntryId | None = None
@@ -43,14 +76,14 @@ class Journal(Generic[S]):
 
     def add(self, entry: Entry) -> bool:
         """Add an entry that was made before; False if it is there already. Raises as `append` does."""
-        known = self._entries.get(entry.id)
+        known = self.entry(entry.id) if entry.id in self else None
         if known is not None:
             if (known.parent, known.body) != (entry.parent, entry.body):
                 raise HostError(
                     f"the host gave the name {entry.id!r} to two entries; names must be unique in a session"
                 )
             return False
-        if entry.parent is not None and entry.parent not in self._entries:
+        if entry.parent is not None and entry.parent not in self:
             raise HostError(f"the host put entry {entry.id!r} behind {entry.parent!r}, which it never told of")
         self._entries[entry.id] = entry
         return True
@@ -70,10 +103,16 @@ class Journal(Generic[S]):
 
     def entry(self, name: EntryId) -> Entry:
         """The entry of this name. Raises HostError where there is none, or none any more."""
+        if name not in self._entries and self._older is not None and name in self._older.names:
+            self._load()
         try:
             return self._entries[name]
         except KeyError:
             raise HostError(f"the host asked for entry {name!r}, which it never told of or has had forgotten") from None
+
+    def loaded(self) -> tuple[Entry, ...]:
+        """The entries that are at hand."""
+        return tuple(self._entries.values())
 
     def newest(self, count: int) -> list[Entry]:
         """The entries that were added last, oldest first. Costs what it returns."""
@@ -99,6 +138,7 @@ class Journal(Generic[S]):
         for tell in self._forgetting:
             tell(leaf)
         self._entries, self._states = {leaf: entry}, {leaf: state}
+        self._older, self._missing = None, 0
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
         """Have this called before entries are forgotten, with the leaf that stays: for other folds over this journal."""
@@ -119,14 +159,24 @@ class Journal(Generic[S]):
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._entries or (self._older is not None and name in self._older.names)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries) + self._missing + (0 if self._older is None else len(self._older.names))
 
     def __iter__(self) -> Iterator[Entry]:
         """All entries, parents before children, in the order in which they were added."""
+        self._load()
         return iter(self._entries.values())
+
+    def _load(self) -> None:
+        """Have all entries at hand. Raises StoreError."""
+        older = self._older
+        if older is not None:
+            found = {entry.id: entry for entry in older.load() if entry.id in older.names}
+            self._missing = len(older.names) - len(found)  # collected meanwhile
+            self._entries = {**found, **self._entries}
+            self._older = None
 
 
 def entry_name(parent: EntryId | None, body: Body) -> EntryId:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
 from typing import Final
 
-from pagein.engine.journal import Journal
+from pagein.engine.journal import Journal, Restored
 from pagein.engine.readlog import KIND as READING
 from pagein.engine.state import State
 from pagein.errors import HostError, StoreError
@@ -41,6 +41,23 @@ class Keeping:
         self._fresh: list[Entry] = []
         self._seen = 0
         self._alone = False
+
+    def restore(self, leaf: EntryId, place: int, restored: Restored) -> None:
+        """Go on where a snapshot was taken: the session stood at this entry, and the store's entries are known up to this place.
+
+        Raises StoreError; then nothing has changed.
+        """
+        with self.lock:
+            stands = None if self._journals is None else self._journals.leaf(self._name)
+            self._journal.restore(restored)
+            self._seen = place
+            self.leaf = stands if stands in self._journal else leaf
+
+    @property
+    def place(self) -> int | None:
+        """The place up to which all entries of the store are known; None where that cannot be told."""
+        is_whole = self.is_kept and not self._mine and not self._fresh
+        return self._seen if is_whole else None
 
     def add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
         """Something happened where the session stands; it stands there from now on."""

@@ -240,7 +240,7 @@ class Leases:
 
     def __init__(self, journal: Journal[State]) -> None:
         self._journal = journal
-        self._held: Fold[Held | None] = Fold(journal, None, step)
+        self._held: Fold[Held | None] = Fold(journal, None, step, "held")
 
     def terms(
         self, parent: EntryId | None, here: EntryId | None, asking: Asking, at: float | None, *, anew: bool

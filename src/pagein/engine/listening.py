@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from pagein.engine.chain import Transcript, Unit, alike, transcript
+from pagein.engine.garbage import uncollected
+from pagein.engine.recognition import Known, known_again, known_of
+from pagein.model.entries import EntryId
 from pagein.providers.wire.request import Envelope
 
 _BRANCHES: Final = 8
@@ -22,20 +25,32 @@ _FORGOTTEN: Final = 0.9
 class Listening:
     """The requests of one session. Called by one thread at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Known | None = None) -> None:
         self._scripts: list[Transcript] = []
+        self._known = known
         self._goes_on = False
         self._retold = 0.0
 
     def read(self, envelope: Envelope) -> Transcript:
         """The messages of a request. Raises BadInput where one cannot be read."""
         before, shared = self._most_alike(envelope.items)
+        if before is None and self._known is not None:
+            with uncollected():
+                before = known_again(self._known, envelope)
+            shared = 0 if before is None else len(before.items)
+            self._known = None
+            self._scripts = [] if before is None else [before]
         script = transcript(envelope.items, envelope.api, before, shared)
         self._goes_on = before is not None and _goes_on(shared, before)
         if before is not None and self._goes_on:
             self._scripts.remove(before)
         self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
         return script
+
+    def kept(self, last: EntryId) -> Known | None:
+        """What is known of the messages of a request, for a later process; None where it was not read lately. last: its last message."""
+        script = next((one for one in self._scripts if one.units and one.units[-1].name == last), None)
+        return None if script is None else known_of(script)
 
     def is_retold(self, units: Sequence[Unit], known: int) -> bool:
         """Whether the request that was read last says its conversation anew, as the ones before it did."""

@@ -94,17 +94,17 @@ class Outgoing:
         self._journal = journal
         self._places = places
         self._settled = settled
-        self._passed: Fold[bool] = Fold(journal, False, passing.step)  # noqa: FBT003 -- a state
+        self._passed: Fold[bool] = Fold(journal, False, passing.step, "passed")  # noqa: FBT003 -- a state
         self._marks = marks
-        self._left: Fold[Left] = Fold(journal, NOTHING_LEFT, left_by)
-        self._showing = Showing(journal, heads, settled)
+        self._left: Fold[Left] = Fold(journal, NOTHING_LEFT, left_by, "left")
+        self.showing = Showing(journal, heads, settled)
         self._exchanges = Exchanges()
 
     def rendered(self, call: Call, entry: EntryId) -> Bytes:
         """The request that stands at this entry, with the tools that the call offers; marks as the client has them."""
         script, envelope = call.script, call.envelope
         stood = self._exchanges.of(script, self._places.exchanges)
-        found = self._showing.at(entry, script.units, script.api, min(stood, default=None))
+        found = self.showing.at(entry, script.units, script.api, min(stood, default=None))
         shown = found.rendered
         splicer, made = found.splicer, with_exchanges(shown.changes, stood)
         goes_on = splicer.basis is not None and splicer.basis[0] is found.before and splicer.basis[1] == stood
@@ -168,7 +168,7 @@ class Outgoing:
         stood = self._exchanges.of(script, self._places.exchanges)
         shown = NOTHING_RENDERED
         if sent is not None:
-            shown = self._showing.at(sent, units[:count], script.api, min(stood, default=None)).rendered
+            shown = self.showing.at(sent, units[:count], script.api, min(stood, default=None)).rendered
         last = Last(shown.changes, count, stood, shown.replaced)
         was_passed = sent is not None and self._passed.at(self._places.stand(units[count - 1].name))
         return with_news(call, last, had_tools=self._has_tools(sent), was_passed=was_passed)

@@ -5,8 +5,8 @@ where a conversation that goes on behind the message goes on. A compaction belon
 said before: that may go on as if nothing had been. Told by the entries alone, so every process sees the same.
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from pagein.model.entries import Compacted, Entry, EntryId, Noted, RequestSent, Said
 
@@ -25,6 +25,25 @@ class Places:
         self._sent: dict[EntryId, EntryId] = {}
         self._going_on: set[EntryId] = set()
         self.exchanges: dict[EntryId, list[str]] = {}
+
+    @classmethod
+    def restored(cls, kept: Mapping[str, Any]) -> "Places":
+        """The places that `kept` gave."""
+        places = cls()
+        places._owners, places._stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
+        places._going_on = set(kept["going_on"])
+        places.exchanges = kept["exchanges"]
+        return places
+
+    def kept(self) -> dict[str, Any]:
+        """All of it as plain values, for `restored`."""
+        return {
+            "owners": dict(self._owners),
+            "stands": dict(self._stands),
+            "sent": dict(self._sent),
+            "going_on": list(self._going_on),
+            "exchanges": {name: list(records) for name, records in self.exchanges.items()},
+        }
 
     def learn(self, entries: Iterable[Entry]) -> None:
         """Take in entries, parents first. Those that are known change nothing."""

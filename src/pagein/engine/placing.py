@@ -10,9 +10,9 @@ Rules of this file
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from pagein.engine import heads, leasing, marked, offering, passing, rereading
 from pagein.engine.calling import Call
@@ -60,15 +60,29 @@ class Placing:
     def __init__(self, talk: Talk, *, begins_anew: bool, marks: marked.Marks) -> None:
         self._talk = talk
         self._begins_anew = begins_anew
-        self.places = Places()
-        self.heads = Fold(talk.journal, NO_HEAD, heads.step)
-        self._settled: Fold[offering.Settled] = Fold(talk.journal, None, offering.step)
-        self._chosen: Fold[marked.Chosen] = Fold(talk.journal, marked.AS_THE_CLIENT, marked.step)
-        self._newest: dict[tuple[str, str], EntryId] = {}
-        self.listening = Listening()
+        kept = {} if talk.journal.restored is None else talk.journal.restored.states
+        self.places = Places.restored(kept["places"]) if "places" in kept else Places()
+        self.heads = Fold(talk.journal, NO_HEAD, heads.step, "heads")
+        self._settled: Fold[offering.Settled] = Fold(talk.journal, None, offering.step, "settled")
+        self._chosen: Fold[marked.Chosen] = Fold(talk.journal, marked.AS_THE_CLIENT, marked.step, "chosen")
+        self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
+        self.listening = Listening(kept.get("messages"))
         self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
         self.leases = leasing.Leases(talk.journal)
         self._fronts = Fronts(talk.journal)
+
+    def kept(self, sent: EntryId) -> Mapping[str, Any] | None:
+        """What a later process needs to go on behind a request, besides the states of folds; None where it was not looked at lately."""
+        shown = self.outgoing.showing.kept(sent)
+        messages = self.listening.kept(self.places.owner(sent))
+        if shown is None or messages is None:
+            return None
+        return {
+            "places": self.places.kept(),
+            "conversations": dict(self._newest),
+            "messages": messages,
+            "shown": shown,
+        }
 
     def placed(self, call: Call, at: float | None, claim: Claim | None = None) -> Stood | None:
         """Where a request stands from now on, None for one that is passed as it is. Raises GivenUp where nobody waits for it any more."""

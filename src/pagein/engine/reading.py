@@ -86,6 +86,17 @@ class Outside:
     settings: ReadingSettings = DEFAULTS
     witness: bool = False
 
+    @property
+    def witnessed(self) -> Callable[[ContentHash], bytes | None] | None:
+        """Where the witness finds versions, None where it is not asked."""
+        return self._version if self.witness else None
+
+    def _version(self, name: ContentHash) -> bytes | None:
+        try:
+            return self.blobs.get(name)
+        except StoreError:
+            return None
+
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:

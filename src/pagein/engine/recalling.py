@@ -194,7 +194,7 @@ class Recalling:
         self._keeper = keeper
         self._reach = reach
         self._clock = clock
-        self._fold: Fold[Held] = Fold(branch.journal, Held(), step)
+        self._fold: Fold[Held] = Fold(branch.journal, Held(), step, "recalls")
 
     @property
     def bounds(self) -> Bounds:

@@ -216,7 +216,7 @@ class Rereads:
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
         self._fold: Fold[Seen] = Fold(
-            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settled)
+            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settled), "rereads"
         )
         self._last: tuple[Seen, Seen] | None = None
         self._journal = journal

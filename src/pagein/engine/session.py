@@ -5,9 +5,10 @@ the state at its leaf.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
+from typing import Any
 
 from pagein.engine import evidence, testimony
 from pagein.engine.curating import Curated, Scene, curated, window_of
@@ -30,6 +31,7 @@ from pagein.engine.repair import Repairs
 from pagein.engine.requests import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
 from pagein.engine.rereading import Rereads
 from pagein.engine.sharing import Shared
+from pagein.engine.snapshots import OfSession
 from pagein.engine.state import START, Rules, State, step
 from pagein.engine.talking import Reply, in_thread
 from pagein.engine.touching import Touch
@@ -48,7 +50,6 @@ from pagein.model.entries import (
     RequestSent,
 )
 from pagein.model.messages import Message
-from pagein.model.names import ContentHash
 from pagein.policy.clients.chains import ClientReads
 from pagein.policy.clients.profile import Profile
 from pagein.policy.exclusions import EXCLUDED
@@ -57,7 +58,7 @@ from pagein.policy.manifest import BUDGET
 from pagein.policy.previews import Previews
 from pagein.policy.residency import EMPTY, Residency, Standing
 from pagein.policy.ways import TOOLS
-from pagein.ports import JournalStore, Signal, TokenCounter
+from pagein.ports import JournalStore, Signal, SnapshotStore, TokenCounter
 from pagein.providers.validity import Api
 
 
@@ -70,6 +71,7 @@ class Parts:
     excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: tokens of
     the page that lists what left for the model at an epoch's edge, None for no such pages. rereads: whether what a client's own tools read again is answered by a marker or diff.
     marks: whether cache marks of ours are added to a client's. shared: what its engine's sessions share, None: it has all of its own.
+    snapshots: where states are kept for later processes, None: nowhere.
     """
 
     pager: Pager
@@ -85,6 +87,7 @@ class Parts:
     rereads: bool = True
     marks: bool = True
     shared: Shared | None = None
+    snapshots: SnapshotStore | None = None
 
 
 class Session:
@@ -93,7 +96,7 @@ class Session:
     Messages are appended and requests prepared by one thread; reads and other turns may come from any.
     """
 
-    def __init__(self, name: str, parts: Parts) -> None:
+    def __init__(self, name: str, parts: Parts, *, resumes: bool = False) -> None:
         self.name = name
         self.model: str | None = None
         self._parts = parts
@@ -102,11 +105,14 @@ class Session:
         self._privacy = Privacy(parts.pager, parts.excluded)
         self._keeping = Keeping(name, self._journal, parts.journals, self._privacy.check)
         self._lock = self._keeping.lock
+        self._snapshots = OfSession(name, parts.snapshots, self._rules)
+        if resumes:
+            self._snapshots.restore(self._keeping)
         self._sent: Cell | None = None
         self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
         self._folder: str | None = None
         self._reading: Reading | None = None
-        self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step)
+        self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step, "evidence")
         self._rereads = Rereads(self._journal, self._rules, parts.pager, lambda text: parts.counter.count(text, "user"))
         self._recalling: Recalling | None = None
         self._traffic: Traffic | None = None
@@ -117,10 +123,15 @@ class Session:
 
         Where the store cannot be asked it begins as if it were new, and catches up at its first turn (law 7).
         """
-        session = cls(name, parts)
+        session = cls(name, parts, resumes=True)
         with contextlib.suppress(StoreError):
             session.catch_up()
         return session
+
+    def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
+        """What takes a snapshot as the session stands now, behind this request (see `snapshots`)."""
+        with self._lock:
+            return self._snapshots.taking(self._journal, self._keeping, sent, more, self._privacy.check)
 
     @property
     def leaf(self) -> EntryId | None:
@@ -440,7 +451,7 @@ class Session:
             valve=parts.valve,
             at=at,
             previewed=previewed,
-            stored=self._stored if self._watched else None,
+            stored=None if parts.outside is None else parts.outside.witnessed,
             window=window_of(parts.valve, self.model),
             opens=_never if is_shut else gate.opens,
             paid=paid or 0.0,
@@ -466,17 +477,6 @@ class Session:
 
     def _now(self) -> float | None:
         return None if self._parts.outside is None else self._parts.outside.now()
-
-    @property
-    def _watched(self) -> bool:
-        return self._parts.outside is not None and self._parts.outside.witness
-
-    def _stored(self, version: ContentHash) -> bytes | None:
-        outside = self._parts.outside
-        try:
-            return None if outside is None else outside.blobs.get(version)
-        except StoreError:
-            return None
 
     def _kept(self) -> str | None:
         try:

@@ -4,9 +4,9 @@ A request is looked at behind the one before it on its branch; a few that were l
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from pagein.engine.chain import Unit
 from pagein.engine.folds import Fold
@@ -45,6 +45,18 @@ class Showing:
         self._settled = settled
         self._known: OrderedDict[EntryId, tuple[Rendered, Splicer]] = OrderedDict()
         journal.on_take_back(self._take_back)
+        kept = None if journal.restored is None else journal.restored.states.get("shown")
+        if journal.restored is not None and kept is not None:
+            splicer = Splicer()
+            splicer.restore((kept["rendered"], kept["stood"]), kept["made"])
+            self._known[journal.restored.leaf] = kept["rendered"], splicer
+
+    def kept(self, entry: EntryId) -> Mapping[str, Any] | None:
+        """What is known of a request, for a later process; None where it was not looked at lately."""
+        rendered, splicer = self._known.get(entry, (NOTHING_RENDERED, Splicer()))
+        if splicer.basis is None or splicer.basis[0] is not rendered:
+            return None
+        return {"rendered": rendered, "stood": dict(splicer.basis[1]), "made": splicer.kept()}
 
     def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "Shown":
         """The request that was sent at this entry, whose conversation these are. apart: the first message of it that stands for turns

@@ -21,6 +21,7 @@ from typing import Final
 
 from pagein.engine.chain import Item, Transcript, Unit, alike
 from pagein.engine.hand import is_ours
+from pagein.engine.recognition import digest_of
 from pagein.engine.rendering import Cell, Piece, cut, pieces_since, shared
 from pagein.engine.thoughts import finished
 from pagein.engine.turns import is_apart
@@ -197,6 +198,15 @@ class _Made:
     parts: Sequence[bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a message became with a change, told by the digest of its bytes."""
+
+    digest: str
+    change: Change
+    parts: tuple[bytes, ...]
+
+
 class Splicer:
     """Puts changes into the bytes of requests. What was rendered once is not rendered again."""
 
@@ -206,6 +216,16 @@ class Splicer:
         self._items: list[bytes] = []
         self._ends: list[int] = []  # how many of `_items` there are up to each of `_raws`
         self._made: dict[int, _Made] = {}
+        self._kept: Mapping[int, Kept] = {}
+
+    def restore(self, basis: tuple[Rendered, Mapping[int, Stood]], kept: Mapping[int, Kept]) -> None:
+        """Go on where another process rendered that, and these messages for it."""
+        self.basis, self._kept = basis, kept
+
+    def kept(self) -> dict[int, Kept]:
+        """What was rendered, for `restore`."""
+        made = {at: Kept(digest_of(one.raw), one.change, tuple(one.parts)) for at, one in self._made.items()}
+        return {**self._kept, **made}
 
     def items(self, script: Transcript, changes: Mapping[int, Change], since: int = 0) -> list[bytes]:
         """The messages of a request with these changes. since: up to this message of the conversation the changes are those of last time."""
@@ -235,9 +255,13 @@ class Splicer:
         raw = script.raws[at]
         known = self._made.get(at)
         if known is None or known.raw != raw or known.change != change:
-            made = _spliced(at, unit, change, script)
-            is_one = bool(made) and not change.stands and not change.notes
-            parts = (made,) if is_one else tuple(spans.items(spans.array_of([made] if made else []), "messages"))
+            kept = self._kept.get(at)
+            if kept is not None and kept.change == change and kept.digest == digest_of(raw):
+                parts: Sequence[bytes] = kept.parts
+            else:
+                made = _spliced(at, unit, change, script)
+                is_one = bool(made) and not change.stands and not change.notes
+                parts = (made,) if is_one else tuple(spans.items(spans.array_of([made] if made else []), "messages"))
             known = self._made[at] = _Made(raw, change, parts)
         return known.parts
 

@@ -66,6 +66,10 @@ class Talk(Protocol):
         """Decide, and note that a request was sent."""
         ...
 
+    def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
+        """What takes a snapshot of its state behind this request, None where none is due (see `snapshots.OfSession.taking`)."""
+        ...
+
 
 class Dumped(Protocol):
     """A reply as the object of a provider's SDK."""

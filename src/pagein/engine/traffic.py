@@ -11,6 +11,7 @@ Rules of this file
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import RLock
 from typing import TypeVar
 
@@ -155,6 +156,8 @@ class Traffic:
         failure: str | None = None
         forecast: Forecast | None = None
         usage = keep = None
+        entry: EntryId | None = None
+        snapshot: Callable[[], None] | None = None
         with self._lock:
             try:
                 usage = usage_of(reply, prepared.api)
@@ -165,8 +168,13 @@ class Traffic:
                     keep = None if entry is None else self._held(entry, prepared, usage)
                     if is_alone:
                         self._settle()
+                if entry is not None:
+                    snapshot = self._talk.snapshot(entry, partial(self._placing.kept, entry))
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
                 failure = _told(problem)
+        with contextlib.suppress(Exception):  # it only saves time, later
+            if snapshot is not None:
+                snapshot()
         try:  # requests of this session need not wait for it
             if usage is not None and isinstance(prepared.ticket, Sent):
                 forecast = self._forecasts.answered(prepared.ticket, usage)

@@ -6,7 +6,7 @@ A step is never edited once it has been released. The table `migration` says whi
 import re
 from typing import Final, TypeAlias
 
-from pagein.store.schema import BLOB_TABLES, FORGETTING_TABLES, OBJECT_TABLES
+from pagein.store.schema import BLOB_TABLES, FORGETTING_TABLES, OBJECT_TABLES, SNAPSHOT_TABLE
 
 # The order matters: what a number row is made by stands before what a number is. COLLATE "C" compares code points, as SQLite does.
 _WORDS: Final = (
@@ -83,4 +83,16 @@ STEPS: Final[Steps] = (
         ),
     ),
     ("forgotten texts", (*map(dialect, FORGETTING_TABLES),)),
+    # The folded state of long sessions. An entry that is changed or dropped takes it along, whoever does that.
+    (
+        "snapshots",
+        (
+            dialect(SNAPSHOT_TABLE),
+            """CREATE FUNCTION snapshot_gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 DELETE FROM snapshot WHERE session = OLD.session;
+                 RETURN NULL; END $$""",
+            """CREATE TRIGGER snapshot_gone AFTER DELETE OR UPDATE ON entry
+                 FOR EACH ROW EXECUTE FUNCTION snapshot_gone()""",
+        ),
+    ),
 )

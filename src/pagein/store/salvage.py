@@ -26,8 +26,8 @@ _HASH: Final = 32
 _HASHES: Final = frozenset(("hash", "object_hash", "content_hash", "asked", "pinned", "key"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
 # What is written anew for every file, or made from the other tables by `derived`.
-_FRESH: Final = frozenset(("migration",))
-_DERIVED: Final = frozenset(("migration", "document", "field", "reference", "life", "paged", "tally"))
+_FRESH: Final = frozenset(("migration", "snapshot"))
+_DERIVED: Final = frozenset(("migration", "snapshot", "document", "field", "reference", "life", "paged", "tally"))
 # Where a row changes; of several states the last one counts. All others are written once.
 _CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference", "field"))
 

@@ -60,6 +60,9 @@ FORGETTING_TABLES: Final = (
     "CREATE TABLE forgetting(count INTEGER NOT NULL)",
     "INSERT INTO forgetting VALUES(0)",
 )
+SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
+         session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
+
 MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "blobs, objects, journal",
@@ -114,6 +117,17 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ),
     ),
     ("forgotten texts", FORGETTING_TABLES),
+    # The folded state of long sessions. An entry that is changed or dropped takes it along, whoever does that.
+    (
+        "snapshots",
+        (
+            SNAPSHOT_TABLE,
+            """CREATE TRIGGER snapshot_dropped AFTER DELETE ON entry BEGIN
+                 DELETE FROM snapshot WHERE session = old.session; END""",
+            """CREATE TRIGGER snapshot_changed AFTER UPDATE ON entry BEGIN
+                 DELETE FROM snapshot WHERE session = old.session; END""",
+        ),
+    ),
 )
 
 

@@ -64,6 +64,36 @@ class SqlJournals(SqlBlobs):
             row = rows.execute("SELECT leaf FROM session WHERE name = ?", (plain(session),)).fetchone()
         return None if row is None else str(row[0])
 
+    def entry(self, session: str, name: EntryId) -> Entry | Unreadable | None:
+        with self._database.reading() as rows:
+            query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"
+            row = rows.execute(query, (plain(session), plain(name))).fetchone()
+        return None if row is None else _entry(int(row[0]), int(row[1]), bytes(row[2]), plain(name))
+
+    def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
+        codec, small = packed(data)
+        with self._database.writing() as rows:
+            known = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
+            if known is None or known[0] is None or known[0] < place:
+                return  # its journal was dropped meanwhile
+            rows.execute("DELETE FROM snapshot WHERE session = ?", (plain(session),))
+            rows.execute(
+                "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)",
+                (plain(session), place, version, codec, small),
+            )
+
+    def kept_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
+        with self._database.reading() as rows:
+            query = "SELECT place, codec, data FROM snapshot WHERE session = ? AND version = ?"
+            row = rows.execute(query, (plain(session), version)).fetchone()
+        if row is None:
+            return None
+        place, codec, data = row
+        try:
+            return int(place), unpacked(codec, bytes(data))
+        except DamagedBlob:
+            return None
+
 
 def _entry(number: int, codec: int, line: bytes, name: str) -> Entry | Unreadable:
     try:
