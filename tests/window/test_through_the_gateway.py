@@ -109,6 +109,44 @@ def test_a_session_of_prose_goes_on_at_three_times_its_window(api: Api, tmp_path
     run(go())
 
 
+@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "claude-opus-5-5", "claude-sonnet-4-5"])
+def test_so_does_one_that_thinks_and_works_whatever_its_thinking_is_bound_to(model: str, tmp_path: Path) -> None:
+    """The provider refuses thinking that stands behind another prompt than it was made for."""
+
+    def working(asked: Asked) -> list[Any]:
+        last = items_of(json.dumps(asked.body).encode(), asked.api)[-1]
+        is_answered = "tool_result" in json.dumps(last)
+        said: list[Any] = [{"thinking": "let me think " * 10}]
+        return [*said, {"text": ANSWER} if is_answered else {"tool": "Bash", "args": {"command": "ls"}}]
+
+    async def go() -> None:
+        messages: list[Wire] = []
+        budget = {"type": "adaptive"} if model != "claude-sonnet-4-5" else {"type": "enabled", "budget_tokens": 1024}
+        fields = {"model": model, "max_tokens": 4000, "thinking": budget, "tools": [TOOLS["anthropic"]]}
+        headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+        provided = SimulatedProvider(working, Settings(window=WINDOW))
+        async with (
+            provided as provider,
+            aiohttp.ClientSession() as http,
+            gateway(tmp_path / "s.pagein", provider.url, io.StringIO()) as one,
+        ):
+            for turn in range(34):
+                messages.append({"role": "user", "content": f"Question {turn}: " + "why is that so? " * 40})
+                for _ in range(2):
+                    body = {**fields, "messages": messages}
+                    async with http.post(one.url + "/v1/messages", json=body, headers=headers) as answer:
+                        reply: Wire = await answer.json()
+                    assert answer.status == 200, reply
+                    messages.append({"role": "assistant", "content": reply["content"]})
+                    calls = [block["id"] for block in reply["content"] if block["type"] == "tool_use"]
+                    results = [{"type": "tool_result", "tool_use_id": call, "content": "a.py\n" * 40} for call in calls]
+                    messages += [{"role": "user", "content": results}] if results else []
+            assert [record.refused for record in provider.requests if record.refused] == []
+            assert len(json.dumps(messages)) > 3 * WINDOW * 3.5
+
+    run(go())
+
+
 def test_where_nothing_more_may_leave_that_is_said_once_and_the_request_goes_out(tmp_path: Path) -> None:
     async def go() -> None:
         log = io.StringIO()

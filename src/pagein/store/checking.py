@@ -19,7 +19,7 @@ from pagein.model.versions import Version
 from pagein.ports import WholeStore
 
 Kind: TypeAlias = Literal[
-    "database", "blob", "object", "version", "reference", "entry", "session", "stub", "thinking", "turns", "answer"
+    "database", "blob", "object", "version", "reference", "entry", "session", "stub", "thinking", "turn", "answer"
 ]
 Audit: TypeAlias = Callable[[Sequence[Entry]], Sequence[str]]
 Tick: TypeAlias = Callable[[str], object]

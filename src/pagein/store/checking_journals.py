@@ -122,12 +122,12 @@ def _leads_back(body: Body, paged: PagedOut, away: set[str]) -> bool:
 def _check_turns(checked: Checked, where: str, entries: Iterable[Entry]) -> None:
     """What left the window as whole turns."""
     for left in (one for entry in entries if isinstance(entry.body, EpochOpened) for one in entry.body.turns):
-        checked.saw("turns")
+        checked.saw("turn")
         why = _why_lacking(checked, left.object_id, left.content)
         if why is None and left.object_id not in left.text:
             why = "its text does not name it"
         if why is not None:
-            checked.report.add("turns", f"{left.object_id} of {where}", why)
+            checked.report.add("turn", f"{left.object_id} of {where}", why)
 
 
 def _why_lacking(checked: Checked, object_id: str, content: ContentHash) -> str | None:
