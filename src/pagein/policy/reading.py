@@ -224,6 +224,8 @@ def _range_diff(sight: Sight) -> Decision | None:
             continue  # unchanged, or lines were cut off behind the last one, where this diff would not show it
         if not sight.known.taken_for(version).holds(frame.i1 + 1, frame.i2):
             continue  # the model was shown something else there since
+        if frame.i2 == len(old) and sight.known.total != len(sight.texts[version]):
+            continue  # the model was told another length, so lines may follow that the base does not have
         diff = unified(old, new, request.given, inside, frame, sight.settings.context)
         head = markers.changed_lines(diff.changed, request.first, request.last, request.total)
         answer = sight.answer(
