@@ -110,7 +110,7 @@ def test_a_store_in_a_folder_that_may_not_be_written_is_looked_at(
         ["export", "-", "--quiet"],
         ["gc"],
         ["show", "note-1"],
-        ["status", "--session", "main"],
+        ["reads", "--session", "main"],
     ]
     answers = seen(store, *commands, warm=warm)
     told = dict(zip([command[0] for command in commands], answers, strict=True))
