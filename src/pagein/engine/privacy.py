@@ -39,7 +39,7 @@ class Privacy:
     def finds(self, text: str) -> Sequence[Found]:
         """What of a text must not be stored, whatever it comes from: keys, and what was ordered to be forgotten."""
         found = keys_in(text)
-        forgotten = self._known().finds(text)
+        forgotten = self._forgotten[1].finds(text)
         if not forgotten:
             return found
         apart = [one for one in found if all(one.end <= other.start or other.end <= one.start for other in forgotten)]
@@ -50,12 +50,12 @@ class Privacy:
         if self._forgettings() != self._mark:
             raise StoreError("something was ordered to be forgotten since this session was opened; open it again")
 
-    def _known(self) -> Forgotten:
+    def _look_again(self) -> None:
+        """Know what was forgotten since: asked for once a message, not for each text in it."""
         count = self._forgettings()
         if count and self._forgotten[0] != count:
             with contextlib.suppress(StoreError):
                 self._forgotten = count, self._pager.forgotten()
-        return self._forgotten[1]
 
     def _forgettings(self) -> int:
         try:
@@ -63,12 +63,19 @@ class Privacy:
         except StoreError:  # a store that cannot be asked stores nothing either
             return self._mark
 
+    def is_private(self, text: str) -> bool:
+        """Whether a text holds what must not be stored."""
+        self._look_again()
+        return bool(self.finds(text))
+
     def noted(self, data: str) -> str:
         """What is kept of a fact, given as JSON text."""
+        self._look_again()
         return without_in_json(data, self.finds) if self.finds(data) else data
 
     def kept(self, state: State, message: Message) -> Message:
         """A message that is about to be said behind this state, as it is journaled."""
+        self._look_again()
         asked = {block.call_id for block in message.blocks if isinstance(block, ToolResult)}
         private = _private(state.draft.tip, asked) if asked else frozenset()
         self.withholding.shown |= state.withheld

@@ -191,7 +191,7 @@ class Session:
 
     def is_private(self, text: str) -> bool:
         """Whether a text holds what must not be stored, by its shape."""
-        return bool(self._privacy.finds(text))
+        return self._privacy.is_private(text)
 
     def withhold(self, text: str) -> None:
         """An excluded file was read, and showed this text: a result that holds it stays in the window, and out of the store."""
