@@ -4,6 +4,8 @@ import json
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,8 +13,10 @@ from hypothesis import strategies as st
 from tests.window.prose import Talk, Wire, items_of, lost, sides, strings
 
 import pagein
+from pagein.engine import snapshots
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.requests import PreparedRequest
+from pagein.model.messages import Usage
 from pagein.policy.forcing import Valve
 from pagein.providers.validity import Api, check_body
 
@@ -107,8 +111,23 @@ class Run:
         elif prepared.placed == "continued" and prepared.opened is None:
             assert items[: len(self.items)] == self.items, "law 4"
         self.sent[body], self.items = prepared.body, items
+        used = Usage(fresh=10, written=len(prepared.body) // 4)
+        assert (engine or self.engine).observe(prepared, used).failure is None
         self.epochs += prepared.opened is not None and bool(prepared.opened.turns)
         return prepared
+
+
+_keep = snapshots.Snapshots.keep
+UNKEPT: list[Exception] = []
+
+
+def told(*asked: Any) -> None:  # noqa: ANN401 -- whatever it takes
+    """Keep a snapshot; what the engine suppresses is remembered."""
+    try:
+        _keep(*asked)
+    except Exception as problem:
+        UNKEPT.append(problem)
+        raise
 
 
 def alternating(before: list[str], after: list[str]) -> list[str]:
@@ -135,7 +154,11 @@ def carries(items: list[Wire], said: list[Wire]) -> bool:
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STEPS, st.booleans())
 def test_a_full_window_keeps_the_laws(api: Api, steps: list[tuple[str, int, int]], lists: bool) -> None:  # noqa: FBT001
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(snapshots, "EVERY", 10),
+        mock.patch.object(snapshots.Snapshots, "keep", told),
+    ):
         run = Run(Path(folder), api, lists=lists)
         talk = run.talk
         talk.user("begin")
@@ -165,3 +188,4 @@ def test_a_full_window_keeps_the_laws(api: Api, steps: list[tuple[str, int, int]
         run.send()
         for engine in (*run.killed, run.engine):
             engine.close()
+        assert UNKEPT == [], "the state of a full window can be kept for another process"

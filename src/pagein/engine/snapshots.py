@@ -68,6 +68,7 @@ _MODULES: Final = (
     "policy.keepalive",
     "policy.echo",
     "policy.clients.chains",
+    "providers.wire.request",
     "providers.wire.tools",
 )
 """Modules whose values may stand in a state. A value of another class means that no snapshot is taken."""
