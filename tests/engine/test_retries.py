@@ -48,6 +48,30 @@ def ask(engine: Engine, turns: int, at: float, lasting: float, result: str = BIG
     return prepared
 
 
+def test_on_the_way_back_to_a_model_it_is_known_that_its_cache_is_another_one(tmp_path: Path) -> None:
+    """Also in another process: what was exposed is written off, and no pause is cold before the lifetime that the host asks for has ended."""
+    with opened(tmp_path, PRICED_ALONE) as engine:
+        for turns in range(4):
+            prepared = ask(engine, turns, 30.0 * turns, 1e6, "done")
+            engine.observe(prepared, Usage(read=40_000 + 20 * turns, written=20))
+        assert prepared.terms is not None
+        assert prepared.terms.shortens
+        model = json.loads(asked(0))["model"].encode()
+        for turns, at in ((4, 200.0), (5, 900.0)):
+            body = asked(turns, "done")
+            body = body.replace(model, b"claude-sonnet-4-6") if turns == 4 else body
+            prepared = engine.prepare(body, "anthropic", at=at, hint="one", lasting=1e6)
+            engine.observe(prepared, Usage(read=10_000, written=31_000))
+            assert prepared.terms is not None
+            assert not prepared.terms.shortens
+            assert prepared.terms.before.lease.elsewhere >= 90.0 + 3600.0
+            assert prepared.terms.before.lease.held == 0
+    with opened(tmp_path, PRICED_ALONE) as engine:
+        terms = ask(engine, 6, 930.0, 1e6, "done").terms
+        assert terms is not None
+        assert terms.before.lease.elsewhere == 200.0 + 3600.0
+
+
 def test_a_retry_asks_for_the_lifetime_that_the_first_try_asked_for(tmp_path: Path) -> None:
     """Behind a pause, in another process, with keep-alive switched off or on: whatever would be chosen by then."""
     with opened(tmp_path, PRICED_ALONE) as engine:

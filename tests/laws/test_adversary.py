@@ -47,6 +47,16 @@ FOUND = {
     "a change of the model behind a pause": _session(
         "claude-opus-4-6", 8000, *(replace(WORK, idle=400.0 * place, other=place == 3) for place in range(6))
     ),
+    "a return to the model before, behind a pause that its cache outlives": _session(
+        "generic:r=.1,w=1.25",
+        6500,
+        *[Step((Result("run", 400),), words=10, hidden=6000)] * 2,
+        Step((Result("edit", 900),)),
+        Step((Result("edit", 900),), other=True),
+        Step((Result("read", 200),), words=600, other=True),
+        Step((Result("run", 100),), other=True, took=1800.0),
+        Step(),
+    ),
 }
 
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pagein.policy.keepalive import Asked, Lease, Lifetimes, Request, begun_anew, chosen, keeps, kept, sent
+from pagein.policy.keepalive import Asked, Lease, Lifetimes, Request, begun_anew, chosen, keeps, kept, sent, switched
 from pagein.providers.billing import Cliff
 
 LONG = Lifetimes(asked=3600.0)
@@ -96,6 +96,18 @@ def test_a_rewrite_or_a_window_begun_anew_ends_what_was_kept_alive() -> None:
     assert not begun_anew(alive).alive(301.0)
 
 
+def test_what_another_models_cache_may_lose_is_written_off_and_nothing_more_is_exposed_beside_it() -> None:
+    gone = switched(_working(saved=100_000.0), LONG)
+    assert gone.saved == pytest.approx(100_000 - LONG.lost_with(50_000, 50_000))
+    assert gone.held_at(1.0) == 0
+    assert gone.expires() == 3600.0  # so no rewrite is free before
+    assert chosen(gone, LONG, _asked(1000, 1000, at=3600.0), in_hand=1e9) == 3600.0
+    assert chosen(gone, LONG, _asked(1000, 1000, at=3601.0), in_hand=1e9) == 300.0
+    anchored = sent(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    assert switched(anchored, LONG).saved == anchored.saved
+    assert switched(_working(), SHORT).saved == _working().saved
+
+
 def test_nothing_is_kept_alive_that_is_not_paid_for_with_its_answer() -> None:
     price = LONG.kept_for(50_000, 1000)
     assert price >= 0.1 * 50_000 + 2.0 * 1000
@@ -124,6 +136,7 @@ _STEPS = st.lists(
 _IN_HAND = st.floats(0.0, 100_000.0)
 
 
+@example([(1.0, 1.0, 0.0, False), (301.0, 1.0, 0.0, False), (301.0, 0.0, 0.0, False)], LONG, 3.0)  # two losses in turn
 @given(_STEPS, st.sampled_from([LONG, SHORT]), _IN_HAND)
 def test_it_never_costs_more_than_what_the_host_asks_for_and_what_was_in_hand(
     steps: list[tuple[float, float, float, bool]], terms: Lifetimes, in_hand: float

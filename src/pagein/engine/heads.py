@@ -80,6 +80,11 @@ def _front(head: Head) -> tuple[str, ...]:
     return head.model, head.tools, head.system, head.settings
 
 
+def is_switched(before: Head, head: Head) -> bool:
+    """Whether Anthropic's cache is another one for a request than for the one before it."""
+    return before != NO_HEAD and _front(before) != _front(head)
+
+
 def _seen(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[str, ...]]:
     head = step(NO_HEAD, body)
     return seen if head == NO_HEAD else seen | {_front(head)}

@@ -52,13 +52,15 @@ class Means:
 class Asking:
     """What a request asks: which model, whether for the long lifetime; and what a keep-alive request behind it may cost, BIT.
 
-    was_short: whether we had the request before it ask for the short one.
+    was_short: whether we had the request before it ask for the short one. switched: whether it asks another model than the request before, or has
+    another front.
     """
 
     model: str
     long: bool
     may_cost: float
     was_short: bool = False
+    switched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +119,36 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     kept: int = 0
     spent: float = 0.0
     place: int = -1
+    elsewhere: float | None = None
 
 
 def encoded(held: Held) -> str:
     """As it is journaled."""
     one = held.lease
-    until = one.until if one.until > float("-inf") else None
     record = _Record(
         one.lifetime,
         one.saved,
         one.sent,
         one.held,
         one.anchored,
-        until,
+        _told(one.until),
         one.whole,
         one.returns,
         held.kept,
         held.spent,
         held.place,
+        _told(one.elsewhere),
     )
     return msgspec.json.encode(record).decode()
+
+
+def _told(time: float) -> float | None:
+    """A time as JSON can say it."""
+    return time if time > float("-inf") else None
+
+
+def _time(told: float | None) -> float:
+    return float("-inf") if told is None else told
 
 
 def step(held: Held | None, body: Body) -> Held | None:
@@ -147,8 +159,8 @@ def step(held: Held | None, body: Body) -> Held | None:
         one = msgspec.json.decode(body.data, type=_Record)
     except msgspec.MsgspecError:  # a record of another version
         return held
-    until = float("-inf") if one.until is None else one.until
-    lease = Lease(one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns)
+    until, elsewhere = _time(one.until), _time(one.elsewhere)
+    lease = Lease(one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns, elsewhere)
     return Held(lease, one.kept, one.spent, one.place)
 
 
@@ -161,16 +173,21 @@ def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
     return Lifetimes(asked, prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff)
 
 
-def terms(held: Held | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool) -> Terms | None:
-    """What to ask for with the request of this moment. anew: nothing of the last one is in it."""
+def terms(
+    held: Held | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool, switched: bool = False
+) -> Terms | None:
+    """What to ask for with the request of this moment. anew: nothing of the last one is in it. switched: as in `Asking`."""
     if moment.now is None:
         return None
     before = held if held is not None else Held(Lease(lifetimes.asked))
     if anew:
         before = replace(before, lease=keepalive.begun_anew(before.lease))
+    elif switched:
+        before = replace(before, lease=keepalive.switched(before.lease, lifetimes))
     size = moment.floor + moment.scale * moment.size
     # of what others hold of a front nobody knows before the answer
-    new = moment.scale * (moment.new if before.lease.alive(moment.now) and not anew else moment.size)
+    goes_on = before.lease.alive(moment.now) and not (anew or switched)
+    new = moment.scale * (moment.new if goes_on else moment.size)
     asking = rewriting = lifetimes.asked
     if lifetimes.kept_for(size) <= means.may_cost:  # what cannot be kept alive must not rest on it
         asked = keepalive.Asked(moment.now, size, new)
@@ -254,7 +271,7 @@ class Leases:
         lasted = lifetimes.short if asking.was_short else lifetimes.asked
         held = _up_to_date(self._held.at(parent), lasted, self._journal.state_at(parent).sent_at)
         means = Means(_in_hand(state.account, price), asking.may_cost)
-        return terms(held, lifetimes, moment_of(state, at), means, anew=anew)
+        return terms(held, lifetimes, moment_of(state, at), means, anew=anew, switched=asking.switched)
 
     def due(self, held: Held, of: Terms, usage: Usage, model: str, entry: EntryId) -> Due | None:
         """When the window of a request that was answered is to be kept alive, None: never."""

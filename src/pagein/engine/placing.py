@@ -180,14 +180,10 @@ class Placing:
         if call.lasting <= 0 or script.api != "anthropic":
             return None
         long = asks_long(call.envelope.fields, script)
-        asking = leasing.Asking(model, long, call.lasting, self._chosen.at(parent).short)
-        return self.leases.terms(
-            parent,
-            here,
-            asking,
-            at,
-            anew=placed in ("new", "compacted") or self._fronts.is_new(parent, call.head, script.api),
-        )
+        # on the way back to a front, too: each has a cache of its own
+        switched = heads.is_switched(self.heads.at(parent), call.head)
+        asking = leasing.Asking(model, long, call.lasting, self._chosen.at(parent).short, switched)
+        return self.leases.terms(parent, here, asking, at, anew=placed in ("new", "compacted"))
 
     def known(self, units: Sequence[Unit]) -> int:
         """How many messages were said before, behind each other."""

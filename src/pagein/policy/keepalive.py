@@ -16,6 +16,11 @@ estimates. So the worst pause takes what was saved, and that part of the share o
 
 Where the host asks for the short lifetime nothing is exposed that it would not have lost itself, and keep-alive requests are all that can be lost.
 
+Each model has a cache of its own, and a client may come back to the one that it left. So at a change of the model, or of what stands in front
+of the conversation, what is exposed there is written off (`switched`): the worst is that it is lost, and that is paid. While that
+cache may still hold the window, by the lifetime that the host asks for, no rewrite is free, and the host's own lifetime is asked for: nothing
+more is exposed.
+
 Where a lookup might miss the anchor because it stands too far in front of the marks, a mark must be spent on it at the first request
 behind a pause (A3).
 
@@ -76,7 +81,8 @@ class Lease:
     saved: by short lifetimes, less keep-alive requests and what was lost in pauses. lifetime: of the last request; sent: when that was.
     anchored: tokens in front of the last anchor, 0 for none, and until when it lives.
     whole: only that entry outlived a pause, so nothing in front of a change is read any more. returns: pauses beyond the short
-    lifetime, but not the long one, that have ended.
+    lifetime, but not the long one, that have ended. elsewhere: until when the cache of another model, or behind another front, may hold
+    what this session sent before.
     """
 
     lifetime: float
@@ -87,6 +93,7 @@ class Lease:
     until: float = float("-inf")
     whole: bool = False
     returns: int = 0
+    elsewhere: float = float("-inf")
 
     def alive(self, now: float) -> bool:
         """Whether anything of the last request is held."""
@@ -106,9 +113,13 @@ class Lease:
             return 0.0
         return self.held if now - self.sent <= self.lifetime else self.anchored_at(now)
 
+    def lost_at(self, now: float, asked: float) -> float:
+        """Tokens of the last request that the cache holds no more, and would with the host's own lifetime."""
+        return self.held - self.held_at(now) if self.sent is not None and now - self.sent <= asked else 0.0
+
     def expires(self) -> float | None:
-        """When nothing is held any more; None before the first request."""
-        return None if self.sent is None else max(self.sent + self.lifetime, self.until)
+        """When nothing is held any more, elsewhere neither; None before the first request."""
+        return None if self.sent is None else max(self.sent + self.lifetime, self.until, self.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +150,14 @@ class Asked:
 
 def chosen(lease: Lease, lifetimes: Lifetimes, request: Asked, in_hand: float) -> float:
     """The lifetime to ask for with a request. in_hand: what was saved beside lifetimes, and what of the bill may be risked."""
-    if lifetimes.asked <= lifetimes.short:
+    if lifetimes.asked <= lifetimes.short or request.at <= lease.elsewhere:
         return lifetimes.asked
     anchored = 0.0 if request.rewritten else lease.anchored_at(request.at)
-    covered = lease.saved + in_hand + (lifetimes.write_long - lifetimes.write) * request.new
+    # what a pause took of it is paid with this request, and is not there for the next one
+    lost = min(lease.lost_at(request.at, lifetimes.asked), request.size)
+    new = min(request.new, max(0.0, request.size - lost)) if lost else request.new
+    spared = (lifetimes.write_long - lifetimes.write) * new - (lifetimes.write - lifetimes.read) * lost
+    covered = lease.saved + in_hand + spared
     exposed = max(request.size - anchored, request.new)
     return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
 
@@ -183,11 +198,11 @@ def _spared(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
     theirs, ours = lifetimes.price(lifetimes.asked), lifetimes.price(request.lifetime)
     if lease.sent is None:
         return (theirs - ours) * request.written
-    if request.rewritten:  # its price is in the account of the window
+    if request.rewritten and lease.alive(request.at):  # its price is in the account of the window
         return (theirs - ours) * min(request.new, request.written)
     held = lease.held_at(request.at)
     if request.at - lease.sent <= lifetimes.asked:
-        lost = min(max(0.0, request.written - request.new), lease.held - held)
+        lost = min(max(0.0, request.written - request.new), lease.lost_at(request.at, lifetimes.asked))
         return (theirs - ours) * min(request.new, request.written) - (ours - lifetimes.read) * lost
     # without us nothing of it would be held any more, but for what others hold of its front
     held = max(0.0, min(held, request.size - request.written) - request.front)
@@ -196,7 +211,20 @@ def _spared(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
 
 def begun_anew(lease: Lease) -> Lease:
     """The host began its window anew: nothing that was kept alive is in it."""
-    return replace(lease, anchored=0.0, until=float("-inf"), whole=False)
+    return replace(lease, anchored=0.0, until=float("-inf"), whole=False, elsewhere=float("-inf"))
+
+
+def switched(lease: Lease, lifetimes: Lifetimes) -> Lease:
+    """The client went to another model or front, whose cache is another one, and may come back. What was exposed is written off: a pause may
+    take it, and no request would tell.
+    """
+    if lease.sent is None:
+        return lease
+    is_exposed = lease.lifetime <= lifetimes.short < lifetimes.asked
+    exposed = lease.held - lease.anchored_at(lease.sent + lifetimes.short) if is_exposed else 0.0
+    elsewhere = max(lease.elsewhere, lease.sent + lifetimes.asked)
+    saved = lease.saved - lifetimes.lost_with(exposed, lease.held)
+    return replace(begun_anew(lease), saved=saved, held=0.0, elsewhere=elsewhere)
 
 
 def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:

@@ -387,7 +387,7 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
     gain = sum(one.gain for one in epoch.page_out)
     going = {_place(one) for one in epoch.page_out}
     found = standing.first_of_all(standing.first_before(ripe_too=easy), without=going)
-    return Plan(epoch, replace(rewritten(alone, moment, economics, cost - below, gain), found=found), alone)
+    return Plan(epoch, replace(rewritten(alone, moment, economics, risked - below, gain), found=found), alone)
 
 
 def _reason(moment: Moment, economics: Economics, below: float) -> str:

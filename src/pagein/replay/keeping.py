@@ -65,7 +65,7 @@ class KeptPaging(Paging):
             self.lease = keepalive.begun_anew(self.lease)
         model, self._model = self._model, sized.call.model
         if model not in (None, self._model):  # each model has a cache of its own
-            self.lease = replace(keepalive.begun_anew(self.lease), held=0.0)
+            self.lease = keepalive.switched(self.lease, self.lifetimes)
         size, before, at = ledger.window.size, self.lease, sized.call.at
         floor = ledger.recording.floor[0]
         goes_on = before.held > 0 and not sized.opens_segment

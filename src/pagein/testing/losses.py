@@ -10,13 +10,14 @@ from typing import Final, Literal
 from pagein.engine.engine import Engine, Settings
 from pagein.model.messages import Access, Block, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
 from pagein.ports import TokenCounter
+from pagein.providers.cache import CacheSimulator, Served
 from pagein.providers.prices import Prices, prices
 from pagein.replay.bridging import KeptLedger
 from pagein.replay.calls import gather
-from pagein.replay.growth import SourceFacts
+from pagein.replay.growth import Sized, SourceFacts
 from pagein.replay.keeping import KeptPaging
 from pagein.replay.layers import FULL, QUIET, THRIFTY_NAME, keeps_alive
-from pagein.replay.ledger import Ledger
+from pagein.replay.ledger import Ledger, Policy
 from pagein.replay.needs import NOTHING
 from pagein.replay.paging import Paging
 from pagein.replay.policies import APPEND
@@ -43,31 +44,31 @@ def recording(made: Made) -> Recording:
 
 
 def _entries(made: Made, charged: Prices) -> Iterator[Recorded]:
-    now, chars, hidden, last = 1_800_000_000.0, 0, 0, 0.0
+    now, chars, hidden = 1_800_000_000.0, 0, 0
     lasting = 3600.0 if made.hour else 300.0
-    before = float("-inf")
+    held: dict[str, tuple[float, int]] = {}  # by model: when its cache was asked last, and tokens that it holds since
     name = _model(charged)
     for number, step in enumerate(made.steps):
         now += step.idle
         if step.compacts:
             yield HostEvent("compaction", now)
             chars = hidden = 0
-            last = 0.0
+            held.clear()
         if step.words or not chars:
             said = _text(f"the person says, {number}", max(5, step.words))
             chars += len(said)
             yield Message("user", (Text(said),), at=now)
         hidden = max(0, hidden + step.hidden)
         prompt = round(made.front + chars / _RATIO) + hidden
-        is_held = now - before <= lasting and not step.other
-        read = last + 1 if is_held else made.warm * made.front
-        read = min(prompt, round(read))
+        model = name if not step.other else name + "-other"
+        before, last = held.get(model, (float("-inf"), 0))
+        is_held = now - before <= lasting and last > 0
+        read = min(prompt, round(last + 1 if is_held else made.warm * made.front))
         usage = Usage(0, read, prompt - read, prompt - read if made.hour else 0, step.output)
-        before, last = now, prompt
+        held[model] = now, prompt
         now += step.thought
         calls = [_call(f"call-{number}-{place}", one) for place, one in enumerate(step.results)]
         blocks: tuple[Block, ...] = tuple(calls) or (Text(f"so much for that, {number}"),)
-        model = name if not step.other else name + "-other"
         yield Message("assistant", blocks, at=now, model=model, usage=usage)
         now += step.took
         answers = tuple(_answer(call, one) for call, one in zip(calls, step.results, strict=True))
@@ -125,7 +126,7 @@ class Loss:
 def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
     """By policy, what the session lost."""
     told, charged = recording(made), _charged(made.charged)
-    base = Ledger(told, APPEND, charged, stress=False, trace=True)
+    base = _Ledger(told, APPEND, charged, stress=False, trace=True)
     base.run()
     theirs = list(accumulate(base.trace.cost if base.trace is not None else ()))
     found: dict[str, Loss] = {}
@@ -136,6 +137,24 @@ def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]
         else:
             found[name] = _loss(theirs, list(accumulate(_course(name, told, charged))))
     return found
+
+
+class _Ledger(Ledger):
+    """A bill by a provider that keeps a cache for each model."""
+
+    def __init__(
+        self, recording: Recording, policy: Policy, prices: Prices, *, stress: bool = False, trace: bool = False
+    ) -> None:
+        super().__init__(recording, policy, prices, stress=stress, trace=trace)
+        self._by_model: dict[str, CacheSimulator] = {}
+
+    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> Served:
+        self._simulator = self._by_model.setdefault(sized.call.model or "", CacheSimulator(self.prices.cache))
+        return super()._serve(sized, output, cap=cap, counted=counted)
+
+
+class _KeptLedger(_Ledger, KeptLedger):
+    """The same, kept alive through pauses."""
 
 
 def _loss(theirs: Sequence[float], ours: Sequence[float]) -> Loss:
@@ -154,9 +173,9 @@ def _course(name: str, told: Recording, charged: Prices) -> Sequence[float]:
     kept = keeps_alive(name)
     with (KeptPaging if kept else Paging)(told, open_in_memory, charged, name) as paging:
         if isinstance(paging, KeptPaging):
-            ledger: Ledger = KeptLedger(told, paging, charged, stress=False, trace=True)
+            ledger: Ledger = _KeptLedger(told, paging, charged, stress=False, trace=True)
         else:
-            ledger = Ledger(told, paging, charged, stress=False, trace=True)
+            ledger = _Ledger(told, paging, charged, stress=False, trace=True)
         ledger.run()
     return ledger.trace.cost if ledger.trace is not None else ()
 
