@@ -1,6 +1,5 @@
 """The passes before a model call, as far as they only look: what is about to be sent, what enters big, what leaves."""
 
-from dataclasses import replace
 from itertools import takewhile
 
 from pagein.engine.paging import Entering, Leaving
@@ -8,7 +7,7 @@ from pagein.engine.rendering import Piece, cut, length, pieces_since, shared, si
 from pagein.engine.state import Rules, State, is_spoken
 from pagein.model.entries import PagedOut
 from pagein.model.messages import Text, ToolCall, ToolResult
-from pagein.policy.economics import CAUTION, Account, Moment, falls_short, in_hand, rewrite_cost
+from pagein.policy.economics import CAUTION, Account, Moment, beginning, falls_short, in_hand, rewrite_cost
 from pagein.policy.economics import previewed as with_previews
 from pagein.policy.exclusions import may_show_excluded
 from pagein.policy.previews import Previews, is_previewed
@@ -86,8 +85,11 @@ def toll(
         return 0.0
     if state.floor is None:  # what stands in front of the messages is known once the provider has told
         return None
+    economics = beginning(economics, begins.tokens)
+    if _spared(big) <= economics.entrance:
+        return None
     account = credited(state.account, big, residency, state.scale)
-    cost = rewrite_cost(moment, replace(economics, keeps_front=False), 0, 0) + economics.write * begins.tokens
+    cost = rewrite_cost(moment, economics, 0, 0) + economics.write * begins.tokens
     return cost if CAUTION * cost <= in_hand(account, economics) else None
 
 

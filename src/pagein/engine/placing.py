@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pagein.engine import heads, leasing, marked, offering, passing, rereading
+from pagein.engine import caching, heads, leasing, marked, offering, passing, rereading
 from pagein.engine.calling import Call
 from pagein.engine.chain import Unit
 from pagein.engine.claim import Claim
@@ -26,7 +26,7 @@ from pagein.engine.outgoing import Bytes, Outgoing, may_be_bound
 from pagein.engine.owing import Debt, Forwarded
 from pagein.engine.passes import moment_of
 from pagein.engine.places import Places
-from pagein.engine.pricing import asks_long, economics_for
+from pagein.engine.pricing import asks_long, economics_for, uncached_for
 from pagein.engine.requests import CLOSED_GATE, Part, Placed, Prepared
 from pagein.engine.state import State
 from pagein.engine.talking import Talk
@@ -70,6 +70,7 @@ class Placing:
         self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
         self.leases = leasing.Leases(talk.journal)
         self._fronts = Fronts(talk.journal)
+        self._caching = Fold(talk.journal, caching.FROM_THE_START, caching.step, "caching")
 
     def kept(self, sent: EntryId) -> Mapping[str, Any] | None:
         """What a later process needs to go on behind a request, besides the states of folds; None where it was not looked at lately."""
@@ -147,6 +148,9 @@ class Placing:
         self._introduced(profile_in(call.envelope))
         for unit in call.script.units[known:]:
             self._talk.append(unit.message, name=unit.name)
+        marking = caching.noted(self._caching.at(parent), marks=caching.has_marks(call.theirs.fields, call.script))
+        if marking is not None:
+            self._talk.note(caching.KIND, marking)
         return self._noted(call.head, parent)
 
     def _made(
@@ -165,6 +169,9 @@ class Placing:
         self, call: Call, parent: EntryId | None, terms: leasing.Terms | None, at: float | None
     ) -> Economics | None:
         """The prices of a call, None for a model that has none."""
+        found = self._uncached(call, parent, at)
+        if found is not None:
+            return found
         found = economics_for(call.head.model, call.envelope.fields, call.script, at)
         if terms is not None and found is not None:
             found = leasing.economics(found, terms)
@@ -172,12 +179,18 @@ class Placing:
             found = replace(found, void=True)
         return found
 
+    def _uncached(self, call: Call, parent: EntryId | None, at: float | None) -> Economics | None:
+        """The prices of a call that the cache takes no part in, None for any other."""
+        if caching.has_marks(call.theirs.fields, call.script):
+            return None
+        return uncached_for(call.head.model, at, self._caching.at(parent))
+
     def _terms(
         self, call: Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
     ) -> leasing.Terms | None:
         """What the cache is asked for with a request, None where that is left to the client."""
         script, model = call.script, call.head.model
-        if call.lasting <= 0 or script.api != "anthropic":
+        if call.lasting <= 0 or script.api != "anthropic" or self._uncached(call, parent, at) is not None:
             return None
         long = asks_long(call.envelope.fields, script)
         # on the way back to a front, too: each has a cache of its own

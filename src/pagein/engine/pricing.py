@@ -5,10 +5,11 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
 
+from pagein.engine.caching import Caching
 from pagein.engine.chain import Transcript
 from pagein.errors import BadSetting
 from pagein.policy.economics import Economics
-from pagein.policy.pricing import economics_of
+from pagein.policy.pricing import economics_of, uncached, waits_for_marks
 from pagein.providers.billing import Prices
 from pagein.providers.prices import prices
 
@@ -21,6 +22,15 @@ def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, a
     """The prices of a request; None for a model that has none in the table."""
     day = None if at is None else datetime.fromtimestamp(at, UTC).date()
     return _economics(model, day, asks_long(fields, script)) if model else None
+
+
+def uncached_for(model: str, at: float | None, caching: Caching) -> Economics | None:
+    """The prices of a request without marks, by what is known of its branch; None where the cache takes part in it all the same."""
+    found = prices_for(model, at)
+    if found is None or caching.told or not waits_for_marks(found):
+        return None
+    held = caching.holds(at, found.cache.long_ttl + found.cache.grace)
+    return uncached(economics_of(found, long=True), held=held)
 
 
 def prices_for(model: str, at: float | None) -> Prices | None:

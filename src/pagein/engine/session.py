@@ -52,6 +52,7 @@ from pagein.model.entries import (
 from pagein.model.messages import Message
 from pagein.policy.clients.chains import ClientReads
 from pagein.policy.clients.profile import Profile
+from pagein.policy.economics import beginning
 from pagein.policy.exclusions import EXCLUDED
 from pagein.policy.forcing import NO_VALVE, Valve
 from pagein.policy.manifest import BUDGET
@@ -436,13 +437,11 @@ class Session:
         """The pass before a call: what leaves the window, and what comes back (see `curating`). paid: for what entered as previews."""
         parts = self._parts
         residency = at_prices(allowed(parts.residency, gate), gate.economics)
-        begins = gate.begins is not None and paid is None
-        if (
-            begins and residency.economics is not None
-        ):  # our tools stand in front of all: nothing of the cache would be read
-            residency = replace(residency, economics=replace(residency.economics, keeps_front=False))
+        begins = gate.begins if paid is None else None
+        if begins is not None and residency.economics is not None:
+            residency = replace(residency, economics=beginning(residency.economics, begins.tokens))
         # what stands in front of the messages, and would be written again, is known once the provider has told
-        is_shut = gate.way is None or (begins and self._state().floor is None)
+        is_shut = gate.way is None or (begins is not None and self._state().floor is None)
         scene = Scene(
             session=self.name,
             state=self._state(),

@@ -45,6 +45,7 @@ _MODULES: Final = (
     "engine.evidence",
     "engine.readlog",
     "engine.rereading",
+    "engine.caching",
     "engine.heads",
     "engine.marked",
     "engine.leasing",

@@ -21,6 +21,7 @@ COMING = 5.0
 BELOW = 0.97
 """A request counts as below a price cliff by so much, as sizes are estimates."""
 HELD_BACK = 0.75
+DENSE = 2.0  # definitions of tools take up to so many times the tokens that their bytes tell
 CAUTION = 1.5  # sizes are estimates: what is hidden from us behind the frontier has to be written again too
 
 
@@ -33,6 +34,8 @@ class Economics:
     aside: what was saved, or below nothing spent, beside the window (`policy.keepalive`). void: whether the client changed what stands in
     front of the conversation, so that nothing of it is read at this call. cliff: a size above which all of a request is dearer. least: tokens
     below which the cache holds nothing. at_marks: whether the cache has entries where marks stood, and nowhere else.
+    uncached: None for a call that the cache takes part in; for one that it does not, what each token costs, once the client goes back to the
+    cache, that is not found there as it was. entrance: tokens that enter for good when the window is rewritten first.
     """
 
     read: float = 0.1
@@ -48,6 +51,8 @@ class Economics:
     cliff: Cliff | None = None
     least: int = 0
     at_marks: bool = False
+    uncached: float | None = None
+    entrance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,15 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     behind = max(0, moment.size - (before if keeps_front else 0) - gain - moment.new)
     ahead = 0.0 if keeps_front else moment.floor
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
-    return steep * times(moment, economics) * (economics.write - economics.read) * (moment.scale * behind + ahead)
+    again = economics.write - economics.read + (economics.uncached or 0.0)
+    return steep * times(moment, economics) * again * (moment.scale * behind + ahead)
+
+
+def beginning(economics: Economics, entrance: float) -> Economics:
+    """The prices of a rewrite with which our tools enter in front of all: nothing of the cache is read. entrance: their tokens, which cost next
+    to nothing where they are read from the cache, and their full price at every call where they are not.
+    """
+    return replace(economics, keeps_front=False, entrance=0.0 if economics.uncached is None else DENSE * entrance)
 
 
 def pays(rent: float, cost: float, moment: Moment, economics: Economics, account: Account) -> bool:

@@ -38,6 +38,7 @@ _WITHOUT_TEXT: Final = frozenset(
     {
         "client.profile",
         "request.answered",
+        "request.caching",
         "request.head",
         "request.lease",
         "request.marks",

@@ -1,5 +1,8 @@
 """The prices by which the planner decides, from those of a model and from the lifetime that its client asks the cache for."""
 
+from dataclasses import replace
+from math import inf
+
 from pagein.policy.economics import Economics
 from pagein.providers.billing import Prices
 
@@ -25,3 +28,14 @@ def economics_of(prices: Prices, *, long: bool = False) -> Economics:
         least=rules.min_prefix,
         at_marks=rules.model == "breakpoints",
     )
+
+
+def waits_for_marks(prices: Prices) -> bool:
+    """Whether the cache of this model holds nothing of a request that its client did not mark."""
+    return prices.cache.model == "breakpoints" and prices.cache.implicit_eligible == "none"
+
+
+def uncached(cached: Economics, *, held: bool) -> Economics:
+    """The prices of a call that the cache takes no part in. held: whether it may hold something that the client goes back to."""
+    lost = cached.write - cached.read if held else 0.0
+    return replace(cached, read=1.0, write=1.0, lifetime=inf, least=0, at_marks=False, uncached=lost)

@@ -368,12 +368,14 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
         return Plan(decide(standing, settings), account, account)
     alone = carried(account, moment, economics)
     cold = is_cold(moment, economics)
-    if cold or moment.last is None:
+    if economics.uncached is not None:  # this call leaves no entry in the cache
+        alone = replace(alone, anew=moment.size, found=0)
+    elif cold or moment.last is None:
         alone = replace(alone, anew=moment.size, found=standing.first_of_all(moment.size))
     spoken = is_user_turn(moment, economics)
     easy = cold or spoken
     gain = standing.old_gain + (standing.ripe_gain if easy else 0)
-    if gain <= 0:
+    if gain <= economics.entrance:
         return Plan(None, alone, alone)
     before = readable(account, economics, standing.first_before(ripe_too=easy))
     cost, below = rewrite_cost(moment, economics, before, gain), spared_by_cliff(moment, economics, gain)
@@ -387,6 +389,7 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
     gain = sum(one.gain for one in epoch.page_out)
     going = {_place(one) for one in epoch.page_out}
     found = standing.first_of_all(standing.first_before(ripe_too=easy), without=going)
+    found = found if economics.uncached is None else 0
     return Plan(epoch, replace(rewritten(alone, moment, economics, risked - below, gain), found=found), alone)
 
 

@@ -21,7 +21,7 @@ def sparing(planned: Plan, held: frozenset[str], standing: Standing, settings: R
         return replace(planned, epoch=epoch) if enough else nothing
     gain = sum(one.gain for one in going)
     whole = sum(one.gain for one in planned.epoch.page_out)
-    if not gain or not whole:
+    if gain <= economics.entrance or not whole:
         return nothing
     cost = rewrite_cost(moment, economics, min(one.before for one in going), gain)
     # the rent of each is not kept apart; they are taken to have waited alike

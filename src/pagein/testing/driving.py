@@ -76,11 +76,12 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A recorded session as requests in a format, to a model."""
+    """A recorded session as requests in a format, to a model. marks: whether its client says what the cache is to hold, where a format asks that."""
 
     entries: Sequence[Recorded]
     api: Api
     model: str
+    marks: bool = True
 
     def provider(self, clock: SetClock) -> SimulatedProvider:
         """A provider that answers each of its requests as was recorded. Raises what `SimulatedProvider` raises."""
@@ -109,7 +110,8 @@ class Drive:
             if tools:
                 body["tools"] = tools
             clock.set(call.at)
-            exchange = _sent(address, self.api, _marked(body, mark) if self.api == "anthropic" else body, clock.now())
+            body = _marked(body, mark) if self.marks and self.api == "anthropic" else body
+            exchange = _sent(address, self.api, body, clock.now())
             _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
             yield exchange
 
