@@ -78,6 +78,43 @@ def test_what_an_environment_prints_is_found(line: str) -> None:
     assert kept.endswith("\nLANG=C.UTF-8\n")
 
 
+@pytest.mark.parametrize(
+    ("before", "value", "behind"),
+    [
+        ("PGPASSWORD=", "vT9kQz27Lm", ""),
+        ("SIGNING_KEY=", "vT9kQz27Lm", ""),
+        ("MASTER_KEY=", "vT9kQz27Lm", ""),
+        ("DB_PASS=", "vT9kQz27Lm", ""),
+        ("MYSQL_PWD=", "vT9kQz27Lm", ""),
+        ("SSHPASS=", "vT9kQz27Lm", ""),
+        ("DB_PASSWORD=", "vT$kQz27Lw", ""),
+        ("DB_PASSWORD=", "$vT9kQz27Lp", ""),
+        ("ADMIN_PASSWORD=", "h(8)Kq2!mZr", ""),
+        ("DB_PASSWORD=", "vT9kQz&27Lk", ""),
+        ("DB_PASSWORD=", "vT9kQz 27Lk,<&\\", ""),
+        ("DB_PASSWORD=", "vT9k" * 200 + "$Qz", ""),
+        ('APP_SECRET="', "vT9k Qz27 LqE", '"'),
+        ("export APP_SECRET='", 'vT9k "Qz27" LqE', "'"),
+        ("      - DB_PASSWORD=", "vT9k$Qz27", ""),
+        ("      DB_PASSWORD: ", "h(8)Kq2!mZr", ""),
+        ("      APP_SECRET: ", "vT9k Qz27 LqE", ""),
+        ('      APP_SECRET: "', "vT9k $Qz27, LqE", '"'),
+        ("    12\tDB_PASSWORD=", "vT9k$Qz27", ""),
+        ("docker run -e PGPASSWORD=", "vT9kQz&27Lk", " postgres"),
+        ("DATABASE_URL=postgres://app:", "vT9k@Qz27", "@db:5432/app"),
+    ],
+)
+def test_a_value_is_withheld_whole(before: str, value: str, behind: str) -> None:
+    """A half would look safe."""
+    text = f"LANG=C\n{before}{value}{behind}\nHOME=/root\n"
+    found = keys_in(text)
+    names = {one.shape for one in found}
+    assert without(text, found) in {
+        f"LANG=C\n{before}[pagein: withheld, {len(value)} characters, {name}]{behind}\nHOME=/root\n" for name in names
+    }
+    assert keys_in(without(text, found)) == ()
+
+
 def test_a_private_key_is_found_whole_cut_and_with_line_numbers() -> None:
     lines = [drawn(64, _LETTERS + "+/", seed) for seed in range(6)]
     head, end = "-----BEGIN OPENSSH " + "PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"
@@ -110,6 +147,23 @@ def test_a_private_key_is_found_whole_cut_and_with_line_numbers() -> None:
         "-----BEGIN PUBLIC KEY-----\n" + drawn(64) + "\n-----END PUBLIC KEY-----",
         "commit " + drawn(40, HEX),
         "REVIEW_TOKEN: options?.workerReviewGithubToken",
+        "DB_PASSWORD=$DB_PASSWORD_2",
+        "DB_PASSWORD=${DB_PASSWORD:-a8$kq}",
+        "DB_PASSWORD=$(openssl rand -hex 32)",
+        'export DB_PASSWORD="$(openssl rand -hex 32)"',
+        "SIGNING_KEY=/run/keys/signing-2.pem",
+        "SIGNING_KEY=",
+        "MASTER_KEY=true",
+        "USE_TOKEN=1234567",
+        "API_KEY=<set 16 letters>",
+        "  API_KEY: z.string().min(16),",
+        "  API_TOKEN: proxy.token,",
+        "TOKEN: the one that is sent with each request",
+        "GH_TOKEN: ${{ steps.step1.outputs.token }}",
+        "PWD=/home/u/work1",
+        "PWD: ~/work1/abc",
+        "MONKEY=vT9kQz27Lm",
+        "COMPASS=vT9kQz27Lm",
     ],
 )
 def test_what_only_names_a_key_is_none(text: str) -> None:

@@ -2,7 +2,7 @@ r"""The shapes of keys that vendors give out, as data: how each begins, of what 
 
 The shapes are facts from the vendors' documents and from the rule lists of gitleaks 8 (MIT licence), whose names of rules are kept
 where there is one. Only shapes that tell themselves are listed: by a fixed beginning, or by the name in front of them. Expressions are
-RE2's, over bytes; the last group is the key. `words` are what a text must hold for a rule to match, so that most texts cost one look.
+RE2's, over bytes; the last group that took part is the key. `words` are what a text must hold for a rule to match, so that most texts cost one look.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,19 @@ class Shape:
     entropy: float = 0.0
 
 
-_NAMES: Final = r"(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|SECRET_?KEY|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|TOKEN|CREDENTIALS?)"
-_VALUE: Final = r"""([^\s"'`$<>{}()\[\],;*\\|&]{6,512})"""
+_NAMES: Final = (
+    r"(?:[A-Z0-9]{0,20}(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN)|SECRET_?KEY|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY"
+    r"|CREDENTIALS?|SIGNING_?KEY|MASTER_?KEY|SSHPASS|DB_?PASS|MYSQL_PWD)"
+)
+_WORDS: Final = ("PASS", "PWD", "SECRET", "KEY", "TOKEN", "CREDENTIAL")
+_VALUE: Final = r"""([^\s"'`$<>{}()\[\],;*\\|&]{6,}(?:[$(){}\[\],;*|&][^\s"'`\\<>]+)?)"""
+# a variable on a line of its own, as `printenv` and `docker compose config` print it: its value may hold anything, and ends with the line
+_LINE: Final = (
+    r"""(?m:^)(?:[ ]{0,6}\d{1,6}[\t:|])?[ \t]{0,40}(?:-[ ]{1,3})?(?:export[ ]|ENV[ ])?["']?"""
+    r"""(?:[A-Z0-9_]{0,80}(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|CREDENTIALS?|API_?KEY|ACCESS_?KEY|SECRET_?KEY)(?:_[A-Z0-9]+){0,2}"""
+    r"""|[A-Z0-9_]{0,80}_(?:KEY|PASS|PWD)|KEY|SSHPASS)["']?"""
+)
+_TO_ITS_END: Final = r"""(?:"([^"\n]{6,})"|'([^'\n]{6,})'"""
 
 SHAPES: Final = (
     # clouds
@@ -93,6 +104,8 @@ SHAPES: Final = (
     Shape("age-secret-key", ("AGE-SECRET-KEY-1",), r"\b(AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58})\b"),
     Shape("jwt", ("eyJ",), r"\b(eyJ[\w-]{17,}\.eyJ[\w-]{17,}\.[\w-]{20,})", 3.5),
     Shape("authorization-header", ("uthorization", "UTHORIZATION"), r"""(?i:authorization)\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?(?i:bearer|basic|token)\s{1,3}([\w+/=.~-]{20,})""", 3.5),
-    Shape("password-in-url", ("://",), r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s:/@'\"<>${}\[\]()*?#\\]{0,64}:([^\s:/@'\"<>${}\[\]()*?#\\]{6,128})@[\w.-]", 2.0),
-    Shape("named-variable", ("PASSW", "PASSPHRASE", "SECRET", "KEY", "TOKEN", "CREDENTIAL"), r"""(?m:^|[\s"'{,;&(])(?:[A-Z][A-Z0-9]*_)?(?:[A-Z0-9]+_){0,6}""" + _NAMES + r"""(?:_[A-Z0-9]+){0,2}\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?""" + _VALUE, 2.0),
+    Shape("password-in-url", ("://",), r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s:/@'\"<>${}\[\]()*?#\\]{0,64}:([^\s:/'\"<>${}\[\]()*?#\\]{6,128})@[\w.-]", 2.0),
+    Shape("named-variable", _WORDS, r"""(?m:^|[\s"'{,;&(])(?:[A-Z][A-Z0-9]*_)?(?:[A-Z0-9]+_){0,6}""" + _NAMES + r"""(?:_[A-Z0-9]+){0,2}\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?""" + _VALUE, 2.0),
+    Shape("environment-line", _WORDS, _LINE + "=" + _TO_ITS_END + r"""|([^\s"'][^\n]{5,}))""", 2.0),
+    Shape("yaml-line", _WORDS, _LINE + "[ ]?:[ ]{1,3}" + _TO_ITS_END + r"""|([^\s"'][^\n]{4,}[^\s,;{(]))[,\s]*(?m:$)""", 2.0),
 )  # fmt: skip

@@ -24,8 +24,12 @@ _EXAMPLES: Final = (
 )  # fmt: skip
 _NAMES_OF_KEYS: Final = ("key", "token", "secret", "password", "credentials")
 _MANY: Final = 0.8
+_TELLING: Final = 512
+"""Bytes of a value by which it is judged."""
 _WORDY: Final = 3.2
-_LOOSE: Final = frozenset({"named-variable", "password-in-url"})
+_NAMED: Final = frozenset({"environment-line", "yaml-line", "named-variable"})
+_LOOSE: Final = _NAMED | {"password-in-url"}
+_REFERENCES: Final = (("${", "}"), ("$(", ")"), ("`", "`"), ("<", ">"), ("[pagein: withheld, ", "]"))
 
 
 def keys_in(text: str) -> tuple[Found, ...]:
@@ -55,18 +59,30 @@ def entropy(text: str) -> float:
 
 def _spans(shape: Shape, raw: bytes) -> Iterator[tuple[int, int, str]]:
     for match in _compiled(shape.expression).finditer(raw):
-        start, end = match.span(match.re.groups)
-        if _is_key(shape, raw[start:end].decode("utf-8", "replace")):
+        start, end = match.span(match.lastindex)
+        if _is_key(shape, raw[start : min(end, start + _TELLING)].decode("utf-8", "replace")):
             yield start, end, shape.name
 
 
 def _is_key(shape: Shape, key: str) -> bool:
     if shape.entropy and entropy(key) < shape.entropy:
         return False
-    low = key.lower()
+    low = key.partition(" #")[0].lower()
     if any(word in low for word in _EXAMPLES):
         return False
+    if shape.name in _NAMED and _is_spoken_of(key, prose=shape.name == "yaml-line"):
+        return False
     return shape.name not in _LOOSE or _looks_drawn(key)
+
+
+def _is_spoken_of(line: str, *, prose: bool) -> bool:
+    """Whether a line names where the value comes from, rather than the value: a variable, a command, a call, words."""
+    value = line.strip("\"', ;\t\r")
+    if any(value.startswith(begin) and end in value for begin, end in _REFERENCES) or _called().fullmatch(
+        value.encode()
+    ):
+        return True
+    return prose and " " in value and not any(one.isdigit() for one in value)
 
 
 def _looks_drawn(key: str) -> bool:
@@ -100,6 +116,11 @@ def _words() -> tuple[Any, tuple[Shape, ...]]:
             shapes.append(shape)
     found.Compile()
     return found, tuple(shapes)
+
+
+@cache
+def _called() -> Any:  # noqa: ANN401  as below
+    return _compiled(r"\$[A-Z_][A-Z0-9_]*|[A-Za-z_.]+(?:\(.*\)|\[.*\])")
 
 
 @cache
