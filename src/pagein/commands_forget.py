@@ -5,6 +5,7 @@ Exit status: 0; 1 where something of it may be left, each said in words; 2 as in
 
 import contextlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +64,11 @@ def forget(
         if session is not None:
             done = forgetting.forget_session(opened, session, file, log)
         else:
-            wanted = sys.stdin.read().removesuffix("\n") if target == "-" else target or ""
+            wanted = (
+                _text(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
+                if target == "-"
+                else _text(os.fsencode(target or ""))
+            )
             done = forgetting.forget_texts(opened, forgetting.texts_of(opened, wanted), file, log)
     beside = _beside(file)
     if as_json:
@@ -79,6 +84,16 @@ def forget(
         sys.stdout.write("\n".join(_told(done, beside)) + "\n")
     if done.left:
         raise typer.Exit(_LEFT)
+
+
+def _text(raw: bytes) -> str:
+    """A text as the store has it, half a surrogate pair included, whatever the locale made of it. Raises BadInput for what is no text."""
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise BadInput(
+            "the text to forget is not UTF-8, so it is nowhere in the store as it stands; give it in UTF-8, or name its object by id"
+        ) from None
 
 
 def _told(done: "Forgotten", beside: list[str]) -> list[str]:
