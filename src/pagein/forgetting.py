@@ -11,6 +11,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -79,8 +80,12 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
 
 def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> Forgotten:
     """Take all that was said in a session out of the store, and what was paged out of it. Raises BadInput where there is none, StoreError."""
-    if all(one.name != session for one in store.sessions()):
-        raise BadInput(f"there is no session {session!r} in this store; `pagein sessions` lists them")
+    names = [one.name for one in store.sessions()]
+    if session not in names:
+        near = ", ".join(map(repr, get_close_matches(session, names, cutoff=0.0)))
+        raise BadInput(
+            f"there is no session {session!r} in this store; " + (f"nearest are {near}" if near else "it holds none")
+        )
     done = Forgotten()
     with store.exclusive():
         store.bury(())

@@ -1,7 +1,10 @@
 """What is ordered to be forgotten is nowhere any more, comes back by no way, and keeps nobody from going on."""
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -215,6 +218,58 @@ def test_what_is_too_short_or_not_there_is_said(tmp_path: Path) -> None:
     assert SAID not in typed.output
     with closing(sqlite3.connect(tmp_path / "store.db")) as store:
         assert SAID not in "\n".join(store.iterdump())
+
+
+@pytest.mark.parametrize("typed", [True, False], ids=["typed", "argument"])
+def test_half_a_surrogate_pair_is_found_whatever_the_locale(tmp_path: Path, *, typed: bool) -> None:
+    half = "the dove \ud800 lands at nine"
+    with opened(tmp_path) as engine:
+        engine.session("one").append(Message("user", (Text(f"I say: {half}"),)))
+        engine.session("one").keep()
+    raw = half.encode("utf-8", "surrogatepass")
+    command = [
+        sys.executable,
+        "-m",
+        "pagein",
+        "forget",
+        "-" if typed else raw,
+        "--store",
+        str(tmp_path / "store.db"),
+        "--json",
+    ]
+    for language in ("C.UTF-8", "C", "en_US.UTF-8"):
+        done = subprocess.run(  # noqa: S603 -- our own command
+            command,
+            input=raw + b"\n" if typed else b"",
+            capture_output=True,
+            env={**os.environ, "LC_ALL": language},
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert sum(json.loads(done.stdout)["found"].values()) == (1 if language == "C.UTF-8" else 0)
+    with opened(tmp_path) as engine:
+        assert half not in str(engine.session("one").window())
+
+
+def test_what_is_no_text_is_refused_and_not_called_nowhere(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        engine.session("one").append(Message("user", (Text("hello"),)))
+        engine.session("one").keep()
+    done = CliRunner().invoke(
+        app, ["forget", "-", "--store", str(tmp_path / "store.db")], input=b"a latin letter: \xe9 here"
+    )
+    assert isinstance(done.exception, BadInput)
+    assert "give it in UTF-8" in str(done.exception)
+
+
+def test_a_session_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        engine.session("fix-login").append(Message("user", (Text("hello"),)))
+        engine.session("fix-login").keep()
+    done = CliRunner().invoke(app, ["forget", "--session", "fix-logn", "--store", str(tmp_path / "store.db")])
+    assert isinstance(done.exception, BadInput)
+    assert "'fix-login'" in str(done.exception)
+    assert "pagein sessions" not in str(done.exception)
 
 
 @given(st.text(min_size=6, max_size=40), st.text(max_size=80), st.text(max_size=80))
