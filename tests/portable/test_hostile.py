@@ -90,6 +90,7 @@ REFUSED: dict[str, tuple[Callable[[list[Record]], object], str]] = {
     "a format that is true": (lambda r: r[0].update(v=True), "whole number"),
     "a blob with two contents": (lambda r: first(r, "blob").update(base64=base64.b64encode(b"x").decode()), "either text or base64"),
     "an end in words": (lambda r: first(r, "session").update(ended="yes"), "true or false"),
+    "a session without a name": (lambda r: first(r, "session").update(name=""), "a session has a name"),
     "a leaf that is no name": (lambda r: first(r, "session").update(leaf=7), "not a text"),
     "a writer that is no writer": (lambda r: first(r, "version").update(writer=[]), ""),
     "endless nesting": (lambda r: first(r, "entry")["entry"].update(more=json.loads("[" * 300 + "]" * 300)), "nested"),

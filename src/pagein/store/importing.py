@@ -301,6 +301,8 @@ class _Reader:
         name, leaf = text(fields["name"]), None if fields["leaf"] is None else text(fields["leaf"])
         if not isinstance(fields["ended"], bool):
             raise TypeError("ended is not true or false")
+        if not name:
+            raise BadInput("a session has a name, and this one's is empty")
         self._once("session", name)
         entries = [entry for entry in self._store.entries(name) if isinstance(entry, Entry)]
         known = {entry.id for entry in entries if not is_bridge(entry)}
