@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,13 +14,18 @@ import aiohttp
 from tests.gateway.upstreams import run
 
 from pagein import wiring
+from pagein.engine.engine import Settings
 from pagein.hosts.gateway.engine import EngineCurator
 from pagein.hosts.gateway.logs import logger_to
 from pagein.hosts.gateway.server import Gateway, Parts
 from pagein.hosts.gateway.settings import GatewaySettings
 from pagein.hosts.gateway.switch import Switch
+from pagein.policy.previews import Previews
+from pagein.policy.residency import Residency
 from pagein.testing.provider import SimulatedProvider
 
+# previews whatever they cost: what is tested here is their recall
+PREVIEWED = Settings(Residency(previews=Previews()))
 BASH = {"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {"command": {}}}}
 PEEK = {"tool": "peek", "args": {"id": "{{id}}", "line": 199, "lines": 2}}
 CAPTURE = {"capture": {"id": 'peek\\("(pg-[0-9a-f-]+)"\\)'}}
@@ -95,7 +101,7 @@ async def stage(
 ) -> AsyncIterator[tuple[Client, SimulatedProvider, Gateway]]:
     async with SimulatedProvider(script) as provider:
         settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
-        curator = EngineCurator(wiring.open(tmp_path / "s.pagein"), recall=recall)
+        curator = EngineCurator(wiring.open(tmp_path / "s.pagein", settings=PREVIEWED), recall=recall)
         parts = Parts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()))
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
             client = Client(gateway.url, http, stream, [{"role": "user", "content": "build it"}])
@@ -188,6 +194,24 @@ def test_thinking_that_is_bound_to_its_prefix_survives_a_recall(tmp_path: Path) 
 
     run(go(stream=True))
     run(go(stream=False))
+
+
+def test_another_conversation_recalls_nothing_of_this_one(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with stage([[CALL], [{"text": "kept"}]], tmp_path, stream=True) as (client, provider, _):
+            await client.turn()
+            await client.turn()
+            (name,) = set(re.findall(r"peek\(\\+\"(pg-[0-9a-f-]+)", json.dumps(provider.requests[-1].body)))
+            script = [[{"tool": "peek", "args": {"id": name}}], [{"text": "nothing there"}]]
+            asked = [{"role": "user", "content": f"SCRIPT:{json.dumps(script)}"}]
+            other = Client(client.url, client.http, stream=True, messages=asked)
+            assert said(await other.turn()) == ["nothing there"]
+            (result,) = provider.requests[-1].body["messages"][-1]["content"]
+            assert result["is_error"]
+            assert "not found" in result["content"]
+            assert "what make said" not in str(result)
+
+    run(go())
 
 
 def test_a_model_may_recall_several_times_and_in_parallel(tmp_path: Path) -> None:

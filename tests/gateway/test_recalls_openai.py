@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.gateway.test_recalls import CALL, CAPTURE, OUTPUT, PEEK
+from tests.gateway.test_recalls import CALL, CAPTURE, OUTPUT, PEEK, PREVIEWED
 from tests.gateway.upstreams import run
 
 from pagein import wiring
@@ -119,7 +119,7 @@ async def stage(
 ) -> AsyncIterator[tuple[Chat | Responses, SimulatedProvider]]:
     async with SimulatedProvider(script) as provider:
         settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
-        curator = EngineCurator(wiring.open(folder / "s.pagein"))
+        curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED))
         parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
             yield kind(gateway.url, http, stream), provider

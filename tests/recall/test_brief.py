@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.recall.rooms import Room, long_text
 
 from pagein import wiring
 from pagein.engine.session import Session
@@ -37,6 +38,31 @@ def test_an_id_may_be_quoted_as_models_do_and_says_why_it_is_not_there(session: 
     result = answered(session, "peek", {"id": ' "pg-01234567-89abcdef" '}, "c")
     assert result.is_error
     assert "not found" in result.text
+
+
+@pytest.mark.parametrize("elsewhere", ["another session", "another branch"])
+def test_what_another_session_holds_is_answered_as_what_never_was(room: Room, elsewhere: str) -> None:
+    session = room.session()
+    room.paged(session, long_text("mine"))
+    other = room.session("two") if elsewhere == "another session" else session.fork("two")
+    secret, unknown = room.paged(other, long_text("secret"))[0], "pg-01234567-89abcdef"
+    calls: list[tuple[str, str, dict[str, object]]] = [("peek", "id", {}), ("search", "scope", {"pattern": "secret"})]
+    for tool, where, rest in calls:
+        assert "secret" in answered(other, tool, {where: secret, **rest}, "c").text
+        told, never = (answered(session, tool, {where: name, **rest}, "c") for name in (secret, unknown))
+        assert told.is_error
+        assert told.text.replace(secret, unknown) == never.text
+        assert "not found" in never.text
+
+
+def test_a_search_in_things_that_were_never_in_the_window_is_not_to_be_had(session: Session) -> None:
+    assert answered(session, "search", {"pattern": "x", "scope": ["notes.md"]}, "c").is_error
+
+
+def test_a_fork_looks_at_what_left_before_it(room: Room) -> None:
+    session = room.session()
+    [name] = room.paged(session, long_text("early"))
+    assert "early" in answered(session.fork("two"), "peek", {"id": name}, "c").text
 
 
 def test_a_search_beyond_the_session_is_not_to_be_had(session: Session) -> None:

@@ -61,6 +61,9 @@ class Held:
         """How many objects there are."""
         return len(self._known)
 
+    def __contains__(self, object_id: object) -> bool:
+        return object_id in self._known
+
     def newest_first(self) -> Iterator[HeldObject]:
         """All objects, the one that came last first."""
         link = self._newest

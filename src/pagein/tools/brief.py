@@ -41,26 +41,37 @@ def definitions(api: Api) -> list[dict[str, Any]]:
 
 
 def answered(session: Session, name: str, arguments: Mapping[str, object], call_id: str) -> ReadResult:
-    """Answer a call of one of these, by what the session itself took out of its window.
+    """Answer a call of one of these, by what the session itself took out of its window or ingested, where it stands on its branch.
 
-    Only that: other things that are stored have no stub in it. Raises nothing that a model could have caused.
+    Only that: who can make a model call here need not be the one whose sessions are stored, so an object of another session is answered
+    as one that never was. Raises nothing that a model could have caused.
     """
     tool = next((one for one in (PEEK, SEARCH) if one.name == name), None)
     if tool is None:
         return refused(f"There is no tool {name!r} here; there are {PEEK.name} and {SEARCH.name}.")
-    if tool is PEEK and not _is_stub(arguments.get("id")):
-        return refused(
-            f"{arguments.get('id')!r} is no id of what was taken out of your context: those look like pg-01234567-89abcdef."
-        )
     own = {name: value for name, value in arguments.items() if name != "everything"}
+    held = session.recalling.held
+    for told in _names(own.get("id") if tool is PEEK else own.get("scope")):
+        if not told:
+            continue  # the tool says better what is wrong
+        if not _is_stub(told):
+            return refused(
+                f"{told!r} is no id of what was taken out of your context: those look like pg-01234567-89abcdef."
+            )
+        if told not in held:
+            return refused(f"Object {told} not found: nothing that was taken out of your context has this id.")
     return tool.answer(session, Call(own, id=call_id))
 
 
-def _is_stub(name: object) -> bool:
-    if not isinstance(name, str):
-        return True  # the tool says better what is wrong
+def _names(told: object) -> list[str]:
+    """The names in an argument, as models quote them; none where it is not made of texts."""
+    every = told if isinstance(told, list | tuple) else [told]
+    return [one.strip(" \t\r\n\"'`") for one in every if isinstance(one, str)]
+
+
+def _is_stub(name: str) -> bool:
     try:
-        ObjectId.parse(name.strip(" \t\r\n\"'`"))
+        ObjectId.parse(name)
     except BadName:
-        return not name.strip()
+        return False
     return True
