@@ -153,6 +153,34 @@ def test_what_shows_the_token_is_taken_off_before_upstream_and_log(tmp_path: Pat
     run(go())
 
 
+@pytest.mark.parametrize("path", ["/favicon.ico", "/api/sessions", "/v1/models", "/healthz//x", "/v1/messages"])
+def test_a_bearer_that_is_the_token_goes_to_no_vendor_on_any_path(path: str, tmp_path: Path) -> None:
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path) as on:
+            token = on.gateway.token
+            for told in (f"Bearer {token}", f"bearer   {token} "):
+                assert await status_of(on, path, Authorization=told) == 200
+            assert await status_of(on, path, Authorization="Bearer sk-key") == 200
+            found = [got.header("authorization") for got in on.upstream.got]
+            assert found == [[], [], ["Bearer sk-key"]]
+
+    run(go())
+
+
+@pytest.mark.parametrize("page", ["/metrics", "/healthz", "/api/state", "/api/session", "/api/search"])
+def test_a_page_with_a_slash_behind_it_is_not_passed_on(page: str, tmp_path: Path) -> None:
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path) as on:
+            token = on.gateway.token
+            for path in (f"{page}/", f"{page}//?q=x", f"/t-{token}{page}/"):
+                for method in ("GET", "POST"):
+                    assert await status_of(on, path, method, Authorization=f"Bearer {token}") == 404
+            assert await status_of(on, f"{page}/", Host="evil.example") == 403
+            assert on.upstream.got == []
+
+    run(go())
+
+
 def test_health_is_open_to_all_and_tells_strangers_no_paths(tmp_path: Path) -> None:
     async def go() -> None:
         (tmp_path / "off").touch()

@@ -21,7 +21,7 @@ from aiohttp import web
 
 from pagein.hosts.gateway.addresses import SEGMENT, in_brackets, is_address
 from pagein.hosts.gateway.answers import refusal
-from pagein.hosts.gateway.headers import PROOF
+from pagein.hosts.gateway.headers import PROOF, bears, is_same
 from pagein.hosts.gateway.routes import origin_form, route
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -47,6 +47,9 @@ class _Refused:
     status: int
     why: str
     code: str
+
+
+_NO_PAGE: Final = _Refused(404, "there is no page here; a page of pagein's has no slash at its end", "no_page")
 
 
 class Access:
@@ -83,7 +86,14 @@ class Access:
     def rest(
         self, pages: Mapping[str, Handler], relay: Callable[[web.Request, str], Awaitable[web.StreamResponse]]
     ) -> Handler:
-        """All other paths: calls that are passed on, and pages, by a path with the token in it. pages: what makes them, for who may see all."""
+        """All other paths: calls that are passed on, and pages, by a path with the token in it. pages: what makes them, for who may see all.
+
+        A page's path with a slash behind it is nobody's, and goes to no vendor.
+        """
+
+        def is_beside(path: str) -> bool:
+            plain = path.partition("?")[0]
+            return plain != "/" and plain.endswith("/") and plain.rstrip("/") in pages
 
         async def checked(request: web.Request) -> web.StreamResponse:
             path = origin_form(request.raw_path)
@@ -96,9 +106,9 @@ class Access:
                     return self._let_in()
                 if request.method == "GET" and (page := pages.get(path.partition("?")[0])):
                     return _not_kept(await page(request))
-                return await relay(request, path)
-            refused = self._of_relay(request)
-            return await relay(request, path) if refused is None else self._turned_away(request, path, refused)
+            elif refused := self._of_relay(request):
+                return self._turned_away(request, path, refused)
+            return _not_kept(_told(_NO_PAGE)) if is_beside(path) else await relay(request, path)
 
         return checked
 
@@ -139,23 +149,17 @@ class Access:
         """Why a browser is not shown a page of our own, None where it is."""
         if stranger := self._stranger(request):
             return stranger
-        has_cookie = _is_same(request.cookies.get(COOKIE, ""), self._cookie)
+        has_cookie = is_same(request.cookies.get(COOKIE, ""), self._cookie)
         return None if has_cookie else _Refused(_UNKNOWN, _CLOSED, "no_token")
 
     def _shows_token(self, request: web.Request) -> bool:
         return self._is_token(request.headers.get(PROOF, ""))
 
     def _bears_token(self, request: web.Request) -> bool:
-        kind, _, told = request.headers.get("Authorization", "").partition(" ")
-        return kind.lower() == "bearer" and self._is_token(told.strip())
+        return bears(request.headers.get("Authorization", ""), self._token)
 
     def _is_token(self, told: str) -> bool:
-        return _is_same(told, self._token)
-
-
-def _is_same(told: str, wanted: str) -> bool:
-    """Whether two secrets are one, in a time that tells nothing of where they differ."""
-    return hmac.compare_digest(told.encode("utf-8", "surrogateescape"), wanted.encode())
+        return is_same(told, self._token)
 
 
 def _without_port(host: str) -> str:

@@ -1,5 +1,6 @@
 """Headers on their way through: what concerns one connection only is dropped, our own stay here, the rest is untouched. Pure."""
 
+import hmac
 import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, TypeAlias
@@ -107,6 +108,22 @@ def without_cookie(headers: Headers, wanted: str) -> Headers:
         return headers
     kept = _changed(headers, "cookie", lambda value: "; ".join(_other_cookies(value, wanted)))
     return [(name, value) for name, value in kept if value or name.lower() != "cookie"]
+
+
+def without_bearer(headers: Headers, token: str) -> Headers:
+    """The headers without an `Authorization` that bears this token; any other is the vendor's and stays."""
+    return [(name, value) for name, value in headers if name.lower() != "authorization" or not bears(value, token)]
+
+
+def bears(value: str, token: str) -> bool:
+    """Whether the value of an `Authorization` is this token as a bearer."""
+    kind, _, told = value.strip().partition(" ")
+    return kind.lower() == "bearer" and is_same(told.strip(), token)
+
+
+def is_same(told: str, wanted: str) -> bool:
+    """Whether two secrets are one, in a time that tells nothing of where they differ."""
+    return hmac.compare_digest(told.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
 def _other_cookies(value: str, unwanted: str) -> list[str]:

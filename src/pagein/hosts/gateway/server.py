@@ -156,7 +156,7 @@ class Gateway:
             max_line_size=_LONGEST,
             max_field_size=_LONGEST,
         )
-        self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter, self._clock)
+        self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter, self._clock, self.token)
         self._runner = web.AppRunner(
             self._application(self._relay),
             handler_cancellation=True,
