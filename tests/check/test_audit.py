@@ -21,7 +21,8 @@ from pagein.upkeep import check_store
 OLD = "\n".join(f"line {n}" for n in range(1, 11))
 NEW = OLD.replace("line 5", "LINE 5")
 LONGER = f"top\n{OLD}"
-STORED = {ContentHash.of(text.encode()): text.encode() for text in (OLD, NEW, LONGER, "other")}
+ENDED = f"{OLD}\n"
+STORED = {ContentHash.of(text.encode()): text.encode() for text in (OLD, NEW, LONGER, ENDED, "other")}
 
 
 def name(text: str) -> ContentHash:
@@ -67,6 +68,13 @@ BORNE_OUT: dict[str, Sequence[ReadEvent]] = {
     "lines that stayed while others changed": [FULL, served("unchanged_range", NEW, (1, 4), base=OLD)],
     "a diff against what was shown whole": [FULL, served("diff", NEW, base=OLD, emitted=Spans.of((2, 8)))],
     "a marker behind a diff": [FULL, served("diff", NEW, base=OLD), served("unchanged", NEW, base=NEW)],
+    "a newline at the end that comes, goes and comes": [
+        FULL,
+        served("diff", ENDED, base=OLD, emitted=Spans.of((7, 10))),
+        served("diff", OLD, base=ENDED, emitted=Spans.of((7, 10))),
+        served("diff", ENDED, base=OLD, emitted=Spans.of((7, 10))),
+        served("unchanged", ENDED, base=ENDED),
+    ],
     "lines that moved": [FULL, served("moved", LONGER, (2, 11), copies=(SHIFTED,))],
     "lines some of which are known": [
         served("full", lines=(1, 6)),

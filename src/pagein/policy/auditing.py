@@ -116,7 +116,9 @@ class Audit:
         if event.emitted is not None:
             shown = _shown(event.emitted, truth)
             rest = iter(base)
-            for n, text in enumerate(truth, start=1):
+            # the empty line behind a last newline is no line of a diff: it comes with the line before it
+            last = len(truth) - (not truth[-1] and len(truth) - 1 in shown)
+            for n, text in enumerate(truth[:last], start=1):
                 # what the diff does not show must stand in the base, in the same order
                 if n not in shown and text not in rest:
                     raise Misled("a diff leaves out a line that is not in its base", n)
