@@ -109,6 +109,14 @@ def test_what_is_borne_out_is_not_objected_to(events: Sequence[ReadEvent]) -> No
 
 UNFOUNDED: dict[str, tuple[Sequence[ReadEvent], str]] = {
     "a marker for what was never shown": ([WHOLE], "never shown"),
+    "a diff of a range that tells again what was told already": (
+        [
+            FULL,
+            served("full", NEW),
+            served("range_diff", NEW, (4, 5), base=OLD, emitted=Spans.of((5, 5)), copies=(Copy(name(OLD), 4, 1, 4),)),
+        ],
+        "takes to be so already",
+    ),
     "a marker for another file": ([FULL, served("unchanged", base=OLD, path="/b")], "never shown"),
     "a marker behind a compaction": ([FULL, Compacted(), WHOLE], "never shown"),
     "a marker for lines that a cut read did not show": ([served("full", emitted=Spans.of((1, 4))), WHOLE], "never shown"),

@@ -143,3 +143,14 @@ def test_only_the_specification_s_own_answers_are_as_true() -> None:
     edit_that_adds_three_lines(told)
     assert told.reads(60, 81).startswith("line 57 ::")
     assert told.reads(1, 9).startswith("[readcache: unchanged in lines 1-9")
+
+
+def test_a_diff_of_a_range_does_not_tell_again_what_was_told_already() -> None:
+    old = rows(1, 63)
+    told = Script("\n".join(old))
+    told.reads()
+    told.changes("\n".join([*old[:41], *old[37:45], *old[41:56], *old[60:]]))
+    assert told.reads().startswith(
+        "[readcache: unchanged in lines 1-41 of 67]\n[readcache: lines 42-49 of 67 unchanged"
+    )
+    assert "lines changed" not in told.reads(1, 42)

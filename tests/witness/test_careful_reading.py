@@ -292,6 +292,25 @@ WRONG: dict[str, tuple[Asking, str]] = {
         Asking().reads(A).reads(B, 120, 150).is_told(A_BUT_100, RANGE_OF_100, 50, 150),
         "not what the version says",
     ),
+    "a diff of a range that tells again what was told already": (
+        Asking()
+        .reads(A)
+        .reads(A_AND_THREE)
+        .is_told(
+            A_AND_THREE,
+            diff(
+                "[readcache: 3 lines changed in lines 1-13 of 153]",
+                "@@ -10,1 +10,4 @@",
+                " a line 10",
+                "+mine 1",
+                "+mine 2",
+                "+mine 3",
+            ),
+            1,
+            13,
+        ),
+        "takes to be so already",
+    ),
     # 3: a version that was overtaken
     "the file as it was before something else was shown, by way of an own edit": (
         Asking()

@@ -136,6 +136,7 @@ class Audit:
         for copy in event.copies:
             seen |= {copy.at + k: base[copy.first + k - 1] for k in range(copy.count) if copy.first + k <= len(base)}
         _cover(event, seen)
+        sheet.learns({n: seen[n] for n in range(event.first, event.last + 1)}, event.total)
         return seen
 
     def _base(self, event: ReadServed) -> list[str]:

@@ -213,6 +213,10 @@ def _range_diff(sight: Sight) -> Decision | None:
     if sight.withheld:
         return None
     request = sight.request
+    already = sight.already()
+    tells_end = request.last == request.total != sight.known.total
+    if already.holds(request.first, request.last) and not tells_end:
+        return None  # nothing changed since the last answer
     candidates = [version for version, _ in reversed(sight.known.versions) if version in sight.texts]
     for version in candidates[:_DIFFED_BASES]:
         both = _both(sight, version)
@@ -224,6 +228,9 @@ def _range_diff(sight: Sight) -> Decision | None:
             continue  # unchanged, or lines were cut off behind the last one, where this diff would not show it
         if not sight.known.taken_for(version).holds(frame.i1 + 1, frame.i2):
             continue  # the model was shown something else there since
+        told = already.subtract(sight.known.taken_for(version))
+        if any(told.clamp(change.j1 + 1, change.j2) for change in inside):
+            continue  # beside these lines it was shown another version since, and has some of the new lines from there
         if frame.i2 == len(old) and sight.known.total != len(sight.texts[version]):
             continue  # the model was told another length, so lines may follow that the base does not have
         diff = unified(old, new, request.given, inside, frame, sight.settings.context)

@@ -74,6 +74,18 @@ class Sheet:
             raise Misled(f"line {number} was never shown", line)
         return text
 
+    def learns(self, seen: Mapping[int, str], total: int) -> None:
+        """Objects where a reader who is told that these lines changed takes every one of them to be so already.
+
+        total: the length of the file. A diff of lines up to its end may also say that there were more.
+        """
+        if max(seen, default=0) >= total != self.length:
+            return
+        if all(self.taken.get(n) == text for n, text in seen.items()):
+            raise Misled(
+                "lines are said to have changed that the reader takes to be so already", min(seen, default=None)
+            )
+
     def reads(self, seen: Mapping[int, str], printed: Iterable[int], told: int | None) -> None:
         """The reader has understood an answer. seen: the lines that it stands for; printed: those that stand in it as text.
 

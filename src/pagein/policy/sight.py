@@ -44,8 +44,11 @@ class Sight:
         """Whether the whole file is what the model takes it to be, to its last line."""
         if self.withheld or self.known.total != self.request.total:
             return False
-        found = [run for piece in self.known.view for run in self._same(piece)]
-        return Spans.of(*found).holds(1, self.request.total)
+        return self.already().holds(1, self.request.total)
+
+    def already(self) -> Spans:
+        """Lines of the file that are what the model takes them to be, under whatever number it was shown them."""
+        return Spans.of(*(run for piece in self.known.view for run in self._same(piece)))
 
     def _same(self, piece: Piece) -> Iterator[tuple[int, int]]:
         """Lines of a piece that are in the current text what the model takes them for."""

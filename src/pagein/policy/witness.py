@@ -243,7 +243,9 @@ class _Reading:
         if int(found[1]) != max(patch.added, patch.removed):
             raise Misled("a diff changes another number of lines than it says")
         seen = {n: patch.line(n, claim.total) for n in range(first, last + 1)}
-        if claim.kind == "diff":
+        if claim.kind == "range_diff":
+            sheet.learns(seen, claim.total)
+        else:
             rest = [n for n in range(1, sheet.end + 1) if n not in sheet.taken]
             if rest or patch.length() != claim.total:
                 raise Misled("the base of a diff was not shown whole", min(rest, default=None))
