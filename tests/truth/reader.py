@@ -79,16 +79,22 @@ class CarefulReader:
     def answered(self, rows: Sequence[str], first: int, last: int, truth: Sequence[str], *, tells: bool = True) -> None:
         """An answer to a read of lines `first` to `last`, without gutters and notices. tells: whether it shows where the file ends."""
         whole = first == 1 and last == len(truth)
+        length, reckoned = self.length, None
         said = CHANGED.fullmatch(rows[0]) if len(rows) > 1 else None
         if said is not None and rows[1].startswith("--- a/") and truth[first - 1] != rows[0]:
-            self._patched(rows, said, first, last, truth)
+            reckoned = self._patched(rows, said, first, last, truth)
         elif len(rows) == 1 and WHOLE.fullmatch(rows[0]) and truth[first - 1 : last] != [rows[0]]:
             self._whole(rows[0], truth, asked_whole=whole)
         else:
             tells = self._in_order(rows, first, truth) and tells
+            reckoned = length if len(rows) == 1 and PLACE.fullmatch(rows[0]) else None
         if tells:
             self.length = len(truth)
             self.taken = {n: text for n, text in self.taken.items() if n <= len(truth)}
+            if last < len(truth) and reckoned not in (None, len(truth)):
+                self.taken.pop(
+                    len(truth), None
+                )  # it was told a new length in passing, and of no line that went or came
 
     def _whole(self, row: str, truth: Sequence[str], *, asked_whole: bool) -> None:
         found = WHOLE.fullmatch(row)
@@ -156,8 +162,12 @@ class CarefulReader:
         if shown != truth[n - 1]:
             raise Misled(f"{row}: line {n} is {truth[n - 1]!r}, and what is pointed to is {shown!r}")
 
-    def _patched(self, rows: Sequence[str], said: re.Match[str], first: int, last: int, truth: Sequence[str]) -> None:
-        """A diff: laid over what the reader takes the file for, it must give the lines that were asked for."""
+    def _patched(
+        self, rows: Sequence[str], said: re.Match[str], first: int, last: int, truth: Sequence[str]
+    ) -> int | None:
+        """A diff: laid over what the reader takes the file for, it must give the lines that were asked for. Returns how long the file
+        must be by it, where that can be said.
+        """
         if said[2] is None and (int(said[3]), int(said[4])) != (first, last):
             raise Misled(f"{rows[0]}: lines {first}-{last} were asked for")
         if int(said[2] or said[5] or len(truth)) != len(truth):
@@ -183,6 +193,7 @@ class CarefulReader:
             self.taken = {}
         self.printed |= patch.new
         self.taken |= {n: truth[n - 1] for n in range(first, last + 1)}
+        return None if self.length is None or patch.ends else self.length - patch.shift(len(truth))
 
     # --- what the reader does itself ---
 

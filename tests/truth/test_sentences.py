@@ -154,3 +154,29 @@ def test_a_diff_of_a_range_does_not_tell_again_what_was_told_already() -> None:
         "[readcache: unchanged in lines 1-41 of 67]\n[readcache: lines 42-49 of 67 unchanged"
     )
     assert "lines changed" not in told.reads(1, 42)
+
+
+def test_a_file_of_which_only_a_number_told_that_it_lost_its_end_is_not_unchanged() -> None:
+    told = script(128)
+    told.reads()
+    told.changes("\n".join([*rows(1, 23), "CHANGED", *rows(25, 118)]))
+    assert told.reads(1, 62).startswith("[readcache: 1 lines changed in lines 1-62 of 118]\n")
+    assert told.reads().endswith(rows(118, 118)[0])
+    assert told.reads() == "[readcache: unchanged, 118 lines]"
+
+
+def test_the_same_where_a_marker_of_a_range_told_the_number() -> None:
+    told = script(128)
+    told.reads()
+    told.changes("\n".join(rows(1, 118)))
+    assert told.reads(1, 40) == "[readcache: unchanged in lines 1-40; changes exist outside this range]"
+    assert told.reads(1, 40) == "[readcache: unchanged in lines 1-40 of 118]"
+    assert told.reads().endswith(rows(118, 118)[0])
+
+
+def test_a_file_whose_length_a_diff_of_a_range_accounts_for_is_still_known() -> None:
+    told = script(128)
+    told.reads()
+    told.changes("\n".join([*rows(1, 23), "CHANGED", *rows(25, 128)]))
+    assert told.reads(1, 62).startswith("[readcache: 1 lines changed in lines 1-62 of 128]\n")
+    assert told.reads() == "[readcache: unchanged, 128 lines]"

@@ -152,6 +152,10 @@ BACK_OF_100 = diff(
 )
 
 
+A_BUT_10 = text(rows(1, 9), ["a line ten"], rows(11, 100))
+TOP_OF_100 = diff("[readcache: 1 lines changed in lines 1-60 of 100]", "@@ -10,1 +10,1 @@", "-a line 10", "+a line ten")
+
+
 RIGHT: dict[str, Asking] = {
     "the whole file after an own edit": after_own_edit()
     .reads(A_AND_THREE, 11, 13)
@@ -188,6 +192,11 @@ RIGHT: dict[str, Asking] = {
     .reads(B, 50, 150)
     .reads(A, 50, 150)
     .is_told(A_BUT_100, RANGE_OF_100, 50, 150),
+    "a file of which a diff of a range named the length, and a read showed the end": Asking()
+    .reads(A)
+    .is_told(A_BUT_10, TOP_OF_100, 1, 60)
+    .reads(A_BUT_10, 91, 100)
+    .is_told(A_BUT_10, "[readcache: unchanged, 100 lines]"),
     "a file that the model wrote": Asking()
     .writes(A)
     .is_told(A, "[readcache: unchanged in lines 20-30 of 150]", 20, 30),
@@ -342,6 +351,17 @@ WRONG: dict[str, tuple[Asking, str]] = {
         .is_told(A, "[readcache: unchanged in lines 1-100 of 150]", 1, 100)
         .is_told(SHORT, "[readcache: unchanged, 100 lines]"),
         "last said to have 150 lines",
+    ),
+    "a file of which a diff of a range named the length in passing": (
+        Asking().reads(A).is_told(A_BUT_10, TOP_OF_100, 1, 60).is_told(A_BUT_10, "[readcache: unchanged, 100 lines]"),
+        "line 100 was never shown",
+    ),
+    "a file of which a marker of a range named the length in passing": (
+        Asking()
+        .reads(A)
+        .is_told(SHORT, "[readcache: unchanged in lines 1-60 of 100]", 1, 60)
+        .is_told(SHORT, "[readcache: unchanged, 100 lines]"),
+        "line 100 was never shown",
     ),
     "a diff of a file that lost its end besides": (
         Asking()

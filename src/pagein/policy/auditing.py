@@ -79,7 +79,7 @@ class Audit:
                 raise Misled("what it stands for says something else by now", n)
         if event.mode == "diff":
             sheet.taken = {}
-        sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event))
+        sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event), _reckoned(event, sheet))
 
     def _served(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
         shown = _shown(event.emitted or NO_LINES, truth)
@@ -178,6 +178,19 @@ def _taken(sheet: Sheet, base: Sequence[str], first: int, last: int) -> None:
 def _length(event: ReadServed) -> int | None:
     """The length of the file, where an answer tells it: the marker of a range of a file that changed elsewhere does not."""
     return None if event.mode == "unchanged_range" and event.base not in (None, event.version) else event.total
+
+
+def _reckoned(event: ReadServed, sheet: Sheet) -> int | None:
+    """The length of the file by what was told before, where an answer about a range of it names the new one only in passing."""
+    if sheet.length is None or event.last >= event.total:
+        return None
+    if event.mode == "unchanged_range":
+        return sheet.length
+    if event.mode == "range_diff":
+        # only where the last line of the range stayed does the journal tell by how much the diff moves the lines behind it
+        moved = (copy.at - copy.first for copy in event.copies if copy.at + copy.count - 1 == event.last)
+        return next((sheet.length + by for by in moved), None)
+    return None
 
 
 def _shown(runs: Iterable[tuple[int, int]], truth: Sequence[str]) -> dict[int, str]:

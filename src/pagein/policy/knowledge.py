@@ -197,6 +197,7 @@ def _served(state: Knowledge, event: ReadServed) -> Knowledge:
     if not spans:
         return replace(state, seq=seq)
     emitted = event.emitted or NO_LINES
+    before = path.total
     path = _with_version(path, event.version, VersionKnown(spans, event.total))
     path = replace(
         path,
@@ -204,11 +205,29 @@ def _served(state: Knowledge, event: ReadServed) -> Knowledge:
         stale=path.stale.subtract(emitted),
         blocked=path.blocked if event.whole else path.blocked.subtract(emitted),
     )
-    path = replace(path, view=views.cut(path.view, drop=_behind(path.view, event.total)))
+    drop = _behind(path.view, event.total)
+    if not _accounts_for_length(before, event):
+        drop = drop.unite(Spans.of((event.total, event.total)))  # so that the next read of it shows where the file ends
+    path = replace(path, view=views.cut(path.view, drop=drop))
     # a marker that says that something changed elsewhere tells only with some hosts how long the file is now
     tells = event.mode != "unchanged_range" or event.base in (None, event.version) or path.total == event.total
     path = replace(path, total=event.total if tells else None)
     return Knowledge(state.paths.put(event.path, path), seq)
+
+
+def _accounts_for_length(before: int | None, event: ReadServed) -> bool:
+    """Whether an answer leaves nothing open about the end of the file. before: the length that the model was told last.
+
+    A marker or diff of a range names the new length in passing. Where that is not the old one and what the answer itself adds or
+    takes away, lines went or came that nobody was told of.
+    """
+    if event.last >= event.total or event.mode not in ("unchanged_range", "range_diff"):
+        return True
+    grown = 0
+    if event.mode == "range_diff":
+        # what the diff takes away behind the last line that stayed is not in the event; whoever counts none sends a line more at worst
+        grown = event.last - max((copy.first + copy.count - 1 for copy in event.copies), default=event.last)
+    return before is not None and before + grown == event.total
 
 
 def _view_after(view: View, event: ReadServed, spans: Spans) -> View:

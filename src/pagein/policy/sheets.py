@@ -86,10 +86,13 @@ class Sheet:
                 "lines are said to have changed that the reader takes to be so already", min(seen, default=None)
             )
 
-    def reads(self, seen: Mapping[int, str], printed: Iterable[int], told: int | None) -> None:
+    def reads(
+        self, seen: Mapping[int, str], printed: Iterable[int], told: int | None, reckoned: int | None = None
+    ) -> None:
         """The reader has understood an answer. seen: the lines that it stands for; printed: those that stand in it as text.
 
-        told: the length of the file, where the answer tells it.
+        told: the length of the file, where the answer tells it. reckoned: the length by what was told before and what the answer adds and
+        takes away, where it names the new one only in passing. If they differ, the reader does not know where the file ends.
         """
         self.taken |= seen
         self.printed |= {n: seen[n] for n in printed if n in seen}
@@ -98,6 +101,8 @@ class Sheet:
         elif told is not None:
             self.length = told
             self.taken = {n: text for n, text in self.taken.items() if n <= told}
+            if reckoned not in (None, told):
+                self.taken.pop(told, None)
 
     def edits(self, copies: tuple[Copy, ...], own: Mapping[int, str], grown: int | None) -> None:
         """The reader itself has edited the file. copies: what the edit left alone; own: its own text; grown: by how many lines.

@@ -67,10 +67,14 @@ def witness(
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What an answer says. lines: those that it stands for. length: of the file, None where it does not tell."""
+    """What an answer says. lines: those that it stands for. length: of the file, None where it does not tell.
+
+    reckoned: how long the file must be by what was said before, where the answer names its length only in passing.
+    """
 
     lines: dict[int, str]
     length: int | None
+    reckoned: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +181,7 @@ class _Reading:
         self._compare(claim, said.lines)
         if claim.kind == "diff":
             sheet.taken = {}
-        sheet.reads(said.lines, numbers_of(claim.emitted), said.length)
+        sheet.reads(said.lines, numbers_of(claim.emitted), said.length, said.reckoned)
 
     # what an answer stands for
 
@@ -199,7 +203,8 @@ class _Reading:
         marker = _marker(claim, text)
         if (marker.first, marker.last) != (claim.first, claim.last):
             raise Misled("the marker speaks of other lines than were asked for", marker.first)
-        return _Said(marker.understood(sheet), marker.length)
+        reckoned = sheet.length if marker.start is None and marker.last < claim.total else None
+        return _Said(marker.understood(sheet), marker.length, reckoned)
 
     def _in_parts(self, claim: Claim, sheet: Sheet, text: str, behind: str) -> _Said:
         """Walk down the answer: text where the claim says text, else a marker that leads to the next text."""
@@ -243,13 +248,16 @@ class _Reading:
         if int(found[1]) != max(patch.added, patch.removed):
             raise Misled("a diff changes another number of lines than it says")
         seen = {n: patch.line(n, claim.total) for n in range(first, last + 1)}
+        reckoned = None
         if claim.kind == "range_diff":
             sheet.learns(seen, claim.total)
+            if sheet.length is not None and last < claim.total:
+                reckoned = patch.length()
         else:
             rest = [n for n in range(1, sheet.end + 1) if n not in sheet.taken]
             if rest or patch.length() != claim.total:
                 raise Misled("the base of a diff was not shown whole", min(rest, default=None))
-        return _Said(seen, int(total) if total else None)
+        return _Said(seen, int(total) if total else None, reckoned)
 
     def _written(self, claim: Claim, sheet: Sheet, call_id: str) -> None:
         leaves = tuple(_leaves(self._arguments.get(call_id, "null")))
