@@ -81,6 +81,22 @@ def test_a_session_goes_on_in_a_running_process_after_something_in_it_was_forgot
     assert SAID.encode() not in stored(tmp_path)
 
 
+def test_a_session_of_the_library_that_is_open_meanwhile_goes_on(tmp_path: Path) -> None:
+    steps = [WORK, TOLD, WORK, WORK, WORK, WORK, WORK]
+    with opened(tmp_path) as engine:
+        held = engine.session("one")
+        for count in range(1, 5):
+            held.prepare(body(steps[:count], "anthropic"), api="anthropic", at=10.0 * count)
+        forgot(tmp_path, SAID)
+        for count in range(5, 8):
+            prepared = held.prepare(body(steps[:count], "anthropic"), api="anthropic", at=10.0 * count)
+            assert prepared.failure is None
+            assert prepared.replaced
+            held.observe({"usage": {"input_tokens": 10, "output_tokens": 1}})
+        assert engine.session("one").leaf != held.leaf
+    assert SAID.encode() not in stored(tmp_path)
+
+
 def test_an_object_is_forgotten_whole_and_its_stub_says_so(tmp_path: Path) -> None:
     steps = [TOLD, WORK, WORK, WORK, WORK]
     with opened(tmp_path) as engine:

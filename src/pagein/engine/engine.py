@@ -159,6 +159,7 @@ class Engine:
             settings.marks == "extended",
             self._shared,
             self._snapshots,
+            self.session,
         )
 
     def _recalling(self, branch: Branch) -> Recalling:

@@ -45,9 +45,14 @@ class Privacy:
         apart = [one for one in found if all(one.end <= other.start or other.end <= one.start for other in forgotten)]
         return sorted((*apart, *forgotten), key=lambda one: one.start)
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether something was ordered to be forgotten since the session was opened."""
+        return self._forgettings() != self._mark
+
     def check(self) -> None:
         """Raises StoreError where something was forgotten since the session was opened: what it remembers may not be stored any more."""
-        if self._forgettings() != self._mark:
+        if self.is_outdated:
             raise StoreError("something was ordered to be forgotten since this session was opened; open it again")
 
     def _look_again(self) -> None:

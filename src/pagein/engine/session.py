@@ -72,7 +72,7 @@ class Parts:
     excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: tokens of
     the page that lists what left for the model at an epoch's edge, None for no such pages. rereads: whether what a client's own tools read again is answered by a marker or diff.
     marks: whether cache marks of ours are added to a client's. shared: what its engine's sessions share, None: it has all of its own.
-    snapshots: where states are kept for later processes, None: nowhere.
+    snapshots: where states are kept for later processes, None: nowhere. again: opens the session of a name anew, once something was forgotten.
     """
 
     pager: Pager
@@ -89,6 +89,7 @@ class Parts:
     marks: bool = True
     shared: Shared | None = None
     snapshots: SnapshotStore | None = None
+    again: "Callable[[str], Session] | None" = None
 
 
 class Session:
@@ -117,6 +118,7 @@ class Session:
         self._rereads = Rereads(self._journal, self._rules, parts.pager, lambda text: parts.counter.count(text, "user"))
         self._recalling: Recalling | None = None
         self._traffic: Traffic | None = None
+        self._successor: Session | None = None
 
     @classmethod
     def resumed(cls, name: str, parts: Parts) -> "Session":
@@ -323,7 +325,9 @@ class Session:
 
         at: seconds since 1970, None: now. api: None: told by its fields. Raises BadInput where no provider would read it.
         """
-        return self.traffic.asked(request, api, self._now() if at is None else at)
+        if self._parts.again is not None and self._privacy.is_outdated:
+            self._successor = self._parts.again(self.name)
+        return (self._successor or self).traffic.asked(request, api, self._now() if at is None else at)
 
     async def aprepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
@@ -334,7 +338,7 @@ class Session:
 
         Where several calls are under way at once in one session, say which it answers. Raises HostError where there was none.
         """
-        return self.traffic.answered(reply, prepared)
+        return (self._successor or self).traffic.answered(reply, prepared)
 
     async def aobserve(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observed:
         """The same for coroutines: the work is done in a thread."""
