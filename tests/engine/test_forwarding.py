@@ -1,6 +1,7 @@
 """A request whose decision comes too late goes out as its conversation was sent last, and the journal says so."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -108,6 +109,17 @@ def test_a_late_decision_is_not_kept_and_what_went_out_instead_is(
         assert on.placed == "continued"
         if on.opened is None:
             assert messages(on.body)[: len(now)] == now
+
+
+def test_what_shares_only_its_beginning_goes_out_as_it_came_and_is_told_so(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        for turns in range(6):
+            before = ask(engine, turns)
+        assert before.replaced
+        other = re.sub(rb'("id": "|"tool_use_id": ")', rb"\1another-", asked(5))
+        sent = engine.forward(other, "anthropic", at=99.0, hint="one")
+        assert messages(sent.body) == messages(other)
+        assert sent.replaced == 0
 
 
 def test_a_decision_that_is_being_kept_cannot_be_given_up(tmp_path: Path) -> None:

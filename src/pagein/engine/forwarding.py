@@ -89,7 +89,8 @@ class Forwarding:
             return None
         call = Call(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
         call = call.offering(Recall(tools=last.tools))
-        sent = Last(last.changes, count, Exchanges().of(script, last.exchanges))
+        changes = {place: one for place, one in last.changes.items() if place < count}  # behind that are other messages
+        sent = Last(changes, count, Exchanges().of(script, last.exchanges))
         found = with_news(call, sent, had_tools=bool(last.tools), was_passed=False)
         is_again = count == len(script.units) == len(last.script.units)
         made = _made(call, found, last.chosen if is_again else AS_THE_CLIENT)
