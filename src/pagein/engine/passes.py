@@ -79,11 +79,12 @@ def toll(
     if economics is None:
         return 0.0
     moment = moment_of(state, at)
-    if falls_short(moment, economics, _spared(big)):
+    # What stands in front of the messages is known once the provider has told; until then every request looks too small.
+    if state.floor is not None and falls_short(moment, economics, _spared(big)):
         return None
     if begins is None:
         return 0.0
-    if state.floor is None:  # what stands in front of the messages is known once the provider has told
+    if state.floor is None:
         return None
     economics = beginning(economics, begins.tokens)
     if _spared(big) <= economics.entrance:
