@@ -208,7 +208,7 @@ def test_an_encoding_that_lacks_a_letter_costs_only_that_letter(run: Run, sessio
 def test_without_arguments_and_sessions_the_message_says_what_was_looked_for(run: Run) -> None:
     ran = run("replay")
     assert (ran.status, ran.out) == (2, "")
-    assert "no recorded session of Claude Code, codex, pi or opencode was found" in ran.err
+    assert "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found" in ran.err
 
 
 def test_without_arguments_and_without_a_terminal_the_own_sessions_are_listed(run: Run, tmp_path: Path) -> None:

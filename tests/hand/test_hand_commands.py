@@ -98,8 +98,8 @@ def test_a_command_that_cannot_be_done_says_what_to_change(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("window", "one"), ("pin", "one", "a"), ("status", "--session", "one")],
-    ids=["window", "pin", "status"],
+    [("window", "one"), ("pin", "one", "a"), ("reads", "--session", "one")],
+    ids=["window", "pin", "reads"],
 )
 def test_who_asks_about_a_session_that_was_never_kept_is_told_so_and_makes_no_store(
     tmp_path: Path, arguments: tuple[str, ...]

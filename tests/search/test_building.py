@@ -177,6 +177,7 @@ def test_a_sql_shelf_says_what_the_port_says(
     store.close()
 
 
+@pytest.mark.damages_store
 def test_what_is_damaged_in_a_sql_store_is_named_and_the_rest_is_found(tmp_path: Path) -> None:
     import sqlite3
 
