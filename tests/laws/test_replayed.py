@@ -20,6 +20,7 @@ from pagein.providers.prices import Prices, prices
 from pagein.replay.calls import gather
 from pagein.replay.growth import SourceFacts
 from pagein.replay.ledger import Ledger, Tally
+from pagein.replay.limits import window_of
 from pagein.replay.paging import Paging
 from pagein.replay.policies import APPEND
 from pagein.replay.readers import Source, find, read
@@ -75,7 +76,9 @@ def _replayed(recording: Recording, watch: Watch, charged: Prices = CHARGED, *, 
 def _worth_it(recording: Recording, tally: Tally, charged: Prices = CHARGED) -> None:
     append = Ledger(recording, APPEND, charged, stress=False, trace=False)
     append.run()
-    assert tally.cost - tally.recall_cost <= 1.02 * append.tally.cost
+    # where the window is nearly full the safety valve opens, which asks for no bankroll
+    is_full = max(one.prompt for one in recording.sized) > 0.85 * window_of(recording, charged)
+    assert tally.cost - tally.recall_cost <= (1.07 if is_full else 1.02) * append.tally.cost
     if (
         not tally.stubs
     ):  # a mark more may find what would have been looked for too far back; else it is the baseline to the token
