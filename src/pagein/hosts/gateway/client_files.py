@@ -172,7 +172,7 @@ def _by_addresses(
 
 
 def _how(client: Client, url: str) -> str:
-    return f"pagein serve prints what to set {client.where}" if url else ""
+    return f"pagein serve prints what to set ({client.where})" if url else ""
 
 
 def _entries(settings: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
