@@ -2,7 +2,9 @@
 what their user wished.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from pagein.engine.overruling import overruled
 from pagein.engine.readlog import event_of
@@ -14,6 +16,9 @@ from pagein.model.reading import FileAuthored, Malformed, ReadServed
 from pagein.policy.auditing import Audit
 from pagein.policy.stubs import MARKER
 from pagein.policy.witness import Objection
+
+# at the beginning of a line, or behind the tag in which a client puts a file's text
+_MARKED: Final = re.compile(rf"^(?:<[a-z]+>)?{re.escape(MARKER)}", re.MULTILINE)
 
 
 def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
@@ -46,7 +51,7 @@ def _strange(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | N
     for entry in entries:
         for one in entry.body.paged if isinstance(entry.body, EpochOpened | Previewed) else ():
             is_answer = isinstance(entry.body, Previewed) and one.object_id not in one.stub
-            if is_answer and not any(row.startswith(MARKER) for row in one.stub.split("\n")):
+            if is_answer and not _MARKED.search(one.stub):
                 bases = (stored(away[name]) for name in named_in(one.short) if name in away)
                 if one.stub.encode("utf-8", "surrogatepass") not in bases:
                     yield f"entry {entry.id}: call {one.call_id}: what stands for its result is no answer of ours"
