@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from tests.gateway.test_recalls import BASH, OUTPUT, assembled
+from tests.gateway.test_recalls import BASH, OUTPUT, PREVIEWED, assembled
 from tests.gateway.test_recalls_openai import Chat, Responses
 
 from pagein import wiring
@@ -99,7 +99,7 @@ async def gateway_on(
     provider: SimulatedProvider, folder: Path, *, recall: bool = True, recalls: int = 8
 ) -> AsyncIterator[Gateway]:
     settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, recalls=recalls)
-    curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=recall)
+    curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED), recall=recall)
     async with Gateway(settings, Parts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))) as gateway:
         yield gateway
 

@@ -54,7 +54,8 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
                 store = str(folder / "s.pagein")
                 ordered = cli("drop", HOSTILE, "toolu_0000", "--now", "--store", store, folder=folder)
                 assert ordered.returncode == 0, ordered.stderr
-            body = json.dumps(conversation(turns, lines=160)).replace(" of its output", " <script>alert(2)</script>")
+            asked = conversation(turns, lines=160) | {"cache_control": {"type": "ephemeral"}}
+            body = json.dumps(asked).replace(" of its output", " <script>alert(2)</script>")
             run(sent(url, json.loads(body), X_Claude_Code_Session_Id=HOSTILE))
         for name in ("one way", "another way"):
             system = [{"type": "text", "text": f"{name} " * 2000, "cache_control": {"type": "ephemeral"}}]

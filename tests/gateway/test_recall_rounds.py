@@ -298,7 +298,7 @@ def test_a_recall_of_what_never_was_says_so_and_the_model_goes_on(kind: Kind, tm
             await here.client.turn()
             assert "".join(await here.client.turn()) == "well"
             news = json.dumps(here.sent()[-1])
-            assert "never" in news
+            assert "Object pg-00000000-00000000 not found" in news
             assert "is no id of what was taken out of your context" in news
             assert "Missing required parameter: id" in news
             assert 'pagein_recalls_total{answer="error",tool="peek"} 3.0' in here.gateway.metrics.text().decode()

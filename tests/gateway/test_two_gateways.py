@@ -48,16 +48,17 @@ def test_two_gateways_on_one_database_go_on_with_the_same_bytes_while_one_is_kil
         steady, _ = started(stack, provider.url, address)
         shaky, process = started(stack, provider.url, address)
         for turns in range(12):
-            assert run(sent(steady, conversation(turns)))[0] == 200
+            asked = conversation(turns) | {"cache_control": {"type": "ephemeral"}}
+            assert run(sent(steady, asked))[0] == 200
             if turns % 3 == 2 and turns // 3 < len(_DELAYS):
                 killer = threading.Timer(_DELAYS[turns // 3], process.send_signal, (signal.SIGKILL,))
                 killer.start()
                 with contextlib.suppress(aiohttp.ClientError):  # it dies in the middle of it
-                    run(sent(shaky, conversation(turns)))
+                    run(sent(shaky, asked))
                 killer.join()
                 process.wait(10)
                 shaky, process = started(stack, provider.url, address)
-            assert run(sent(shaky, conversation(turns)))[0] == 200
+            assert run(sent(shaky, asked))[0] == 200
             assert provider.requests[-1].body == provider.requests[-2].body
             bodies.append(provider.requests[-1].body["messages"])
         assert [record.refused for record in provider.requests if record.refused] == []
