@@ -167,6 +167,22 @@ def test_a_bearer_that_is_the_token_goes_to_no_vendor_on_any_path(path: str, tmp
     run(go())
 
 
+@pytest.mark.parametrize("name", ["x-api-key", "X-Api-Key", "api-key", "x-goog-api-key", "Authorization"])
+def test_a_key_that_is_the_token_goes_to_no_vendor_under_any_name(name: str, tmp_path: Path) -> None:
+    """A client whose key is set to the token sends it where its vendor wants the key."""
+
+    async def go() -> None:
+        async with stage(says(b"{}"), tmp_path) as on:
+            token = on.gateway.token
+            for told in (token, f" {token} ", f"Bearer {token}", "sk-key"):
+                assert await status_of(on, "/v1/messages", "POST", **{name: told}) == 200
+            assert [got.header(name.lower()) for got in on.upstream.got] == [[], [], [], ["sk-key"]]
+            assert token not in repr([got.headers for got in on.upstream.got])
+            assert token not in on.log.getvalue()
+
+    run(go())
+
+
 @pytest.mark.parametrize("page", ["/metrics", "/healthz", "/api/state", "/api/session", "/api/search"])
 def test_a_page_with_a_slash_behind_it_is_not_passed_on(page: str, tmp_path: Path) -> None:
     async def go() -> None:

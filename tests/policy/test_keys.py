@@ -1,5 +1,6 @@
 """Keys are told by their shape, and little else is."""
 
+import json
 import random
 import string
 import time
@@ -115,6 +116,91 @@ def test_a_value_is_withheld_whole(before: str, value: str, behind: str) -> None
     assert keys_in(without(text, found)) == ()
 
 
+BASE64 = _LETTERS + "+/"
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "line", ["SECRET_KEY={}", "export API_KEY='{}'", "  API_KEY: {}", '"API_KEY": "{}"', "-e APP_TOKEN={} x", '{{\\"secret\\":\\"{}\\"}}']
+)  # fmt: skip
+def test_base64_that_begins_like_a_path_is_a_key(line: str, seed: int) -> None:
+    for key in (
+        "/" + drawn(39, BASE64, seed),
+        "/" + drawn(42, BASE64, seed) + "=",
+        "-" + drawn(42, _LETTERS + "-_", seed),
+    ):
+        assert key not in without(line.format(key), keys_in(line.format(key)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/run/keys/signing2",
+        "/Users/Bob/Library/Keychains2/ProductionSigning",
+        "/etc/pki/tls/private/Server2024Key",
+        "/var/lib/docker/overlay2/" + drawn(64, HEX),
+        "/home/u/ConfigurationForProduction2",
+        "-DSIGNING2=/opt/Keys/Production/Signing",
+        "--signing-key-file-of-Production-2",
+    ],
+)
+def test_a_path_is_no_key(path: str) -> None:
+    for line in ("SIGNING_KEY={}", '"signingKey": "{}"', "  SECRET_KEY: {}"):
+        assert keys_in(line.format(path)) == ()
+
+
+@pytest.mark.parametrize("depth", range(3))
+@pytest.mark.parametrize(
+    "name", ["password", "DB_PASSWORD", "clientSecret", "api_key", "x-api-key", "refresh_token", "Passphrase"]
+)
+def test_a_member_of_an_object_is_found_in_strings_of_strings(name: str, depth: int) -> None:
+    """As `kubectl get -o json`, logs of requests and tools that answer with JSON print it."""
+    key = drawn(20)
+    value: object = {"user": "app", name: key, "port": 5432}
+    for _ in range(depth):
+        value = {"text": json.dumps(value)}
+    text = json.dumps(value)
+    (found,) = keys_in(text)
+    assert text[found.start : found.end] == key
+    assert keys_in(without(text, (found,))) == ()
+
+
+@pytest.mark.parametrize(
+    "key", ["h(8)Kq2!mZr", 'vT9k"Qz27', "vT9k\\Qz27", "vT9k Qz27 Lq", "vT9k$Qz27", "/vT9k1Qz27aB3dE5fG7hI"]
+)
+@pytest.mark.parametrize("depth", range(2))
+def test_a_member_is_withheld_whole(key: str, depth: int) -> None:
+    text = json.dumps({"password": key})
+    written = json.dumps(key)[1:-1]
+    for _ in range(depth):
+        text, written = json.dumps({"text": text}), json.dumps(written)[1:-1]
+    (found,) = keys_in(text)
+    assert text[found.start : found.end] == written
+
+
+def test_an_environment_in_a_string_is_found() -> None:
+    key = "h(8)Kq2!mZr"
+    text = json.dumps({"stdout": f"LANG=C\nDB_PASSWORD={key}\nHOME=/root\n", "args": ["-e", f"PGPASSWORD={key}"]})
+    assert without(text, keys_in(text)).count(key) == 0
+    assert len(keys_in(text)) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password": "string", "secret": "required"}',
+        '{\\"password\\": \\"changeme-9\\", \\"token\\": \\"${TOKEN_1}\\"}',
+        '{"nextPageToken": "CAUQAA12bZ", "max_tokens": "4096"}',
+        '{"type": "password", "placeholder": "Password2"}',
+        '{"api_key": "the key of the service, from its console"}',
+        '{"apiKey": "process.env.API_KEY_2"}',
+        "DB_PASSWORD=\nDB_HOST=server-12\n",
+    ],
+)
+def test_a_member_that_only_names_a_key_is_none(text: str) -> None:
+    assert keys_in(text) == ()
+
+
 def test_a_private_key_is_found_whole_cut_and_with_line_numbers() -> None:
     lines = [drawn(64, _LETTERS + "+/", seed) for seed in range(6)]
     head, end = "-----BEGIN OPENSSH " + "PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"
@@ -193,7 +279,7 @@ def test_json_stays_json() -> None:
 def test_every_shape_is_one_that_a_linear_engine_takes() -> None:
     for shape in SHAPES:
         assert shape.words, shape.name
-        assert keys_in(" ".join(shape.words)) == ()
+        assert keys_in("\n".join(shape.words)) == ()
 
 
 def test_looking_is_linear() -> None:

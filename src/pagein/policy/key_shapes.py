@@ -32,6 +32,27 @@ _LINE: Final = (
     r"""|[A-Z0-9_]{0,80}_(?:KEY|PASS|PWD)|KEY|SSHPASS)["']?"""
 )
 _TO_ITS_END: Final = r"""(?:"([^"\n]{6,})"|'([^'\n]{6,})'"""
+# a member of a JSON object, also where the object stands in a string of another (`\"password\": \"...\"`); names in small letters are taken only here
+_MEMBER: Final = (
+    r"""(?i:[a-z0-9_.-]*(?:password|passwd|passphrase|secret|credentials?|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key"""
+    r"""|signing[_-]?key|master[_-]?key|encryption[_-]?key|(?:access|auth|refresh|bearer|api|id|session|bot|secret|private)[_-]?token))"""
+)
+_ENDS: Final = ("assword", "asswd", "assphrase", "ecret", "redential", "redentials", "ey", "oken")
+_MEMBERS: Final = tuple(cased + mark for end in _ENDS for cased in (end, end.upper()) for mark in ('"', "\\"))
+# a variable in a string of JSON, where the end of a line is written as two letters
+_IN_STRING: Final = r"""(?:\\{1,3}[nrt]|")(?:export[ ])?[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|CREDENTIALS?|API_?KEY|ACCESS_?KEY|_KEY|_PASS|_PWD|SSHPASS)"""
+_SET: Final = (
+    "PASSWORD=",
+    "PASSWD=",
+    "PASSPHRASE=",
+    "SECRET=",
+    "TOKEN=",
+    "CREDENTIAL=",
+    "CREDENTIALS=",
+    "KEY=",
+    "PASS=",
+    "PWD=",
+)
 
 SHAPES: Final = (
     # clouds
@@ -105,7 +126,11 @@ SHAPES: Final = (
     Shape("jwt", ("eyJ",), r"\b(eyJ[\w-]{17,}\.eyJ[\w-]{17,}\.[\w-]{20,})", 3.5),
     Shape("authorization-header", ("uthorization", "UTHORIZATION"), r"""(?i:authorization)\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?(?i:bearer|basic|token)\s{1,3}([\w+/=.~-]{20,})""", 3.5),
     Shape("password-in-url", ("://",), r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s:/@'\"<>${}\[\]()*?#\\]{0,64}:([^\s:/'\"<>${}\[\]()*?#\\]{6,128})@[\w.-]", 2.0),
-    Shape("named-variable", _WORDS, r"""(?m:^|[\s"'{,;&(])(?:[A-Z][A-Z0-9]*_)?(?:[A-Z0-9]+_){0,6}""" + _NAMES + r"""(?:_[A-Z0-9]+){0,2}\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?""" + _VALUE, 2.0),
+    Shape("named-variable", _WORDS, r"""(?m:^|[\s"'{,;&(])(?:[A-Z][A-Z0-9]*_)?(?:[A-Z0-9]+_){0,6}""" + _NAMES + r"""(?:_[A-Z0-9]+){0,2}\\?["']?\s{0,3}[=:][ \t]{0,3}\\?["']?""" + _VALUE, 2.0),
+    Shape("json-member", _MEMBERS, r'"' + _MEMBER + r'"\s{0,3}:\s{0,3}"((?:[^"\\\n]|\\[^\n]){6,})"', 2.0),
+    Shape("json-member-in-string", _MEMBERS, r'\\"' + _MEMBER + r'\\"\s{0,3}:\s{0,3}\\"((?:[^"\\\n]|\\\\(?:\\["\\]|[^"\\\n])){6,})\\"', 2.0),
+    Shape("json-member-in-strings", _MEMBERS, r'\\{3}"' + _MEMBER + r'\\{3}"\s{0,3}:\s{0,3}\\{3}"([^"\\\n]{6,})\\{3}"', 2.0),
+    Shape("environment-in-string", _SET, _IN_STRING + r"""=([^\s"'\\][^\s"\\]{5,})(?:\\|"|(?m:$))""", 2.0),
     Shape("environment-line", _WORDS, _LINE + "=" + _TO_ITS_END + r"""|([^\s"'][^\n]{5,}))""", 2.0),
     Shape("yaml-line", _WORDS, _LINE + "[ ]?:[ ]{1,3}" + _TO_ITS_END + r"""|([^\s"'][^\n]{4,}[^\s,;{(]))[,\s]*(?m:$)""", 2.0),
 )  # fmt: skip

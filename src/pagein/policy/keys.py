@@ -9,9 +9,11 @@ Rules of this file
 """
 
 import math
+import string
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 from pagein.model.forgetting import Found
@@ -27,7 +29,14 @@ _MANY: Final = 0.8
 _TELLING: Final = 512
 """Bytes of a value by which it is judged."""
 _WORDY: Final = 3.2
-_NAMED: Final = frozenset({"environment-line", "yaml-line", "named-variable"})
+_DRAWN_FROM: Final = 20
+_CHANGES: Final = 0.4
+"""Share of neighbours in a path's letters that are not of one kind (small, capital, digit): about .6 where drawn by lot, under .3 in words."""
+_KINDS: Final = 3
+_BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/")
+_BASE64_URL: Final = frozenset(string.ascii_letters + string.digits + "-_")
+_MEMBERS: Final = frozenset({"json-member", "json-member-in-string", "json-member-in-strings"})
+_NAMED: Final = frozenset({"environment-line", "environment-in-string", "yaml-line", "named-variable"}) | _MEMBERS
 _LOOSE: Final = _NAMED | {"password-in-url"}
 _REFERENCES: Final = (("${", "}"), ("$(", ")"), ("`", "`"), ("<", ">"), ("[pagein: withheld, ", "]"))
 
@@ -70,7 +79,7 @@ def _is_key(shape: Shape, key: str) -> bool:
     low = key.partition(" #")[0].lower()
     if any(word in low for word in _EXAMPLES):
         return False
-    if shape.name in _NAMED and _is_spoken_of(key, prose=shape.name == "yaml-line"):
+    if shape.name in _NAMED and _is_spoken_of(key, prose=shape.name == "yaml-line" or shape.name in _MEMBERS):
         return False
     return shape.name not in _LOOSE or _looks_drawn(key)
 
@@ -89,13 +98,23 @@ def _looks_drawn(key: str) -> bool:
     """Whether a value behind a telling name may be a password, rather than the code or the words that name one."""
     letters = sum(one.isalpha() for one in key)
     digits = sum(one.isdigit() for one in key)
-    if not letters or key.startswith(("/", ".", "-", "http")):
+    if not letters or key.startswith((".", "http")) or (key.startswith(("/", "-")) and not _is_base64(key)):
         return False
     if not digits and (entropy(key) < _WORDY or all(one.isalpha() or one in "_." for one in key)):
         return False
     if not digits and key.lower().endswith(_NAMES_OF_KEYS):
         return False
     return Counter(key).most_common(1)[0][1] < _MANY * len(key)
+
+
+def _is_base64(key: str) -> bool:
+    """Whether what begins as a path or a flag does is base64 that happens to begin so: long, of one alphabet, its kinds of letters mixed."""
+    plain = key.rstrip("=,")
+    if len(plain) < _DRAWN_FROM or not (set(plain) <= _BASE64 or set(plain) <= _BASE64_URL):
+        return False
+    kinds = ["a" if one.islower() else "A" if one.isupper() else "0" for one in plain if one.isalnum()]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return len(set(kinds)) == _KINDS and changes >= _CHANGES * len(kinds)
 
 
 def _in_characters(raw: bytes, found: list[Found]) -> Iterator[Found]:

@@ -110,9 +110,12 @@ def without_cookie(headers: Headers, wanted: str) -> Headers:
     return [(name, value) for name, value in kept if value or name.lower() != "cookie"]
 
 
-def without_bearer(headers: Headers, token: str) -> Headers:
-    """The headers without an `Authorization` that bears this token; any other is the vendor's and stays."""
-    return [(name, value) for name, value in headers if name.lower() != "authorization" or not bears(value, token)]
+def without_token(headers: Headers, token: str) -> Headers:
+    """The headers without those that are this token, bare or as a bearer, under whatever name; a vendor's key stays.
+
+    A client whose key is set to the token sends it in the header of its vendor: `x-api-key`, `api-key`, `x-goog-api-key`.
+    """
+    return [(name, value) for name, value in headers if not (is_same(value.strip(), token) or bears(value, token))]
 
 
 def bears(value: str, token: str) -> bool:

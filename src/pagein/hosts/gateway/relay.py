@@ -87,7 +87,7 @@ class Relay:
     async def handle(self, request: web.Request, path: str) -> web.StreamResponse:
         """Answer one request. path: raw path and query, without what was only for us."""
         given = names.without_cookie(names.as_sent(request.raw_headers), COOKIE)
-        given = names.without_bearer(given, self._token)
+        given = names.without_token(given, self._token)
         found = route(request.method, path, request.headers)
         metrics = self._reporter.metrics
         metrics.began()
