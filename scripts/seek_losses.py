@@ -3,7 +3,8 @@
     python scripts/seek_losses.py --draws 30000 --climbs 200 --tries 100 --seed 0 [--jobs 2] [--minutes 8]
 
 Every session is also taken to end after each of its calls. Prints how many were tried and the worst for each policy, with the seed it
-grew from; exit status 1 where one loses more than 2 %. The same seed draws the same sessions.
+grew from; exit status 1 where one loses more than 2 %. The same seed draws the same sessions. Ends from the call on at which append-only
+reaches the limit of the safety valve are told apart and do not count: append-only is about to be refused or compacted there.
 """
 
 import argparse
@@ -29,31 +30,44 @@ _SPREAD = 1_000_003  # apart seeds of climbs from those of draws
 
 @dataclass(slots=True)
 class Found:
-    """What some sessions came to. tried: sessions; ends: calls after which each of them may have ended; worst: by policy, with its seed."""
+    """What some sessions came to. tried: sessions; ends: calls after which each of them may have ended; worst: by policy, with its seed.
+
+    fullest: the worst of the ends with a full window, by policy, with its seed.
+    """
 
     tried: int = 0
     ends: int = 0
     over: int = 0
     worst: dict[str, tuple[Worst, int]] = field(default_factory=dict)
+    fullest: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def take(self, policy: str, worst: Worst, seed: int) -> None:
         """One more session."""
         self.over += worst.loss.share > MOST
         if policy not in self.worst or worst.loss > self.worst[policy][0].loss:
             self.worst[policy] = worst, seed
+        self.take_full(policy, worst.loss.full, seed)
+
+    def take_full(self, policy: str, share: float, seed: int) -> None:
+        """The loss of one more session with a full window."""
+        self.fullest[policy] = max(self.fullest.get(policy, (0.0, seed)), (share, seed))
 
     def join(self, other: "Found") -> None:
         """What others found."""
         self.tried, self.ends, over = self.tried + other.tried, self.ends + other.ends, self.over + other.over
         for policy, (worst, seed) in other.worst.items():
             self.take(policy, worst, seed)
+        for policy, (share, seed) in other.fullest.items():
+            self.take_full(policy, share, seed)
         self.over = over
 
 
-def draws(seeds: Sequence[int]) -> Found:
-    """Sessions as they are drawn, under all policies."""
+def draws(seeds: Sequence[int], until: float) -> Found:
+    """Sessions as they are drawn, under all policies. until: the time at which to stop, seconds since the epoch."""
     found = Found()
     for seed in seeds:
+        if time.time() > until:
+            break
         made = drawn(random.Random(seed))  # noqa: S311 -- chance, no secret
         found.tried, found.ends = found.tried + 1, found.ends + len(made.steps)
         for policy, loss in losses(made).items():
@@ -61,8 +75,10 @@ def draws(seeds: Sequence[int]) -> Found:
     return found
 
 
-def climb(seed: int, policy: str, tries: int) -> Found:
-    """One session, made worse again and again."""
+def climb(seed: int, policy: str, tries: int, until: float) -> Found:
+    """One session, made worse again and again. until: the time after which none is begun, seconds since the epoch."""
+    if time.time() > until:
+        return Found()
     chance = random.Random(seed)  # noqa: S311
     worst = worsened(drawn(chance), policy, chance, tries)
     found = Found(tries + 1, (tries + 1) * len(worst.made.steps))
@@ -73,20 +89,17 @@ def climb(seed: int, policy: str, tries: int) -> Found:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Seek, and tell. Returns the exit status."""
     asked = _parser().parse_args(arguments)
-    first, began = asked.seed, time.monotonic()
+    first, until = asked.seed, time.time() + 60 * asked.minutes
     found = Found()
     with ProcessPoolExecutor(asked.jobs) as pool:
         numbers = range(first, first + asked.draws)
-        work = [pool.submit(draws, numbers[at : at + _BATCH]) for at in range(0, len(numbers), _BATCH)]
+        work = [pool.submit(draws, numbers[at : at + _BATCH], until) for at in range(0, len(numbers), _BATCH)]
         climbs = ((first + _SPREAD + at, POLICIES[at % len(POLICIES)]) for at in range(asked.climbs))
-        work += [pool.submit(climb, seed, policy, asked.tries) for seed, policy in climbs]
+        work += [pool.submit(climb, seed, policy, asked.tries, until) for seed, policy in climbs]
         for done, one in enumerate(as_completed(work), start=1):
             found.join(one.result())
             if done % 20 == 0:
                 print(f"{done} of {len(work)}: {_told(found)}", file=sys.stderr, flush=True)
-            if time.monotonic() - began > 60 * asked.minutes:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
     print("\n".join(_lines(found)))
     return 1 if found.over else 0
 
@@ -115,6 +128,8 @@ def _lines(found: Found) -> Iterable[str]:
         yield f"{name}: {100 * worst.loss.share:+.2f} % at worst, by seed {seed}"
         if worst.loss.share > MOST:
             yield f"    {worst.made}"
+    for name, (share, seed) in sorted(found.fullest.items()):
+        yield f"{name}, append-only at the end of its window: {100 * share:+.2f} % at worst, by seed {seed}"
 
 
 if __name__ == "__main__":

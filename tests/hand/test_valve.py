@@ -1,16 +1,19 @@
 """The safety valve: where the window is nearly full, results leave whatever their age; then, and only then, the host compacts."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.hand.rooms import ASK, PATIENT, PRICED, begun, body, ids, opened, says, shown, turn, whole
+from tests.hand.rooms import ASK, PATIENT, begun, body, ids, opened, says, shown, turn, whole
 
 from pagein.engine.curating import window_of
 from pagein.engine.session import Session
 from pagein.errors import BadSetting, StoreError
+from pagein.model.entries import EpochOpened
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
-from pagein.policy.economics import Moment
+from pagein.policy.economics import Economics, Moment
 from pagein.policy.forcing import FULL, NO_VALVE, Valve, excess, feared, is_full
+from pagein.policy.residency import Residency
 from pagein.providers.validity import check_messages
 
 SMALL = Valve(window=6000)
@@ -38,15 +41,46 @@ def test_near_the_end_of_the_window_the_oldest_leave_whatever_their_age(tmp_path
         assert check_messages(session.rendering(), "openai_chat") == []
 
 
-def test_the_valve_goes_beyond_the_bankroll(tmp_path: Path) -> None:
-    with opened(tmp_path, PRICED, valve=SMALL) as engine:
-        session = begun(engine, "abcdefghij")
-        forced = [
-            entry.body
-            for entry in session.journal
-            if type(entry.body).__name__ == "EpochOpened" and getattr(entry.body, "reason", "") == FULL
-        ]
-        assert forced
+def _epochs_of(session: Session) -> list[str]:
+    return [entry.body.reason for entry in session.journal if isinstance(entry.body, EpochOpened)]
+
+
+HELD_BACK = Residency(batch_tokens=10**6, keep_calls=2, min_tokens=100, economics=Economics(share=0.0))
+"""The policy itself takes nothing out, and the bankroll is empty."""
+
+
+def test_below_the_limit_the_valve_waits_for_the_bankroll(tmp_path: Path) -> None:
+    with opened(tmp_path, HELD_BACK, valve=SMALL) as engine:
+        session = begun(engine, "abcdef")
+        (prepared,) = says(session, turn("g"))
+        assert sum(map(len, shown(session).values())) * 4 / 3 > 0.9 * 6000
+        assert prepared.opened is None
+        assert not prepared.crowded, "more may leave, so the host need not compact yet"
+
+
+def test_below_the_limit_the_valve_opens_once_the_bankroll_covers_it(tmp_path: Path) -> None:
+    rich = replace(HELD_BACK, economics=Economics(share=1.0))
+    with opened(tmp_path, rich, valve=SMALL) as engine:
+        session = begun(engine, "abcdefg")
+        assert sum(map(len, (body(call) for call in "abcdefg"))) * 4 / 3 < 0.97 * 6000
+        assert _epochs_of(session) == [FULL]
+
+
+def test_at_the_limit_the_valve_goes_beyond_the_bankroll(tmp_path: Path) -> None:
+    with opened(tmp_path, HELD_BACK, valve=SMALL) as engine:
+        session = begun(engine, "abcdefgh")
+        assert _epochs_of(session) == [FULL]
+
+
+def test_with_a_limit_below_the_share_the_share_alone_decides(tmp_path: Path) -> None:
+    with opened(tmp_path, HELD_BACK, valve=Valve(window=6000, limit=0.0)) as engine:
+        assert _epochs_of(begun(engine, "abcdefg")) == [FULL]
+
+
+@pytest.mark.parametrize("limit", [-0.1, 1.1])
+def test_a_limit_that_is_no_share_is_refused(limit: float) -> None:
+    with pytest.raises(BadSetting, match="valve_limit"):
+        Valve(limit=limit)
 
 
 def test_what_the_user_holds_stays_even_then_and_the_last_group_too(tmp_path: Path) -> None:

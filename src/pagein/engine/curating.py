@@ -94,8 +94,7 @@ def curated(scene: Scene, pager: Pager) -> Curated:
     state = scene.state
     account, moment = credited(state.account, scene.previewed, scene.residency, state.scale), moment_of(state, scene.at)
     account = replace(account, saved=account.saved - scene.paid)
-    planned = _planned(scene, moment, account)
-    whole = _whole(scene, moment, planned)
+    planned, whole, is_waiting = _relieved(scene, moment, account, _planned(scene, moment, account))
     calls = _calls_in(state, whole)
     leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored, scene.reads, calls)
     if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
@@ -121,7 +120,7 @@ def curated(scene: Scene, pager: Pager) -> Curated:
     gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
     gain += sum(one.gain for one in whole)
     account = planned.alone if opened is None else planned.account
-    return Curated(opened, failure or None, account, _is_full(scene, moment, gain))
+    return Curated(opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain))
 
 
 def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> Thought | None:
@@ -149,17 +148,29 @@ def _opened(
     return EpochOpened(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
 
 
-# --- what leaves whole ---
+# --- what leaves a full window ---
 
 
-def _whole(scene: Scene, moment: Moment, planned: Plan) -> list[Going]:
-    """The turns and steps that leave, where the window is nearly full and what else leaves is not enough."""
-    is_forced = planned.epoch is None or planned.epoch.reason == forcing.FULL
-    if scene.state.hand.off or not is_forced or not _is_full(scene, moment, 0):
-        return []
-    going = () if planned.epoch is None else planned.epoch.page_out
-    most = _most(scene, moment) - sum(one.gain for one in going)
-    return relief.whole(_seen(scene), most, going) if most > 0 else []
+def _relieved(scene: Scene, moment: Moment, account: Account, planned: Plan) -> tuple[Plan, list[Going], bool]:
+    """The plan for a window that is nearly full: results first, then the turns and steps that leave whole.
+
+    The plan stays as it is where the window is not full. It also stays, and the third value is True, where the bankroll does not cover
+    the rewrite and the window is below the limit: the session can still go on, end, be compacted or pause, and then the rewrite was for
+    nothing or is free.
+    """
+    gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
+    if scene.state.hand.off or not _is_full(scene, moment, gain):
+        return planned, [], False
+    seen, most = _seen(scene), _most(scene, moment)
+    kinds = (scene.state.standing.all(), relief.failed(seen), relief.pasted(seen, scene.valve.pastes))
+    forced = forcing.forced(kinds, scene.residency, moment, account, most=most, newest=seen.newest, held=seen.held)
+    going = () if forced.epoch is None else forced.epoch.page_out
+    missing = most - sum(one.gain for one in going)
+    whole = relief.whole(seen, missing, going) if missing > 0 else []
+    charged = _with_turns(scene, forced, moment, account, whole)
+    if _is_at_limit(scene, moment, gain) or forcing.is_covered(charged, scene.residency):
+        return forced, whole, False
+    return planned, [], True
 
 
 def _seen(scene: Scene) -> Seen:
@@ -208,7 +219,7 @@ def _with_turns(scene: Scene, planned: Plan, moment: Moment, account: Account, w
 
 
 def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
-    """What the policy wants; else what the user ordered; and where the window is nearly full, what must go."""
+    """What the policy wants; else what the user ordered."""
     state, settings, hand = scene.state, scene.residency, scene.state.hand
     planned = plan(state.standing, settings, moment, account)
     if hand.off:
@@ -222,19 +233,7 @@ def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
         planned = spared(planned, state, scene.ground, settings, moment, also)
         if planned.epoch is None and hand.epoch_now:
             planned = forcing.ordered(state.standing, settings, moment, account, also)
-    gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
-    if not _is_full(scene, moment, gain):
-        return planned
-    seen = _seen(scene)
-    return forcing.forced(
-        (state.standing.all(), relief.failed(seen), relief.pasted(seen, scene.valve.pastes)),
-        settings,
-        moment,
-        account,
-        most=_most(scene, moment),
-        newest=seen.newest,
-        held=seen.held,
-    )
+    return planned
 
 
 def _most(scene: Scene, moment: Moment) -> float:
@@ -244,10 +243,16 @@ def _most(scene: Scene, moment: Moment) -> float:
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
-    if scene.window is None:
-        return False
-    feared = forcing.feared(moment, gain, reported=scene.state.floor is not None)
-    return forcing.is_full(scene.valve, scene.window, feared)
+    return forcing.is_full(scene.valve, scene.window, _feared(scene, moment, gain))
+
+
+def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
+    return forcing.is_at_limit(scene.valve, scene.window, _feared(scene, moment, gain))
+
+
+def _feared(scene: Scene, moment: Moment, gain: int) -> float:
+    """Tokens of the request, estimated high, once `gain` tokens have left."""
+    return forcing.feared(moment, gain, reported=scene.state.floor is not None)
 
 
 def _kept(scene: Scene) -> frozenset[str]:

@@ -3,9 +3,11 @@
 Rules of this file
 ------------------
 1. An *ordered* epoch takes what may go by age; nothing waits for its rent.
-2. The *safety valve* opens where a conservative estimate passes a share of the window. Then age, warmth and the bankroll count for nothing: results
-   leave oldest first, down to a lower share, so that the next valve is far. The last group and what the user holds stay.
-   Where that is not enough, failed outputs leave too, then long texts of the user's, then whole turns (`engine.relief`).
+2. The *safety valve* opens where a conservative estimate passes a share of the window (`Valve.share`), if the bankroll covers the rewrite.
+   Past a second share (`Valve.limit`) it opens whatever the rewrite costs, because the provider may refuse the next request.
+   Age and warmth count for nothing then: results leave oldest first, down to a lower share, so that the next opening is far off.
+   The last group and what the user holds stay. Where results are not enough, failed outputs leave too, then long texts of the user's,
+   then whole turns (`engine.relief`).
 3. Only where that is not enough the host's own compaction is let through (`is_full`).
 """
 
@@ -15,7 +17,7 @@ from itertools import chain
 from typing import Final
 
 from pagein.errors import BadSetting
-from pagein.policy.economics import Account, Moment, carried, rewrite_cost, rewritten
+from pagein.policy.economics import CAUTION, Account, Moment, carried, in_hand, rewrite_cost, rewritten
 from pagein.policy.pastes import checked
 from pagein.policy.residency import Epoch, Plan, Residency, Resident, Standing
 
@@ -30,8 +32,10 @@ REPORTED: Final = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Valve:
-    """Settings of the safety valve, in shares of the window. share: where it opens, 0: never. low: how far it empties.
+    """Settings of the safety valve, in shares of the window.
 
+    share: where it opens if the bankroll covers the rewrite; 0: never. low: how far it empties the window.
+    limit: where it opens whatever the rewrite costs; the larger of `share` and `limit` counts.
     window: tokens that the model's window holds; None: by the table of models, and no valve for a model that is not in it.
     pastes: texts of the user's from so many characters on may leave where results are not enough; 0: none does by itself.
     """
@@ -40,10 +44,13 @@ class Valve:
     low: float = 0.6
     window: int | None = None
     pastes: int = 4000
+    limit: float = 0.97
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= 1 or not 0 <= self.share <= 1 or (self.share and self.low > self.share):
             raise BadSetting(f"a valve opens at a share of 0 to 1 and empties to less, not {self.share} and {self.low}")
+        if not 0 <= self.limit <= 1:
+            raise BadSetting(f"valve_limit is a share of the window from 0 to 1, not {self.limit}")
         if self.window is not None and self.window < 1:
             raise BadSetting(f"window must be 1 token or more, not {self.window}")
         checked(self.pastes)
@@ -78,6 +85,19 @@ class Back:
 def is_full(valve: Valve, window: int | None, tokens: float) -> bool:
     """Whether so many tokens are more than the valve lets stand."""
     return bool(window and valve.share) and tokens > valve.share * (window or 0)
+
+
+def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:
+    """Whether so many tokens are more than the window may hold whatever it costs to take some out."""
+    return is_full(valve, window, tokens) and tokens > valve.limit * (window or 0)
+
+
+def is_covered(planned: Plan, settings: Residency) -> bool:
+    """Whether the bankroll covers what the rewrite of this plan costs. True where no prices are known."""
+    economics, alone = settings.economics, planned.alone
+    if economics is None:
+        return True
+    return CAUTION * max(0.0, alone.saved - planned.account.saved) <= in_hand(alone, economics)
 
 
 def ordered(

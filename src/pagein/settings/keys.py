@@ -41,7 +41,10 @@ ENGINE: Final[tuple[Key, ...]] = (
         "Outputs from so many characters on enter as previews. 0: every output enters whole (*lossless only*).",
     ),
     whole("previews_show", _PREVIEWS.shown, "About so many characters of them are shown."),
-    number("valve", _VALVE.share, "The share of the window at which results leave whatever they cost. 0: never."),
+    number(
+        "valve", _VALVE.share, "The share of the window at which results leave if the bankroll covers it. 0: never."
+    ),
+    number("valve_limit", _VALVE.limit, "The share of the window at which results leave whatever that costs."),
     number("valve_low", _VALVE.low, "The share that it empties the window to."),
     whole(
         "valve_pastes",

@@ -112,7 +112,7 @@ _READING: Final = tuple(name.removeprefix("read_") for name in KEYS if name.star
 
 
 def _valve(values: Mapping[str, Any]) -> Valve:
-    return Valve(values["valve"], values["valve_low"], values["window"], values["valve_pastes"])
+    return Valve(values["valve"], values["valve_low"], values["window"], values["valve_pastes"], values["valve_limit"])
 
 
 def _engine(values: Mapping[str, Any]) -> Settings:

@@ -1,7 +1,7 @@
 """What a made-up session costs under pagein beyond append-only, as a reader of its log would replay it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from pagein.engine.engine import Engine, Settings
 from pagein.model.messages import Access, Block, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
+from pagein.policy.forcing import REPORTED, SAFE
 from pagein.ports import TokenCounter
 from pagein.providers.cache import CacheSimulator, Served
 from pagein.providers.prices import Prices, prices
@@ -18,6 +19,7 @@ from pagein.replay.growth import Sized, SourceFacts
 from pagein.replay.keeping import KeptPaging
 from pagein.replay.layers import FULL, QUIET, THRIFTY_NAME, keeps_alive
 from pagein.replay.ledger import Ledger, Policy
+from pagein.replay.limits import window_of
 from pagein.replay.needs import NOTHING
 from pagein.replay.paging import Paging
 from pagein.replay.policies import APPEND
@@ -84,7 +86,7 @@ def _model(charged: Prices) -> str:
 
 
 def _call(name: str, one: Result) -> ToolCall:
-    path = f"/work/file-{one.file}.py"
+    path = f"/project/file-{one.file}.py"
     if one.kind == "read":
         return ToolCall(name, "Read", f'{{"file_path":"{path}"}}', (Access("read", path),))
     if one.kind in ("edit", "write"):
@@ -117,10 +119,13 @@ class Loss:
     """What a session cost more than append-only, as a share of that, wherever it ended worst: after any of its calls.
 
     rise: the most that it lost between two of its calls, whatever was saved before; what a worse session is looked for by.
+    full: the share for ends from the call on at which append-only reached the limit of the safety valve. Law 5 does not bound it: there
+    append-only is about to be refused or compacted, so it is no longer a choice.
     """
 
     share: float
     rise: float
+    full: float = field(default=0.0, compare=False)
 
 
 def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
@@ -129,14 +134,21 @@ def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]
     base = _Ledger(told, APPEND, charged, stress=False, trace=True)
     base.run()
     theirs = list(accumulate(base.trace.cost if base.trace is not None else ()))
+    until = _first_full(told, charged)
     found: dict[str, Loss] = {}
     for name in policies:
         works = charged.cache.name == "anthropic" and charged.cache.model == "breakpoints"
         if name == FULL and not works and QUIET in found:  # nobody is asked for a lifetime, so both are one
             found[name] = found[QUIET]
         else:
-            found[name] = _loss(theirs, list(accumulate(_course(name, told, charged))))
+            found[name] = _loss(theirs, list(accumulate(_course(name, told, charged))), until)
     return found
+
+
+def _first_full(told: Recording, charged: Prices) -> int:
+    """The first call whose recorded prompt reaches the limit of the safety valve, estimated as the engine does; else the number of calls."""
+    most = SAFE.limit * window_of(told, charged) / REPORTED
+    return next((place for place, one in enumerate(told.sized) if one.prompt > most), len(told.sized))
 
 
 class _Ledger(Ledger):
@@ -157,15 +169,18 @@ class _KeptLedger(_Ledger, KeptLedger):
     """The same, kept alive through pauses."""
 
 
-def _loss(theirs: Sequence[float], ours: Sequence[float]) -> Loss:
-    worst = rise = 0.0
+def _loss(theirs: Sequence[float], ours: Sequence[float], until: int) -> Loss:
+    """The loss of one course. until: the first call that counts as one with a full window."""
+    worst = rise = full = 0.0
     least = 0.0
-    for base, paid in zip(theirs, ours, strict=True):
+    for place, (base, paid) in enumerate(zip(theirs, ours, strict=True)):
         more = paid - base
         least = min(least, more)
-        if base:
+        if base and place < until:
             worst, rise = max(worst, more / base), max(rise, (more - least) / base)
-    return Loss(worst, rise)
+        elif base:
+            full = max(full, more / base)
+    return Loss(worst, rise, full)
 
 
 def _course(name: str, told: Recording, charged: Prices) -> Sequence[float]:
