@@ -56,7 +56,8 @@ def _entries(made: Made, charged: Prices) -> Iterator[Recorded]:
             yield HostEvent("compaction", now)
             chars = hidden = 0
             held.clear()
-        if step.words or not chars:
+        is_over = number == 0 or not made.steps[number - 1].results
+        if step.words or not chars or is_over:  # no client calls the model again when it has nothing new to say
             said = _text(f"the person says, {number}", max(5, step.words))
             chars += len(said)
             yield Message("user", (Text(said),), at=now)
