@@ -12,7 +12,7 @@ from pagein.errors import BadSetting, StoreError
 from pagein.model.entries import EpochOpened
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics import Economics, Moment
-from pagein.policy.forcing import FULL, NO_VALVE, Valve, excess, feared, is_full
+from pagein.policy.forcing import FULL, NO_VALVE, Valve, excess, feared, is_full, likely
 from pagein.policy.residency import Residency
 from pagein.providers.validity import check_messages
 
@@ -152,6 +152,13 @@ def test_the_estimate_is_high_and_what_must_leave_brings_it_down() -> None:
         assert before > 100 + 9000 * (1.2 if reported else 1)
         gone = excess(moment, 5000.0, reported=reported)
         assert feared(moment, round(gone), reported=reported) == pytest.approx(5000, abs=2)
+
+
+def test_at_the_limit_only_what_is_new_is_estimated_high_once_the_provider_has_counted() -> None:
+    moment = Moment(None, None, size=9000, new=300, floor=100, scale=1.2)
+    assert likely(moment, reported=True) == pytest.approx(100 + 1.2 * (9000 + 100))
+    assert likely(moment, 1000, reported=True) == pytest.approx(100 + 1.2 * (8000 + 100))
+    assert likely(moment, reported=False) == feared(moment, reported=False)
 
 
 def test_a_store_that_cannot_be_written_pages_nothing_out_and_says_so(

@@ -243,16 +243,13 @@ def _most(scene: Scene, moment: Moment) -> float:
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
-    return forcing.is_full(scene.valve, scene.window, _feared(scene, moment, gain))
+    feared = forcing.feared(moment, gain, reported=scene.state.floor is not None)
+    return forcing.is_full(scene.valve, scene.window, feared)
 
 
 def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
-    return forcing.is_at_limit(scene.valve, scene.window, _feared(scene, moment, gain))
-
-
-def _feared(scene: Scene, moment: Moment, gain: int) -> float:
-    """Tokens of the request, estimated high, once `gain` tokens have left."""
-    return forcing.feared(moment, gain, reported=scene.state.floor is not None)
+    likely = forcing.likely(moment, gain, reported=scene.state.floor is not None)
+    return forcing.is_at_limit(scene.valve, scene.window, likely)
 
 
 def _kept(scene: Scene) -> frozenset[str]:

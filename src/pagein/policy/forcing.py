@@ -67,6 +67,16 @@ def feared(moment: Moment, spared: int = 0, *, reported: bool) -> float:
     return UNREPORTED * (moment.floor + moment.size - spared)
 
 
+def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
+    """Tokens of the request once `spared` tokens have left: what the provider counted last, and only what is new since then estimated high.
+
+    reported: whether the provider has said what it counts. Where it has not, all of it is estimated high.
+    """
+    if not reported:
+        return feared(moment, spared, reported=False)
+    return moment.floor + moment.scale * (moment.size - spared + (UNREPORTED - 1) * moment.new)
+
+
 def excess(moment: Moment, allowed: float, *, reported: bool) -> float:
     """Tokens of our estimate that must leave, so that no more than `allowed` are feared."""
     each = REPORTED * moment.scale if reported else UNREPORTED
@@ -89,7 +99,7 @@ def is_full(valve: Valve, window: int | None, tokens: float) -> bool:
 
 def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:
     """Whether so many tokens are more than the window may hold whatever it costs to take some out."""
-    return is_full(valve, window, tokens) and tokens > valve.limit * (window or 0)
+    return bool(window and valve.share) and tokens > max(valve.share, valve.limit) * (window or 0)
 
 
 def is_covered(planned: Plan, settings: Residency) -> bool:

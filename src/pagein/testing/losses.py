@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pagein.engine.engine import Engine, Settings
 from pagein.model.messages import Access, Block, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
-from pagein.policy.forcing import REPORTED, SAFE
+from pagein.policy.forcing import SAFE, UNREPORTED
 from pagein.ports import TokenCounter
 from pagein.providers.cache import CacheSimulator, Served
 from pagein.providers.prices import Prices, prices
@@ -30,6 +30,8 @@ from pagein.testing.made import Made, Result
 
 POLICIES: Final = (QUIET, FULL, THRIFTY_NAME)
 _RATIO: Final = 3.0  # characters per token
+_FEARED: Final = UNREPORTED - 1
+"""The share by which the safety valve estimates new tokens too high."""
 _TEXT: Final = "".join(f"line {place:05d} of what a tool had to say, {place * 7919 % 10007}\n" for place in range(4000))
 
 
@@ -147,9 +149,12 @@ def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]
 
 
 def _first_full(told: Recording, charged: Prices) -> int:
-    """The first call whose recorded prompt reaches the limit of the safety valve, estimated as the engine does; else the number of calls."""
-    most = SAFE.limit * window_of(told, charged) / REPORTED
-    return next((place for place, one in enumerate(told.sized) if one.prompt > most), len(told.sized))
+    """The first call whose recorded prompt comes near the limit of the safety valve, as the engine might estimate it; else the number of calls."""
+    most = SAFE.limit * window_of(told, charged)
+    return next(
+        (place for place, one in enumerate(told.sized) if one.prompt + _FEARED * sum(one.blocks) > most),
+        len(told.sized),
+    )
 
 
 class _Ledger(Ledger):
