@@ -5,6 +5,7 @@ Exit status: 0; 2 where nothing could be used, with the reason on stderr; 128 an
 Heavy imports stand inside the commands, so that `--help` and `--version` answer at once.
 """
 
+import errno
 import os
 import shlex
 import signal
@@ -29,7 +30,7 @@ from pagein import (
     commands_store,
     commands_upkeep,
 )
-from pagein.errors import BadInput, BadSetting, PageinError
+from pagein.errors import BadInput, BadSetting, PageinError, StoreError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pagein.replay.run import Asked, Replayed
     from pagein.ui.choice import Candidate
 
+_UNREAD = 1
 _UNUSABLE = 2
 _INTERRUPTED = 130
 _SIGNALLED = 128
@@ -64,11 +66,18 @@ def main() -> NoReturn:
     _open_streams()
     _heed_signals()
     try:
-        app(prog_name="pagein")
+        _run()
     except PageinError as error:
-        _complain(str(error))
+        _complain(f"{error}{_remedy(error)}")
         sys.exit(_UNUSABLE)
+    except BrokenPipeError:  # a reader that has seen enough
+        _drop_output()
+        sys.exit(_UNREAD)
     except OSError as error:  # of a file that was named: a name too long, a folder that is closed, a disk that is full
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            _drop_output()
+            _complain(f"cannot write to standard output: {error.strerror}")
+            sys.exit(_UNUSABLE)
         if error.filename is None or error.strerror is None:
             raise
         _complain(f"{str(error.filename)[:_LONGEST_NAME]}: {error.strerror}")
@@ -77,6 +86,29 @@ def main() -> NoReturn:
         _complain("interrupted")
         sys.exit(_INTERRUPTED)
     sys.exit(0)
+
+
+def _run() -> None:
+    """One command, and all that it printed."""
+    try:
+        app(prog_name="pagein")
+    finally:
+        sys.stdout.flush()
+
+
+def _drop_output() -> None:
+    """What is still buffered has nowhere to go, and nobody is to be told of it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _remedy(error: PageinError) -> str:
+    """What to do about a store that is damaged; what else is wrong says so itself."""
+    if not isinstance(error, StoreError):
+        return ""
+    from pagein import wiring
+
+    told = wiring.remedy_of(error)
+    return f"; {told}" if told else ""
 
 
 def _open_streams() -> None:
@@ -310,7 +342,7 @@ def _printing() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered has nowhere to go
+        _drop_output()
         raise BadSetting(f"cannot write to standard output: {error.strerror}") from error
 
 

@@ -56,6 +56,8 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
     from pagein.tools import recall_commands as commands
 
     numbers = {"offset": offset, "length": length, "line": line, "lines": lines}
+    if everything and (as_json or any(one is not None for one in numbers.values())):
+        raise BadInput("--all prints all of it and nothing else; leave out what selects or shapes a part")
     with wiring.open(store, workspace=workspace) as engine:
         if everything:
             sys.stdout.buffer.write(commands.whole(engine, object_id).encode("utf-8", "surrogatepass"))

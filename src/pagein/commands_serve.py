@@ -54,8 +54,8 @@ def add_to(app: typer.Typer) -> None:
         "pagein serve --measure"
     )(serve)
     app.command(epilog="Examples:\n\npagein doctor\n\npagein doctor --url http://127.0.0.1:9000 --json")(doctor)
-    app.command()(off)
-    app.command()(on)
+    app.command(epilog="Examples:\n\npagein off\n\npagein off --leaving")(off)
+    app.command(epilog="Example: pagein on")(on)
 
 
 def serve(  # noqa: PLR0913 - a command has as many options as it has

@@ -13,7 +13,7 @@ from pagein.engine.reading import Outside
 from pagein.engine.recalling import Reach
 from pagein.engine.trajectory import SUFFIX as LOG_SUFFIX
 from pagein.engine.trajectory import Trajectory
-from pagein.errors import BadInput, BadSetting
+from pagein.errors import BadInput, BadSetting, StoreError
 from pagein.ports import BlobStore, ForgettingStore, TokenCounter, WholeStore
 from pagein.providers.tokens import ratio_counter
 from pagein.settings.reading import configured
@@ -180,6 +180,13 @@ def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
     file = store_file(store, workspace=workspace) if store != MEMORY else None
     return FileWatch(file) if file is not None else None
+
+
+def remedy_of(problem: StoreError) -> str:
+    """What a person does about what a store failed of, "" where that is no damage of its file."""
+    from pagein.store.soundness import REMEDY, is_damage
+
+    return REMEDY if is_damage(problem.__cause__) else ""
 
 
 def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:

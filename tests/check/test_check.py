@@ -2,8 +2,9 @@ import contextlib
 import json
 import random
 import shutil
+import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from pagein.model.entries import Entry, EpochOpened, Noted, Thought, is_bridge
 from pagein.model.identifiers import uuid7
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.versions import Draft
+from pagein.model.versions import Draft, Version
 from pagein.model.writes import Write
 from pagein.store.checking import Report
+from pagein.store.memory_upkeep import MemoryUpkeep
 from pagein.store.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in import LivedIn, lived_in
 from pagein.testing.upkeep import exported, noted
@@ -329,3 +331,50 @@ def test_notes_of_other_folds_are_nobodys_fault(store: SqliteUpkeep) -> None:
 def test_names_that_databases_spell_out_are_no_fault(store: SqliteUpkeep, name: str) -> None:
     store.append(name, [Entry(name, None, Noted("n", "{}"))])
     assert check_store(store).is_clean
+
+
+# --- what cannot be looked at ------------------------------------------------------------------------------------
+
+
+def test_versions_behind_some_that_cannot_be_read_are_looked_at_all_the_same() -> None:
+    class Holed(MemoryUpkeep):
+        def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
+            found = super().log(after, limit)
+            if any(20 <= version.sequence < 90 for version in found):
+                raise StoreError("the disk is damaged")
+            return found
+
+    store = Holed()
+    for number in range(100):
+        store.write(Write(f"r{number}", note(number), 1.0))
+    report = check_store(store)
+    assert len([one for one in report.findings if "the disk is damaged" in one.why]) == 70
+    assert report.counts["version"] == 30
+
+
+def test_a_store_that_goes_away_during_a_check_ends_it() -> None:
+    class Away(MemoryUpkeep):
+        def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
+            raise StoreError(f"the server is away: {after}, {limit}")
+
+    with _no_longer_than(20):
+        report = check_store(Away())
+    assert kinds(report) == {"version"}
+
+
+@contextlib.contextmanager
+def _no_longer_than(seconds: int) -> Iterator[None]:
+    def ended(_number: int, _frame: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, ended)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class _TooLong(BaseException):
+    """It did not come to its end."""

@@ -112,10 +112,12 @@ class Engine:
         workspace: the folder in which relative paths of its reads begin, else the engine's own. model: the one it talks to,
         where that is known. One that nobody holds and that was not asked for in a while is taken up again from the store (see
         `Sessions`), and told neither. A store that cannot be asked is no error here: reads and requests tell of it. Raises BadInput
-        for a name that is no text.
+        for a name that is no text, or empty.
         """
         if not isinstance(name, str):
             raise BadInput(f"a session's name is a text, not {name!r}")
+        if not name:
+            raise BadInput("a session has a name, and this one's is empty")
         self._notice()
         found = self._sessions.get(name, lambda: self._resumed(name))
         if workspace is not None:

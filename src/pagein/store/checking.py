@@ -5,9 +5,10 @@ reference, each journal entry by its place in the tree. What a journal itself cl
 brings `audit`, as only the engine understands its notes.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.entries import Entry
@@ -23,6 +24,8 @@ Kind: TypeAlias = Literal[
 ]
 Audit: TypeAlias = Callable[[Sequence[Entry]], Sequence[str]]
 Tick: TypeAlias = Callable[[str], object]
+_FURTHEST: Final = 40
+"""How far behind a damaged version one that can be read is sought: so many powers of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +149,19 @@ def _check_versions(checked: Checked) -> None:
 
 
 def _versions(checked: Checked, page: int = 200) -> Iterator[Version]:
-    """All versions that can be read. One that cannot be read hides the page it is on, so that page is read one by one."""
-    after, size = 0, page
+    """All versions that can be read. One that cannot be read hides the page it is on, so that page is read one by one, up to the next one
+    that can be read; where there is none, nothing behind it can be looked at.
+    """
+    after, size, readable = 0, page, 0
     while True:
         try:
             versions = checked.store.log(after, size)
         except StoreError as problem:
             if size == 1:
+                readable = max(readable, _readable_behind(checked, after))
+                if readable <= after:
+                    checked.report.add("version", f"sequence {after + 1} and all behind it", str(problem))
+                    return
                 checked.report.add("version", f"sequence {after + 1}", str(problem))
                 after += 1
             size = 1
@@ -161,6 +170,15 @@ def _versions(checked: Checked, page: int = 200) -> Iterator[Version]:
             return
         yield from versions
         after, size = versions[-1].sequence, page
+
+
+def _readable_behind(checked: Checked, after: int) -> int:
+    """A sequence behind which the store answers again, sought ever further away; 0 where there is none."""
+    for power in range(_FURTHEST):
+        with contextlib.suppress(StoreError):
+            checked.store.log(after + (1 << power), 1)
+            return after + (1 << power)
+    return 0
 
 
 def _check_version(checked: Checked, version: Version, where: str) -> None:

@@ -31,4 +31,6 @@ class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlForgetting):
         return ("PostgreSQL: its write-ahead log, replicas and backups are its own; ask whoever runs it",)
 
     def faults(self) -> Sequence[str]:
+        with self._database.reading() as rows:
+            rows.execute("SELECT 1").fetchone()  # a server that is away is no fault of what it keeps
         return ()

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from pagein.ui.figures import amount, count, plain, plural, share
+
+_NAMELESS: Final = "(passed through, of no session)"
 
 
 class SessionStatus(TypedDict):
@@ -70,7 +72,8 @@ def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:
     for one in sessions[:most]:
         deeds = f"{plural(one['calls'], 'call')}, {plural(one['epochs'], 'epoch')}, {plural(one['recalls'], 'recall')}"
         paid = f"{amount(one['unbilled'])} BIT with a key" if one["unbilled"] else f"{amount(one['cost'])} BIT"
-        yield f"  {one['name']}  {one['model']}  {deeds}, {paid}, {amount(one['saved'])} saved, last {_moment(one['last'])}"
+        named = "  ".join(filter(None, (one["name"] or _NAMELESS, one["model"])))
+        yield f"  {named}  {deeds}, {paid}, {amount(one['saved'])} saved, last {_moment(one['last'])}"
     if len(sessions) > most:
         yield f"  and {count(len(sessions) - most)} more"
 

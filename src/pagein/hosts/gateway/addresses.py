@@ -2,6 +2,7 @@
 
 from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 SEGMENT: Final = "/t-"
 """What the first segment of a path begins with that is the token."""
@@ -16,6 +17,16 @@ def without_token(url: str) -> str:
     """An address with the token taken out, as it may be printed and compared."""
     front, segment, behind = url.partition(SEGMENT)
     return f"{front}/{behind.partition('/')[2]}" if segment else url
+
+
+def is_web_address(url: str) -> bool:
+    """Whether something may answer there: http or https, a host, and a port that there can be."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(host) and url.isascii() and url.isprintable() and " " not in url
 
 
 def in_brackets(host: str) -> str:

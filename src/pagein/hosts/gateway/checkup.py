@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -122,8 +123,8 @@ def _sent(address: str) -> str:
     except urllib.error.HTTPError as problem:
         with problem:
             return f"answered {problem.code}: {problem.read(300).decode('utf-8', 'replace')}"
-    except OSError as problem:
-        return str(problem)
+    except (OSError, HTTPException) as problem:
+        return str(problem) or type(problem).__name__
 
 
 def _switch(asked: Asked) -> Finding:
@@ -164,7 +165,7 @@ def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> Find
     except urllib.error.HTTPError as problem:
         with problem:
             told = problem.code
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, HTTPException) as problem:
         more = f"; {trusted.problem}" if trusted.problem else ""
         return Finding("wrong", vendor, f"{address} does not answer ({reason(problem)}){more}")
     return Finding("fine", vendor, f"{address} answers ({told} to a request without credentials)")

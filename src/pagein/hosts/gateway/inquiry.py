@@ -4,12 +4,14 @@ import json
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Final, cast
 from urllib.parse import urlsplit
 
+from pagein.errors import BadSetting
 from pagein.hosts.gateway import tokens
-from pagein.hosts.gateway.addresses import is_this_machine, without_token
+from pagein.hosts.gateway.addresses import is_this_machine, is_web_address, without_token
 from pagein.hosts.gateway.headers import PROOF
 from pagein.hosts.gateway.state import Overview
 
@@ -17,6 +19,7 @@ WAIT: Final = 5.0
 """Seconds that an answer may take."""
 _UNKNOWN: Final = 401
 _LONGEST: Final = 1 << 24
+_LONGEST_TOLD: Final = 200
 
 
 class NoAnswer(Exception):
@@ -35,6 +38,12 @@ class Gateway:
     host: str
     token: Path
 
+    def __post_init__(self) -> None:
+        """Raises BadSetting where nothing can have this address."""
+        if not is_web_address(self.url):
+            told = without_token(self.url)[:_LONGEST_TOLD]
+            raise BadSetting(f"--url {told!r} is no address of a gateway; write for example http://127.0.0.1:8790")
+
     @property
     def address(self) -> str:
         """Its address without a token, as it may be printed."""
@@ -49,7 +58,10 @@ class Gateway:
 
     def overview(self) -> Overview:
         """All that its page shows. Raises NoAnswer."""
-        return cast("Overview", self._asked("/api/state"))
+        value = self._asked("/api/state")
+        if not isinstance(value, dict) or not {"version", "sessions"} <= value.keys():
+            raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
+        return cast("Overview", value)
 
     def _asked(self, path: str) -> object:
         host = urlsplit(self.address).hostname or ""
@@ -65,7 +77,7 @@ class Gateway:
                     raise NoAnswer(f"{path} is answered with {problem.code}") from problem
             why = f"it has another token than {self.token}: another user started it, or the file is new since; start it again"
             raise NoAnswer(why, is_shut=True) from problem
-        except (OSError, ValueError) as problem:
+        except (OSError, ValueError, HTTPException, RecursionError) as problem:
             raise NoAnswer(
                 f"none answers at {self.address} ({reason(problem)}); start it with pagein serve"
             ) from problem
