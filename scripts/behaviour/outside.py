@@ -62,17 +62,20 @@ def _conversation(world: World, wire: Format, witness: Witness, name: str, *, st
     folder = world.scene("gateway")
     items: list[Json] = [{"role": "user", "content": "Check the listings."}]
     began = world.clock.at
-    with surfaces.gateway(_turns(), folder, clock) as (address, bodies):
+    with surfaces.gateway(_turns(), folder, clock) as gateway:
+        url = gateway.address + _PATHS[wire]
         for number in range(_STEPS + 1):
             clock.set(began + _PAUSE * number + (_LONG_PAUSE if number > _STEPS // 2 else 0))
             world.clock.set(clock.now())
             body = _body(wire, items)
             if streamed:
-                witness.see(f"{name}/{number:02} stream", _posted(address + _PATHS[wire], {**body, "stream": True}))
-            whole = _posted(address + _PATHS[wire], body)
+                witness.see(f"{name}/{number:02} stream", _posted(url, {**body, "stream": True}))
+                gateway.rested(1)
+            whole = _posted(url, body)
             witness.see(f"{name}/{number:02} answer", whole)
+            gateway.rested(1)
             items += _next(wire, json.loads(whole.partition(b"\n")[2]), number)
-        for number, data in enumerate(bodies()):
+        for number, data in enumerate(gateway.bodies()):
             witness.see(f"{name}/sent/{number:02}", data)
 
 

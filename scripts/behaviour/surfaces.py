@@ -6,11 +6,13 @@ Each function gives plain values. Where a name of pagein changes, its new name g
 import contextlib
 import io
 import json
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+from unittest import mock
 
 import typer
 from scripts.behaviour.conversations import Format, Json, Part, Said, Talk
@@ -22,6 +24,9 @@ from pagein.engine.engine import Engine
 from pagein.engine.requests import Observed, PreparedRequest
 from pagein.engine.session import Session
 from pagein.errors import PageinError
+from pagein.hosts.gateway.curating import Curated, Noted
+from pagein.hosts.gateway.engine import EngineCurator
+from pagein.hosts.gateway.replies import Reply
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.tokens import ratio_counter
 from pagein.replay.readers import Source, find, read
@@ -37,6 +42,7 @@ from pagein.tools.catalogue import TOOLS, answer, guidance
 __all__ = ["Engine", "PageinError", "PreparedRequest", "Session", "SetClock", "definitions", "lived_in"]
 
 Plain: TypeAlias = dict[str, Any]
+_PATIENCE: Final = 60.0
 _KINDS: Final[Mapping[type, str]] = {Text: "text", Thinking: "thinking", ToolCall: "call", ToolResult: "result"}
 
 
@@ -216,18 +222,42 @@ def shown(session: Session, call: str, path: str, text: str) -> Plain:
 # --- the gateway and the simulated provider ---
 
 
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A gateway at an address. bodies: what arrived at its provider. rested: waits until it has taken in so many answers of the provider."""
+
+    address: str
+    bodies: Callable[[], list[bytes]]
+    rested: Callable[[int], None]
+
+
 @contextlib.contextmanager
-def gateway(turns: list[Any], folder: Path, clock: SetClock) -> Iterator[tuple[str, Callable[[], list[bytes]]]]:
-    """The address of a gateway in front of a simulated provider that answers by this script, and what gives the bodies that arrived there."""
+def gateway(turns: list[Any], folder: Path, clock: SetClock) -> Iterator[Gateway]:
+    """A gateway in front of a simulated provider that answers by this script."""
     settings = ProviderSettings(takes_foreign_thinking=True, now=clock.now, counter=ratio_counter)
-    with SimulatedProvider(turns, settings) as provider:
+    told = threading.Semaphore(0)
+    observe = EngineCurator.observe
+
+    def observed(curator: EngineCurator, curated: Curated, reply: Reply, at: float) -> Noted:
+        try:
+            return observe(curator, curated, reply, at)
+        finally:
+            told.release()
+
+    def rested(count: int) -> None:
+        # a client has its answer before the gateway has taken that in, and what it decides next hangs on it
+        for _ in range(count):
+            if not told.acquire(timeout=_PATIENCE):
+                raise TimeoutError("an answer was not taken in")
+
+    with SimulatedProvider(turns, settings) as provider, mock.patch.object(EngineCurator, "observe", observed):
 
         def bodies() -> list[bytes]:
             return [json.dumps([one.path, one.status, one.body]).encode() for one in provider.requests]
 
         terms = Terms(clock, configured().engine, ratio_counter("claude"))
         with gateway_at(provider.url, folder, terms) as address:
-            yield address, bodies
+            yield Gateway(address, bodies, rested)
 
 
 # --- the command line ---
