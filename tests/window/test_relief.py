@@ -129,6 +129,21 @@ def test_a_search_finds_what_left_with_a_turn_and_restore_says_why_it_does_not_c
                 session.hand.restore(name)
 
 
+def test_restore_says_that_a_result_left_with_its_turn_and_where_it_is(tmp_path: Path) -> None:
+    with opened(tmp_path, valve=SMALL) as engine:
+        session = engine.session("one")
+        full(session)
+        grows(session, 3200)
+        (turns,) = [one for epoch in epochs(session) for one in epoch.turns]
+        assert turns.calls
+        for call in turns.calls:
+            for act in (session.hand.restore, session.hand.pin):
+                with pytest.raises(BadInput, match=f"together with its turn.*`pagein peek {turns.object_id}`"):
+                    act(call)
+        with pytest.raises(BadInput, match="has no tool result 'nothing'"):
+            session.hand.restore("nothing")
+
+
 def test_a_pinned_text_that_left_with_a_turn_enters_again(tmp_path: Path) -> None:
     with opened(tmp_path, valve=SMALL) as engine:
         session = engine.session("one")

@@ -23,7 +23,7 @@ from pagein.engine.paging import SAID, Pager
 from pagein.engine.rendering import pieces_since
 from pagein.engine.state import Rules, State
 from pagein.errors import BadInput, BadName, StoreError
-from pagein.model.entries import EntryId, Said
+from pagein.model.entries import EntryId, EpochOpened, Said, TurnsLeft
 from pagein.model.hand import HAND, Act, Wish, name_of, wish_note
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
@@ -230,7 +230,7 @@ class Touch:
     def _lay(self, target: str, act: Act) -> None:
         here = self._session.leaf
         place, call = self._found(target)
-        self._check(target, act, call, self._session.journal.state_at(place))
+        self._check(target, act, call, place)
         if place == here:
             self._note(Wish(act, call))
             return
@@ -270,15 +270,17 @@ class Touch:
     def _note(self, wish: Wish) -> None:
         self._session.note(HAND, wish_note(wish.at(self._session.leaf)))
 
-    def _check(self, target: str, act: Act, call: str, state: State) -> None:
+    def _check(self, target: str, act: Act, call: str, place: EntryId | None) -> None:
         """Raises BadInput or NotRecallable where the wish could never come true."""
         if act == "unpin":
             return
+        state = self._session.journal.state_at(place)
         one = next((one for one in self._window(state) if one.call_id == call), None)
         if one is None and call.startswith(SAID):
-            raise BadInput(
-                f"{target} holds what was said and left a full window: peek at it, or search; it does not come back to its place"
-            )
+            raise BadInput(f"{target} holds what was said and left a full window. {_instead(target)}")
+        if one is None and (turns := self._turns_with(call, place)) is not None:
+            there = target if target.startswith(_ID) else turns.object_id
+            raise BadInput(f"{target} left a full window together with its turn. {_instead(there)}")
         if one is None:
             where = f"the window of session {self._session.name!r}"
             raise BadInput(f"{target} is not in {where} any more: it was compacted away")
@@ -296,6 +298,13 @@ class Touch:
         if act in ("pin", "restore") and one.form != "whole":
             recalled_for_window(self._pager, one.object_id)
 
+    def _turns_with(self, call: str, place: EntryId | None) -> TurnsLeft | None:
+        """The turns with which this call left the window of a branch, None where it left with none."""
+        epochs = (
+            one.body for one in reversed(self._session.journal.branch(place)) if isinstance(one.body, EpochOpened)
+        )
+        return next((turns for epoch in epochs for turns in epoch.turns if call in turns.calls), None)
+
     def _found(self, target: str) -> tuple[EntryId | None, str]:
         """The branch on which something has this name, by its last entry, and the call that is meant."""
         name = _object_named(target)
@@ -304,6 +313,9 @@ class Touch:
             call = target if name is None else state.hand.calls.get(name)
             if call is not None and (name is not None or any(one.call_id == call for one in self._window(state))):
                 return place, call
+        for place in self._places() if name is None else ():
+            if self._turns_with(target, place) is not None:
+                return place, target
         if name is not None:
             self._pager.recall(name)  # says why, where there is none
             raise BadInput(f"{name} is stored, and never stood in the window of session {self._session.name!r}")
@@ -321,6 +333,14 @@ class Touch:
 
     def _state(self) -> State:
         return self._session.journal.state_at(self._session.leaf)
+
+
+def _instead(object_id: str) -> str:
+    """What to do about something that left for good."""
+    return (
+        f"It does not come back to its place, but nothing of it is lost: `pagein peek {object_id}` shows it, `pagein search` finds it, and "
+        "the model has the same by its tools (peek at it, or search)"
+    )
 
 
 def _object_named(target: str) -> str | None:
