@@ -297,6 +297,12 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
         """Put an entry at a place that is free, or in the stead of the one that stands there. Does not move the session."""
         ...
 
+    def put_version(self, write: Write, number: int) -> bool:
+        """Put back a version of an object that was lost from before others of it, as it was written then. False where it has no place
+        there: its number is taken or the newest, or nothing was lost that was written between its neighbours.
+        """
+        ...
+
     def drop_sessions(self, names: Sequence[str]) -> None:
         """Forget these sessions and their journals. Objects stay."""
         ...

@@ -256,22 +256,34 @@ class _Reader:
             history.known.append((number, version.object_hash))
             history.place += 1
             self._added("version")
-        elif history.left_out:
-            self.done.lost.append(
-                f"version {number} of {version.id} is missing in the store, and cannot be put back between others"
-            )
+        elif history.left_out is not None:
+            self._put_back(history, version, history.left_out, at)
         self._put_waiting()
 
+    def _put_back(self, history: "_History", version: Version, number: int, at: float) -> None:
+        """Put a version that the store lost in its place between others."""
+        if self._store.put_version(self._as_written(version, at), number):
+            history.known.insert(history.place, (number, version.object_hash))
+            history.place += 1
+            self._added("version")
+        else:
+            self.done.lost.append(
+                f"version {number} of {version.id} is missing in the store, and has no place between the others any more"
+            )
+
     def _write(self, version: Version, at: float) -> None:
+        outcome = self._store.write(self._as_written(version, at))
+        if isinstance(outcome, Refused):
+            raise BadInput(f"object {version.id} cannot be had beside what is here: {outcome.why}")
+
+    def _as_written(self, version: Version, at: float) -> Write:
         content = None if version.content_hash is None else decoded(self._content(version.content_hash))
         additional = {name: value_of(self._content(one)) for name, one in version.additional.items()}
         draft = version.draft(content, additional)
         if Sealed.of(draft).object_hash != version.object_hash:
             raise BadInput("the record does not follow from its own fields")
         request = f"import {version.id} {version.number} {version.object_hash}"
-        outcome = self._store.write(Write(request, draft, at, writer=version.writer))
-        if isinstance(outcome, Refused):
-            raise BadInput(f"object {version.id} cannot be had beside what is here: {outcome.why}")
+        return Write(request, draft, at, writer=version.writer)
 
     def _object(self, fields: Fields) -> None:
         stored = StoredObject(
@@ -352,26 +364,28 @@ class _Reader:
 class _History:
     """The versions of an object. known: their numbers and hashes, as they are here. place: up to where the file has come in them.
 
-    told: how many the file has told of. left_out: the last one asked for is missing here, and others stand behind it.
+    told: how many the file has told of. left_out: the number of the last one asked for, where that is missing here and others stand
+    behind it. The file may miss some, too: it counts those that it has.
     """
 
     known: list[tuple[int, ContentHash]]
     place: int = 0
     told: int = 0
-    left_out: bool = False
+    left_out: int | None = None
 
     def is_next(self, version: ContentHash) -> bool:
         """Whether the file's next version is new here. Raises BadInput where another one stands in its place."""
-        self.left_out = False
+        self.left_out = None
         if self.place >= len(self.known):
             return True
-        number, here = self.known[self.place]
-        if here == version:
-            self.place += 1
-        elif number > (self.known[self.place - 1][0] if self.place else 0) + 1:
-            self.left_out = True
-        else:
-            raise BadInput(f"version {self.place + 1} of this object is another one here: the histories have parted")
+        found = next((place for place in range(self.place, len(self.known)) if self.known[place][1] == version), None)
+        if found is not None:
+            self.place = found + 1
+            return False
+        before = self.known[self.place - 1][0] if self.place else 0
+        if self.known[self.place][0] == before + 1:
+            raise BadInput(f"version {before + 1} of this object is another one here: the histories have parted")
+        self.left_out = before + 1
         return False
 
 

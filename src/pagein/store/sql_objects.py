@@ -50,6 +50,12 @@ class SqlObjects(SqlBlobs):
                 case answer:
                     return answer
 
+    def put_version(self, write: Write, number: int) -> bool:
+        sealed = Sealed.of(write.draft)
+        with self._database.writing() as rows:
+            self._hold(_texts(sealed))
+            return _put_back(rows, write, sealed, number)
+
     def current(self, name: str) -> Version | None:
         with self._database.reading() as rows:
             found = _newest(rows, name)
@@ -214,19 +220,59 @@ def _appended(rows: Rows, write: Write, sealed: Sealed, current: Version | None,
     version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
     document = _document(rows, version)
     _put_content(rows, sealed, _base_of(rows, current, number))
+    _put_row(rows, document, version)
+    put_references(rows, document, sequence, sealed)
+    put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
+    return version
+
+
+def _put_row(rows: Rows, document: int, version: Version) -> None:
     who = (version.writer.kind, version.writer.reason, version.writer.session)
     rows.execute(
         """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, writer, reason, session)
            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
-            *(sequence, document, number, version.at, raw(version.object_hash)),
+            *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
             *(None if version.content_hash is None else raw(version.content_hash), version.chars, version.record),
             *(None if one is None else kept(one) for one in who),
         ),
     )
-    put_references(rows, document, sequence, sealed)
-    put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
-    return version
+
+
+def _put_back(rows: Rows, write: Write, sealed: Sealed, number: int) -> bool:
+    neighbours = _select(rows, "document.id = ? ORDER BY version.number", (kept(write.draft.id),))
+    history = [version_in(row) for row in neighbours]
+    before = [one for one in history if one.number < number]
+    behind = [one for one in history if one.number > number]
+    if not behind or len(before) + len(behind) < len(history):
+        return False
+    sequence = _free_sequence(rows, sealed, before[-1].sequence if before else 0, behind[0].sequence)
+    if sequence is None:
+        return False
+    version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
+    (found,) = rows.execute("SELECT document FROM version WHERE sequence = ?", (behind[0].sequence,)).fetchall()
+    document = int(found[0])
+    _put_content(rows, sealed, before[-1] if before else None)
+    _put_row(rows, document, version)
+    # these are kept as what changed from version to version
+    rows.execute("DELETE FROM reference WHERE document = ?", (document,))
+    for one in (*before, version, *behind):
+        additional = {name: value_of(read_blob(rows, blob)) for name, blob in one.additional.items()}
+        put_references(rows, document, one.sequence, Sealed.of(one.draft(None, additional)))
+    return True
+
+
+def _free_sequence(rows: Rows, sealed: Sealed, after: int, before: int) -> int | None:
+    """A place in the order of all versions that is free: that at which this one was written, where somebody knows, else the first."""
+    between = "sequence > ? AND sequence < ?"
+    asked = rows.execute(
+        f"SELECT sequence FROM request WHERE asked = ? AND {between} ORDER BY sequence",  # noqa: S608 -- constants
+        (raw(sealed.object_hash), after, before),
+    ).fetchall()
+    found = rows.execute(f"SELECT sequence FROM version WHERE {between}", (after, before)).fetchall()  # noqa: S608 -- as above
+    taken = {int(one) for (one,) in found}
+    places = (*(int(one) for (one,) in asked), *range(after + 1, before))
+    return next((one for one in places if one not in taken), None)
 
 
 def _next_sequence(rows: Rows) -> int:
