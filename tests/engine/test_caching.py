@@ -11,18 +11,19 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.caching import FROM_THE_START, KIND, Caching, has_marks, step
+from pagein.engine.caching import FROM_THE_START, KIND, Caching, has_marks, marks_front, step
 from pagein.engine.chain import transcript
 from pagein.engine.engine import Engine
 from pagein.engine.pricing import uncached_for
 from pagein.model.entries import Noted, RequestSent
-from pagein.policy.economics import Moment, rewrite_cost
+from pagein.policy.economics import Account, Moment, beginning, carried, rewrite_cost
 from pagein.providers.validity import Api
 from pagein.providers.wire.request import opened
 
 MODEL = "claude-sonnet-4-5"
 MARK = {"type": "ephemeral"}
 MARKED, UNMARKED = Manner(marks=1, model=MODEL), Manner(marks=0, model=MODEL)
+FRONT = Manner(marks=0, model=MODEL, marked_system=True)
 UNCACHED = Caching(marks=False)
 
 
@@ -39,9 +40,45 @@ def asked(**fields: object) -> dict[str, Any]:
 def test_only_a_mark_lets_the_cache_take_part_in_a_request_of_messages() -> None:
     assert not marks(asked())
     assert marks(asked(cache_control=MARK))
-    assert marks(asked(system=[{"type": "text", "text": "be good", "cache_control": MARK}]))
-    assert marks(asked(tools=[{"name": "a", "input_schema": {"type": "object"}, "cache_control": MARK}]))
     assert marks(json.loads(clients.body(Conversation("please"), "anthropic", MARKED)))
+
+
+SYSTEM = {"system": [{"type": "text", "text": "be good", "cache_control": MARK}]}
+TOOLS = {"tools": [{"name": "a", "input_schema": {"type": "object"}, "cache_control": MARK}]}
+
+
+@pytest.mark.parametrize("front", [SYSTEM, TOOLS, SYSTEM | TOOLS])
+def test_marks_in_front_of_the_conversation_let_the_cache_hold_nothing_behind_them(front: dict[str, Any]) -> None:
+    envelope = opened(json.dumps(asked(**front)).encode(), "anthropic")
+    script = transcript(envelope.items, "anthropic")
+    assert not has_marks(envelope.fields, script)
+    assert marks_front(envelope.fields, script)
+    whole = json.loads(clients.body(Conversation("please"), "anthropic", MARKED)) | front
+    assert marks(whole)
+
+
+def test_what_stands_in_front_has_the_price_of_the_cache_and_the_conversation_its_full_price() -> None:
+    found, plain = uncached_for(MODEL, None, UNCACHED, front=True), uncached_for(MODEL, None, UNCACHED)
+    assert found is not None
+    assert plain is not None
+    assert (found.read, found.write, found.uncached) == (1.0, 1.0, 0.0)
+    moment = Moment(1100.0, 1000.0, 10_000, 500, floor=20_000.0)
+    bill, dearer = (carried(Account(), moment, one).bill for one in (found, plain))
+    assert bill == pytest.approx(0.1 * 20_000 + 10_000)
+    assert dearer == pytest.approx(20_000 + 10_000)
+    assert rewrite_cost(moment, found, 2_000, 1_000) == 0.0
+    begun = beginning(found, 700.0)
+    assert begun.entrance == 0.0  # our tools are written once, with those that are marked
+    assert rewrite_cost(moment, begun, 2_000, 1_000) == pytest.approx((2.0 - 0.1) * 20_000)
+
+
+def test_a_provider_that_tells_of_what_stands_in_front_tells_of_nothing_behind_it() -> None:
+    front = step(FROM_THE_START, Noted(KIND, "front"))
+    told = step(front, Noted("request.answered", '{"fresh":5000,"read":20000}'))
+    assert not told.told
+    assert step(front, Noted("request.answered", '{"fresh":3,"read":20000,"written":5000}')).told
+    again = step(step(front, Noted("request.answered", '{"fresh":9,"written":20000}')), Noted("request.answered", '{"fresh":900,"read":20000}'))  # fmt: skip
+    assert not again.told
 
 
 def test_what_only_looks_like_a_mark_is_none() -> None:
@@ -114,6 +151,8 @@ def noted(engine: Engine) -> list[str]:
         ([MARKED] * 12, []),
         ([UNMARKED] * 4, ["unmarked"]),
         ([MARKED, MARKED, UNMARKED, UNMARKED, MARKED], ["unmarked", "marked"]),
+        ([FRONT] * 3, ["front"]),
+        ([FRONT, UNMARKED, FRONT, MARKED, FRONT], ["front", "unmarked", "front", "marked", "front"]),
     ],
 )
 def test_only_what_changes_is_journaled(manners: list[Manner], told: list[str], tmp_path: Path) -> None:
@@ -124,11 +163,11 @@ def test_only_what_changes_is_journaled(manners: list[Manner], told: list[str], 
 
 def test_results_leave_without_marks_as_soon_as_they_are_old(tmp_path: Path) -> None:
     first = {}
-    for name, manner in (("marked", MARKED), ("unmarked", UNMARKED)):
+    for name, manner in (("marked", MARKED), ("unmarked", UNMARKED), ("front", FRONT)):
         with pagein.open(tmp_path / name, workspace=tmp_path) as engine:
             made = walked(engine, [manner] * 14)
             first[name] = next((place for place, one in enumerate(made) if one.opened is not None), 99)
-    assert first["unmarked"] == 5
+    assert first["unmarked"] == first["front"] == 5
     assert first["marked"] > first["unmarked"]
 
 
@@ -139,6 +178,7 @@ def test_results_leave_without_marks_as_soon_as_they_are_old(tmp_path: Path) -> 
         [UNMARKED] * 8 + [MARKED] * 8,
         [MARKED] * 8 + [UNMARKED] * 8,
         [MARKED, UNMARKED] * 8,
+        [FRONT, MARKED, FRONT, UNMARKED] * 4,
     ],
 )
 def test_another_process_goes_on_with_the_same_bytes(manners: list[Manner], tmp_path: Path) -> None:

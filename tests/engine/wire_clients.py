@@ -47,13 +47,16 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a client tells a conversation. lists: content as lists and not strings; marks: how many blocks at the end are marked."""
+    """How a client tells a conversation. lists: content as lists and not strings; marks: how many blocks at the end are marked;
+    marked_system: whether the system prompt is.
+    """
 
     lists: bool = True
     marks: int = 1
     spaces: bool = False
     system: str = "be good"
     model: str = ""
+    marked_system: bool = False
 
 
 def body(talk: Conversation, api: Api, manner: Manner = Manner()) -> bytes:
@@ -62,7 +65,9 @@ def body(talk: Conversation, api: Api, manner: Manner = Manner()) -> bytes:
     model = manner.model or ("gpt-5.1" if api != "anthropic" else "claude-sonnet-4-5")
     fields: Wire = {"model": model, "stream": True}
     if api == "anthropic":
-        fields |= {"max_tokens": 1000, "system": manner.system, "messages": _marked(items, manner.marks)}
+        system = [{"type": "text", "text": manner.system, "cache_control": {"type": "ephemeral"}}]
+        told = system if manner.marked_system else manner.system
+        fields |= {"max_tokens": 1000, "system": told, "messages": _marked(items, manner.marks)}
     elif api == "openai_chat":
         fields |= {"messages": [{"role": "system", "content": manner.system}, *items]}
     else:

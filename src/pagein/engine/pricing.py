@@ -24,13 +24,15 @@ def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, a
     return _economics(model, day, asks_long(fields, script)) if model else None
 
 
-def uncached_for(model: str, at: float | None, caching: Caching) -> Economics | None:
-    """The prices of a request without marks, by what is known of its branch; None where the cache takes part in it all the same."""
+def uncached_for(model: str, at: float | None, caching: Caching, *, front: bool = False) -> Economics | None:
+    """The prices of a request without marks in its conversation, by what is known of its branch; None where the cache takes part in it all
+    the same. front: whether there are marks in front of that.
+    """
     found = prices_for(model, at)
     if found is None or caching.told or not waits_for_marks(found):
         return None
     held = caching.holds(at, found.cache.long_ttl + found.cache.grace)
-    return uncached(economics_of(found, long=True), held=held)
+    return uncached(economics_of(found, long=True), held=held, front=front)
 
 
 def prices_for(model: str, at: float | None) -> Prices | None:

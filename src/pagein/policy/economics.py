@@ -35,7 +35,8 @@ class Economics:
     front of the conversation, so that nothing of it is read at this call. cliff: a size above which all of a request is dearer. least: tokens
     below which the cache holds nothing. at_marks: whether the cache has entries where marks stood, and nowhere else.
     uncached: None for a call that the cache takes part in; for one that it does not, what each token costs, once the client goes back to the
-    cache, that is not found there as it was. entrance: tokens that enter for good when the window is rewritten first.
+    cache, that is not found there as it was. front: what a token costs that stands in front of all messages, to read and to write, where the
+    cache holds these alone; None where it is as all others. entrance: tokens that enter for good when the window is rewritten first.
     """
 
     read: float = 0.1
@@ -52,6 +53,7 @@ class Economics:
     least: int = 0
     at_marks: bool = False
     uncached: float | None = None
+    front: tuple[float, float] | None = None
     entrance: float = 0.0
 
 
@@ -144,7 +146,8 @@ def _prompt(moment: Moment, economics: Economics) -> float:
     """
     price = economics.write if is_cold(moment, economics) else economics.read
     held = moment.scale * (moment.size - moment.new)
-    return economics.read * moment.floor + price * held + economics.write * moment.scale * moment.new
+    front = economics.read if economics.front is None else economics.front[0]
+    return front * moment.floor + price * held + economics.write * moment.scale * moment.new
 
 
 def carried(account: Account, moment: Moment, economics: Economics) -> Account:
@@ -168,14 +171,16 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     ahead = 0.0 if keeps_front else moment.floor
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
     again = economics.write - economics.read + (economics.uncached or 0.0)
-    return steep * times(moment, economics) * again * (moment.scale * behind + ahead)
+    in_front = again if economics.front is None else economics.front[1] - economics.front[0]
+    return steep * times(moment, economics) * (again * moment.scale * behind + in_front * ahead)
 
 
 def beginning(economics: Economics, entrance: float) -> Economics:
     """The prices of a rewrite with which our tools enter in front of all: nothing of the cache is read. entrance: their tokens, which cost next
     to nothing where they are read from the cache, and their full price at every call where they are not.
     """
-    return replace(economics, keeps_front=False, entrance=0.0 if economics.uncached is None else DENSE * entrance)
+    is_read = economics.uncached is None or economics.front is not None
+    return replace(economics, keeps_front=False, entrance=0.0 if is_read else DENSE * entrance)
 
 
 def pays(rent: float, cost: float, moment: Moment, economics: Economics, account: Account) -> bool:

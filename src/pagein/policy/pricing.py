@@ -35,7 +35,18 @@ def waits_for_marks(prices: Prices) -> bool:
     return prices.cache.model == "breakpoints" and prices.cache.implicit_eligible == "none"
 
 
-def uncached(cached: Economics, *, held: bool) -> Economics:
-    """The prices of a call that the cache takes no part in. held: whether it may hold something that the client goes back to."""
+def uncached(cached: Economics, *, held: bool, front: bool = False) -> Economics:
+    """The prices of a call of whose messages the cache holds nothing. held: whether it may hold something that the client goes back to.
+    front: whether it holds what stands in front of all messages.
+    """
     lost = cached.write - cached.read if held else 0.0
-    return replace(cached, read=1.0, write=1.0, lifetime=inf, least=0, at_marks=False, uncached=lost)
+    return replace(
+        cached,
+        read=1.0,
+        write=1.0,
+        lifetime=inf,
+        least=0,
+        at_marks=False,
+        uncached=lost,
+        front=(cached.read, cached.write) if front else None,
+    )
