@@ -5,17 +5,22 @@ Rules of this file
 1. What stands in front of the conversation (leading system messages) is no part of the chain: it may change while the
    conversation goes on. It is told apart by `Transcript.head`.
 2. What a model said in one turn is one message, in however many wire messages it is told.
-3. Only what differs, byte by byte, from a request seen before is decoded and named anew.
+3. Behind a message where the journal is broken (`Places.breaks`) names are others than before, so that what is said there stands there anew.
+4. Only what differs, byte by byte, from a request seen before is decoded and named anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
 
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire.naming import chained
 from pagein.providers.wire.request import Envelope, message_of
+
+_NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,14 @@ class Transcript:
 
 
 def transcript(
-    raw_items: Sequence[bytes], api: Api, before: Transcript | None = None, shared: int | None = None
+    raw_items: Sequence[bytes],
+    api: Api,
+    before: Transcript | None = None,
+    shared: int | None = None,
+    breaks: Mapping[EntryId, int] = _NONE,
 ) -> Transcript:
     """The messages of a request. before: of one that may begin alike; shared: how many of them do, None where nobody counted.
+    breaks: names behind which the journal was broken, and how often.
 
     Raises BadInput where an item is no JSON object.
     """
@@ -81,7 +91,8 @@ def transcript(
         value, message = message_of(raw, api, len(items))
         is_head = message.role == "system" and (not items or items[-1].name == "")
         before_it = items[-1].name if items else ""
-        items.append(Item(raw, message, "" if is_head else chained(before_it or api, value)))
+        behind = (before_it or api) + "~" * breaks.get(before_it, 0)
+        items.append(Item(raw, message, "" if is_head else chained(behind, value)))
     head = known.head if same > known.head else next((at for at, one in enumerate(items) if one.name), len(items))
     kept = _settled(known.units, same) if head == known.head else ()
     names = [*known.names[:same], *(one.name for one in items[same:])]

@@ -21,7 +21,7 @@ class Entries(Protocol):
         ...
 
     def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:
-        """Have this called with the names of entries that were taken back."""
+        """Have this called with the names of entries whose state holds no more."""
         ...
 
     @property

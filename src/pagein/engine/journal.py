@@ -7,6 +7,8 @@ Rules of this file
 2. An entry that the host does not name is named by the hash of its parent's name and of what it says. So the same
    conversation has the same names in every process, and saying again what was said at the same place adds nothing.
 3. State at an entry is folded from its branch alone and remembered, so one more entry costs one step.
+4. An entry that only stands in the place of a lost one is no entry: what was lost takes its place when it is said again there. Then all
+   states are folded anew, as if it had never been lost.
 """
 
 import hashlib
@@ -17,7 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from pagein.errors import HostError
 from pagein.model.codec import encode_body
-from pagein.model.entries import Body, Entry, EntryId
+from pagein.model.entries import Body, Entry, EntryId, is_bridge
 
 S = TypeVar("S")
 _NAME_DIGITS: Final = 32
@@ -51,6 +53,7 @@ class Journal(Generic[S]):
         self._taking_back: list[Callable[[Sequence[EntryId]], object]] = []
         self._older: Restored | None = None  # entries that were not loaded
         self._missing = 0  # of those that were to be loaded
+        self._mended: dict[EntryId, Entry] = {}  # bridges in whose place there is what was lost
         self.restored: Restored | None = None
         self.folds: dict[str, Callable[[EntryId], object]] = {FOLD: self.state_at}
 
@@ -75,8 +78,12 @@ class Journal(Generic[S]):
         return self._entries[entry.id]
 
     def add(self, entry: Entry) -> bool:
-        """Add an entry that was made before; False if it is there already. Raises as `append` does."""
+        """Add an entry that was made before, or put it in the place of its bridge; False if it is there already. Raises as `append` does."""
         known = self.entry(entry.id) if entry.id in self else None
+        if known is not None and is_bridge(known) and not is_bridge(entry) and known.parent == entry.parent:
+            self._mended[known.id] = known
+            self._put(entry)
+            return True
         if known is not None:
             if (known.parent, known.body) != (entry.parent, entry.body):
                 raise HostError(
@@ -129,6 +136,25 @@ class Journal(Generic[S]):
         for tell in self._taking_back if gone else ():
             tell(gone)
 
+    @property
+    def mended(self) -> int:
+        """How many bridges there were in whose place there is what was lost."""
+        return len(self._mended)
+
+    def take_back_mended(self, count: int) -> None:
+        """Take back what was put last in the place of so many bridges."""
+        for _ in range(count):
+            self._put(self._mended.popitem()[1])
+
+    def _put(self, entry: Entry) -> None:
+        """Have this entry at the place of another of its name. No state holds any more."""
+        self._load()
+        self._entries[entry.id] = entry
+        self.restored = None
+        self._states.clear()
+        for tell in self._taking_back:
+            tell(list(self._entries))
+
     def forget(self, leaf: EntryId) -> None:
         """Let go of all entries and states but those at `leaf`, so that memory holds no more than what the state there holds.
 
@@ -145,7 +171,9 @@ class Journal(Generic[S]):
         self._forgetting.append(tell)
 
     def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:
-        """Have this called with the names of entries that were taken back: one of them may come again, behind another parent."""
+        """Have this called with the names of entries whose state holds no more: they were taken back, and may come again behind another
+        parent, or one before them is another than it was.
+        """
         self._taking_back.append(tell)
 
     def branch(self, leaf: EntryId | None) -> list[Entry]:

@@ -138,7 +138,7 @@ class Keeping:
         What is journaled within is kept at its end. Any exception takes it back. Raises StoreError.
         """
         with self.lock:
-            before, count, within = self._stand(), None, self._alone
+            before, count, within, mended = self._stand(), None, self._alone, self._journal.mended
             try:
                 with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
                     if self._journals is not None:
@@ -151,6 +151,7 @@ class Keeping:
             except BaseException:
                 if count is not None:
                     self._journal.take_back(len(self._journal) - count)
+                    self._journal.take_back_mended(self._journal.mended - mended)
                     self.leaf, self._moved, self._unkept, self._mine, self._seen = before
                 else:  # what was seen of others is dealt with the next time
                     self.leaf, self._moved, self._unkept, self._mine, _ = before

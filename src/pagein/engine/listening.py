@@ -6,7 +6,7 @@ Rules of this file
    whole. After a few such calls in a row its requests are passed as they are, until one goes on from the one before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pagein.engine.chain import Transcript, Unit, alike, transcript
@@ -23,9 +23,11 @@ _FORGOTTEN: Final = 0.9
 
 
 class Listening:
-    """The requests of one session. Called by one thread at a time."""
+    """The requests of one session. Called by one thread at a time. breaks: behind which messages its journal was broken; more may come."""
 
-    def __init__(self, known: Known | None = None) -> None:
+    def __init__(self, known: Known | None = None, breaks: Mapping[EntryId, int] | None = None) -> None:
+        self._breaks = {} if breaks is None else breaks
+        self._broken = sum(self._breaks.values())
         self._scripts: list[Transcript] = []
         self._known = known
         self._goes_on = False
@@ -33,6 +35,9 @@ class Listening:
 
     def read(self, envelope: Envelope) -> Transcript:
         """The messages of a request. Raises BadInput where one cannot be read."""
+        broken = sum(self._breaks.values())
+        if broken != self._broken:  # names are others
+            self._scripts, self._known, self._broken = [], None, broken
         before, shared = self._most_alike(envelope.items)
         if before is None and self._known is not None:
             with uncollected():
@@ -40,7 +45,7 @@ class Listening:
             shared = 0 if before is None else len(before.items)
             self._known = None
             self._scripts = [] if before is None else [before]
-        script = transcript(envelope.items, envelope.api, before, shared)
+        script = transcript(envelope.items, envelope.api, before, shared, self._breaks)
         self._goes_on = before is not None and _goes_on(shared, before)
         if before is not None and self._goes_on:
             self._scripts.remove(before)

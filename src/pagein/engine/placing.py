@@ -7,16 +7,19 @@ Rules of this file
 2. What was sent once is sent again: a request whose last message ended one before is not decided anew, whoever sent it.
 3. All of it happens in one turn of the session, up to the bytes that go out and their check: two processes on one store decide once,
    and what is journaled as sent is sent. Whatever fails takes back all of it.
+4. A message that was lost from the journal, and of which a repair left a bridge, takes its place there again before anything is decided for
+   a request that says it. Where that cannot be done the conversation goes on behind the last message before, and all since is said anew.
 """
 
 import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine import caching, heads, leasing, marked, offering, passing, rereading
 from pagein.engine.calling import Call
-from pagein.engine.chain import Unit
+from pagein.engine.chain import Transcript, Unit
 from pagein.engine.claim import Claim
 from pagein.engine.folds import Fold
 from pagein.engine.gating import gate_of
@@ -25,7 +28,7 @@ from pagein.engine.listening import Listening
 from pagein.engine.outgoing import Bytes, Outgoing, may_be_bound
 from pagein.engine.owing import Debt, Forwarded
 from pagein.engine.passes import moment_of
-from pagein.engine.places import Places
+from pagein.engine.places import BROKEN, Places
 from pagein.engine.pricing import asks_long, economics_for, uncached_for
 from pagein.engine.requests import CLOSED_GATE, Part, Placed, Prepared
 from pagein.engine.state import State
@@ -34,8 +37,11 @@ from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
 from pagein.policy.clients.profile import Profile
 from pagein.policy.economics import Economics, is_cold
+from pagein.providers.wire.request import Envelope
 
 NOWHERE: Final = "the request stands in no session"
+MENDED: Final = "request.mended"
+"""The kind of a note that messages were put back in the places of their bridges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ class Placing:
         self._settled: Fold[offering.Settled] = Fold(talk.journal, None, offering.step, "settled")
         self._chosen: Fold[marked.Chosen] = Fold(talk.journal, marked.AS_THE_CLIENT, marked.step, "chosen")
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
-        self.listening = Listening(kept.get("messages"))
+        self.listening = Listening(kept.get("messages"), self.places.breaks)
         self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
         self.leases = leasing.Leases(talk.journal)
         self._fronts = Fronts(talk.journal)
@@ -104,6 +110,34 @@ class Placing:
                 claim.keep()
         self.learn()
         return stood
+
+    def mended(self, script: Transcript, envelope: Envelope) -> Transcript:
+        """The messages of a request in a journal from which some may have been lost: those are put back, or said anew. Raises StoreError.
+
+        script: as they were read.
+        """
+        if not self.places.has_lost:
+            return script
+        script = self.listening.read(envelope)  # by names that the journal may have told of only now
+        names = [one.name for one in script.units[: self.known(script.units)]]
+        lost = self.places.lost(names)
+        if lost:
+            with self._talk.turn():
+                here = self._talk.leaf
+                for place, parent in lost:
+                    self._talk.move(parent)
+                    self._talk.append(script.units[place].message, name=names[place])
+                self._talk.move(here)  # where others take the session up
+                self._talk.note(MENDED, json.dumps({"messages": len(lost)}))
+            for place, _ in lost:
+                self.places.mended(names[place])
+        broken = self.places.first_lost(names)
+        if broken is not None:
+            with self._talk.turn():
+                self._talk.move(self.places.stand(names[broken - 1]) if broken else self.places.root)
+                self._talk.note(BROKEN, json.dumps({"messages": len(names) - broken}))
+        self.learn()
+        return script if broken is None else self.listening.read(envelope)
 
     def _again(self, call: Call, known: int, sent: EntryId, at: float | None) -> Stood:
         """A request that went out before: as it was sent then, marks included."""
@@ -148,7 +182,9 @@ class Placing:
         self._introduced(profile_in(call.envelope))
         for unit in call.script.units[known:]:
             self._talk.append(unit.message, name=unit.name)
-        marking = caching.noted(self._caching.at(parent), marks=caching.has_marks(call.theirs.fields, call.script))
+        marks = caching.has_marks(call.theirs.fields, call.script)
+        front = not marks and caching.marks_front(call.theirs.fields, call.script)
+        marking = caching.noted(self._caching.at(parent), marks=marks, front=front)
         if marking is not None:
             self._talk.note(caching.KIND, marking)
         return self._noted(call.head, parent)
@@ -180,10 +216,11 @@ class Placing:
         return found
 
     def _uncached(self, call: Call, parent: EntryId | None, at: float | None) -> Economics | None:
-        """The prices of a call that the cache takes no part in, None for any other."""
+        """The prices of a call of whose conversation the cache holds nothing, None for any other."""
         if caching.has_marks(call.theirs.fields, call.script):
             return None
-        return uncached_for(call.head.model, at, self._caching.at(parent))
+        front = caching.marks_front(call.theirs.fields, call.script)
+        return uncached_for(call.head.model, at, self._caching.at(parent), front=front)
 
     def _terms(
         self, call: Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
@@ -205,7 +242,8 @@ class Placing:
     def _parent(self, units: Sequence[Unit], known: int, head: Head) -> tuple[Placed, EntryId | None]:
         if known:
             name = units[known - 1].name
-            return ("forked" if self.places.goes_on(name) else "continued"), self.places.stand(name)
+            is_forked = self.places.goes_on(name) and name not in self.places.breaks
+            return ("forked" if is_forked else "continued"), self.places.stand(name)
         last = self._newest.get(head.conversation) if self._begins_anew else None
         if last is not None:
             return "compacted", self.places.stand(last)

@@ -15,6 +15,7 @@ from pagein.engine.journal import Journal
 from pagein.engine.offering import KIND as TOOLS_BEGIN
 from pagein.engine.offering import Settled
 from pagein.engine.passing import is_passed
+from pagein.engine.places import BROKEN
 from pagein.engine.splicing import NOTHING_RENDERED, Rendered, Splicer, Window, rendered
 from pagein.engine.state import State
 from pagein.model.entries import Compacted, EntryId, EpochOpened, Noted, RequestSent
@@ -23,7 +24,11 @@ from pagein.providers.abilities import abilities
 from pagein.providers.validity import Api
 
 _REMEMBERED: Final = 32
-_BEGINS: Final = (TOOLS_BEGIN, FORGOTTEN)  # behind these nothing that was thought before is bound to what is sent
+_BEGINS: Final = (
+    TOOLS_BEGIN,
+    FORGOTTEN,
+    BROKEN,
+)  # behind these nothing that was thought before is bound to what is sent
 
 
 @dataclass(frozen=True, slots=True)

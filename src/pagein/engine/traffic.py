@@ -105,6 +105,9 @@ class Traffic:
                 head = head_of(envelope, script, context)
                 call = Call(script, envelope, body, head, offers, envelope, body, lasting, context=context)
                 self._placing.learn()
+                script = self._placing.mended(script, envelope)
+                asked = replace(asked, last=script.units[-1].name)
+                call = replace(call, script=script)
                 call = self._placing.offering(call, self._placing.known(script.units))
                 if problem is not None:  # asked again, the store would have us wait again
                     return self._fallen_back(asked, call, _told(problem))
