@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.ui.conftest import engine_figures
 
 from pagein.errors import BadSetting
 from pagein.model.bill import Bill, Detail
@@ -62,6 +63,36 @@ def hostile(bill: Bill, detail: Detail) -> tuple[Bill, Detail]:
         detail["why"] |= {"id": HOSTILE, "idle": HOSTILE}
         detail["why"]["decisions"][0]["reason"] = HOSTILE
     return bill, detail
+
+
+def test_what_serve_does_by_default_comes_first(bill: Bill, detail: Detail) -> None:
+    """Keep-alive requests have to be asked for, so their figures stand behind, under their name."""
+    bill["policies"]["pagein-quiet"] = engine_figures(3_000_000.0, quotes_lost=2, faults=5)
+    bill["policies"]["pagein"] = engine_figures(2_000_000.0)
+    for one in bill["per_session"]:
+        one["policies"]["pagein-quiet"] = engine_figures(3_000_000.0)
+    said = page(bill, [detail])
+    (tiles,) = re.findall(r"<ul class='tiles'>(.*?)</ul>", said)
+    labels = re.findall(r"<b>(.*?)</b><span>(.*?)</span>", tiles)
+    names = [label for _, label in labels]
+    quiet, kept = (
+        next(at for at, name in enumerate(names) if find in name) for find in ("pagein-quiet", "with --keep-alive")
+    )
+    assert quiet == 1
+    assert kept > max(names.index("against the baseline"), names.index("edit quotes lost from sight"))
+    assert ("2 of 120", "edit quotes lost from sight") in labels
+    assert names.count("against the baseline") == 1
+    assert "<tr class='engine'><th scope='row'>pagein-quiet" in said
+    (head,) = re.findall(r"<th scope='col'>agent</th>(.*?)</tr>", said)
+    assert head.index("pagein-quiet") < head.index(">pagein<")
+    assert facts(said)["by_default"] == "pagein-quiet"
+
+
+def test_where_only_one_was_replayed_it_has_the_tile(bill: Bill, detail: Detail) -> None:
+    bill["policies"].pop("pagein-quiet", None)
+    (tiles,) = re.findall(r"<ul class='tiles'>(.*?)</ul>", page(bill, [detail]))
+    assert "against the baseline" in tiles
+    assert "keep-alive" not in tiles
 
 
 def test_hostile_session_text_stays_text(bill: Bill, detail: Detail) -> None:

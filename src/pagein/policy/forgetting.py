@@ -38,10 +38,12 @@ _WITHOUT_TEXT: Final = frozenset(
     {
         "client.profile",
         "request.answered",
+        "request.broken",
         "request.caching",
         "request.head",
         "request.lease",
         "request.marks",
+        "request.mended",
         "request.passed",
         "request.tools",
     }

@@ -5,6 +5,7 @@ from html import escape
 
 from pagein.model.bill import Bill, Doctor, Figures, SessionBill
 from pagein.ui.columns import (
+    BY_DEFAULT,
     COST,
     DEEDS,
     ENGINE,
@@ -43,13 +44,15 @@ def hero(said: Verdict) -> str:
 
 
 def tiles(bill: Bill) -> str:
-    """The few figures that a glance should find."""
-    base, engine = bill["policies"].get(bill["baseline"]), bill["policies"].get(ENGINE)
+    """The few figures that a glance should find: first what the gateway does unless told otherwise."""
+    base = bill["policies"].get(bill["baseline"])
     if base is None:
         return ""
     found = [_cost_tile(base, bill["baseline"])]
-    if engine is not None:
-        found += _engine_tiles(Row(ENGINE, engine, base, bill["policies"].get(OPTIMUM)))
+    ours = [name for name in (BY_DEFAULT, ENGINE) if name in bill["policies"]]
+    for place, name in enumerate(ours):
+        row = Row(name, bill["policies"][name], base, bill["policies"].get(OPTIMUM))
+        found += _more_tiles(row) if place else _engine_tiles(row)
     found.append((share(base["floor_tokens"], base["prompt_tokens"]), "of the prompt is floor"))
     items = "".join(f"<li><b>{text(value)}</b><span>{text(label)}</span></li>" for value, label in found)
     return f"<ul class='tiles'>{items}</ul>"
@@ -69,6 +72,11 @@ def _engine_tiles(row: Row) -> list[tuple[str, str]]:
         (f"{count(figures['quotes_lost'])} of {count(figures['quotes_total'])}", "edit quotes lost from sight"),
         (count(figures["unrecoverable_bytes"]), "bytes lost"),
     ]
+
+
+def _more_tiles(row: Row) -> list[tuple[str, str]]:
+    """What the same costs with requests that keep the window alive, which have to be asked for."""
+    return [_cost_tile(row.figures, f"{row.name}, with --keep-alive"), (change(row.ratio), "with --keep-alive")]
 
 
 def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, whole: bool) -> str:
@@ -102,7 +110,19 @@ def deed_table(bill: Bill) -> str:
 
 def session_table(bill: Bill, shown: Mapping[tuple[str, str], int]) -> str:
     """One row per session; those with pictures (`shown`: file and id to number) link to them."""
-    titles = ("session", "source", "agent", "calls", "cost (BIT)", "pagein", "optimum", "stubs", "faults/100", "flags")
+    titles = (
+        "session",
+        "source",
+        "agent",
+        "calls",
+        "cost (BIT)",
+        BY_DEFAULT,
+        ENGINE,
+        OPTIMUM,
+        "stubs",
+        "faults/100",
+        "flags",
+    )
     body = [
         _session(session, bill["baseline"], shown.get((session["file"], session["id"])))
         for session in bill["per_session"]
@@ -112,16 +132,18 @@ def session_table(bill: Bill, shown: Mapping[tuple[str, str], int]) -> str:
 
 def _session(session: SessionBill, baseline: str, number: int | None) -> str:
     found = {row.name: row for row in rows(session["policies"], baseline)}
-    base, engine, optimum = (found.get(name) for name in (baseline, ENGINE, OPTIMUM))
+    base, quiet, engine, optimum = (found.get(name) for name in (baseline, BY_DEFAULT, ENGINE, OPTIMUM))
+    ours = quiet or engine
     name = text(short(session["id"] or session["file"]))
     linked = f"<a href='#session-{number}'>{name}</a>" if number else name
     cells = (
         count(base.figures["calls"]) if base else "-",
         amount(base.figures["cost"]) if base else "-",
+        change(quiet.ratio) if quiet else "-",
         change(engine.ratio) if engine else "-",
         change(optimum.ratio) if optimum else "-",
-        count(engine.figures["stubs"]) if engine else "-",
-        rate(engine.faults_per_hundred) if engine else "-",
+        count(ours.figures["stubs"]) if ours else "-",
+        rate(ours.faults_per_hundred) if ours else "-",
     )
     flags = ", ".join(key if value is True else f"{key}: {value}" for key, value in session["flags"].items() if value)
     below = " <small>sub-agent</small>" if session["parent"] else ""
@@ -188,7 +210,8 @@ def _heads(columns: Sequence[Column]) -> list[str]:
 
 
 def _class(row: Row, bill: Bill) -> str:
-    return " class='engine'" if row.name == ENGINE else " class='baseline'" if row.name == bill["baseline"] else ""
+    ours = BY_DEFAULT if BY_DEFAULT in bill["policies"] else ENGINE
+    return " class='engine'" if row.name == ours else " class='baseline'" if row.name == bill["baseline"] else ""
 
 
 def _bar(row: Row) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from pagein.errors import BadSetting
 from pagein.model.bill import Bill, CacheTrace, Detail
 from pagein.ui import markup
-from pagein.ui.columns import COST, DEEDS, ENGINE
+from pagein.ui.columns import BY_DEFAULT, COST, DEEDS, ENGINE
 from pagein.ui.figures import plain, plural, short
 from pagein.ui.verdict import verdict
 
@@ -112,7 +112,12 @@ def _policy(style: str, script: str) -> str:
 
 
 def _facts(bill: Bill, shown: Sequence[Detail]) -> str:
-    data = {"baseline": bill["baseline"], "engine": ENGINE, "sessions": [_slim(detail) for detail in shown]}
+    data = {
+        "baseline": bill["baseline"],
+        "engine": ENGINE,
+        "by_default": BY_DEFAULT,
+        "sessions": [_slim(detail) for detail in shown],
+    }
     return _json(data)
 
 

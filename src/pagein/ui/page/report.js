@@ -153,10 +153,11 @@ function showNumbers(session) {
 
 function showFacts(session) {
   const calls = session.times.length, totals = (name) => (session.traces[name] ? last(running(session.traces[name].cost)) : null);
-  const base = totals(facts.baseline), engine = totals(facts.engine);
+  const base = totals(facts.baseline);
+  const beside = (name) => (totals(name) !== null && base ? [`${amount(totals(name))} (${(100 * (totals(name) / base - 1)).toFixed(1)} %)`, "BIT " + name] : null);
   const said = [
     [calls, calls === 1 ? "call" : "calls"], [calls ? span(last(session.times) - session.times[0]) : "-", "long"], [amount(base), "BIT " + facts.baseline],
-    engine !== null && base ? [`${amount(engine)} (${(100 * (engine / base - 1)).toFixed(1)} %)`, "BIT " + facts.engine] : null,
+    beside(facts.by_default), beside(facts.engine),
     ...[["epochs", "epoch"], ["pauses", "pause"], ["compactions", "compaction"]].map(([key, one]) => [session[key].length, session[key].length === 1 ? one : key]),
   ];
   $("session-facts").replaceChildren(...said.filter(Boolean).map(([value, what]) => make("li", {}, make("b", {}, String(value)), " " + what)));
