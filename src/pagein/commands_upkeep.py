@@ -122,10 +122,18 @@ def import_(
     with wiring.open_for_import(store, workspace=workspace) as opened, _progress("importing", wanted=not quiet) as tick:
         done = upkeep.import_from(opened, file, tick)
     if as_json:
-        answer = {"records": done.counts, "added": done.added, "withheld": done.withheld, "lost": done.lost}
+        answer = {
+            "records": done.counts,
+            "added": done.added,
+            "withheld": done.withheld,
+            "forgotten": done.forgotten,
+            "lost": done.lost,
+        }
         _print_json(answer, sys.stdout)
     elif not quiet:
         sys.stdout.write(f"read {_told(done.counts)}; new here: {_told(done.added)}\n")
+        if done.forgotten:
+            sys.stdout.write(f"{done.forgotten} of them told anew without what was ordered to be forgotten here\n")
         if done.withheld:
             sys.stdout.write(
                 f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n"

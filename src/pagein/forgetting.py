@@ -12,18 +12,23 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
 from pagein.model.codec import decode_entry
-from pagein.model.entries import Entry, EntryId, Noted
+from pagein.model.entries import Entry, EntryId, Noted, Said
 from pagein.model.forgetting import Retold
+from pagein.model.messages import Image
 from pagein.model.objects import ObjectId
-from pagein.policy.forgetting import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, tombstone
+from pagein.policy.forgetting import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
+from pagein.policy.withholding import words_of_block
 from pagein.ports import ForgettingStore
 from pagein.store.search_sqlite import SUFFIX, emptied
 
+TELLING: Final = 40
+"""Characters that a text of a session must have to be known again: a shorter one is said in others too, and would be withheld there."""
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
 _CHUNK: Final = 1 << 20
 
@@ -79,7 +84,10 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
 
 
 def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> Forgotten:
-    """Take all that was said in a session out of the store, and what was paged out of it. Raises BadInput where there is none, StoreError."""
+    """Take all that was said in a session out of the store, and what was paged out of it. Raises BadInput where there is none, StoreError.
+
+    Its texts are known from then on, but for short ones and for those that another session said as well.
+    """
     names = [one.name for one in store.sessions()]
     if session not in names:
         near = ", ".join(map(repr, get_close_matches(session, names, cutoff=0.0)))
@@ -87,9 +95,10 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
             f"there is no session {session!r} in this store; " + (f"nearest are {near}" if near else "it holds none")
         )
     done = Forgotten()
+    key = store.secret()
     with store.exclusive():
-        store.bury(())
-        told = store.retell_session(session, store.secret())
+        store.bury(tombstone(text, key) for text in _said_in_it_alone(store, session))
+        told = store.retell_session(session, key)
         _begin_anew(store, told)
         needed = set(store.contents()).union(one.content for one in store.paged_objects())
         named = {name for line in store.journal_lines() for name in _hashes(line.line)}
@@ -98,6 +107,28 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
     _count(done, told)
     _clean(store, done, file, log, ())
     return done
+
+
+def _said_in_it_alone(store: ForgettingStore, session: str) -> Iterator[str]:
+    """The texts of a session by which it would be known again: what others said too is no secret of this one."""
+    ours: dict[bytes, str] = {}
+    others: set[bytes] = set()
+    for line in store.journal_lines():
+        entry = decode_entry(line.line)
+        if not isinstance(entry, Entry) or not isinstance(entry.body, Said):
+            continue
+        for block in entry.body.message.blocks:
+            if isinstance(block, Image) or block.withheld is not None:
+                continue
+            for text in texts_in(words_of_block(block)):
+                if len(text.strip()) < TELLING:
+                    continue
+                digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+                if line.session == session:
+                    ours[digest] = text
+                else:
+                    others.add(digest)
+    yield from (text for digest, text in ours.items() if digest not in others)
 
 
 def _hashes(line: bytes) -> Iterator[str]:

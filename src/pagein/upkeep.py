@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -17,9 +17,11 @@ from typing import BinaryIO, Final, cast
 from pagein.engine.proving import objections
 from pagein.errors import BadInput, StoreError
 from pagein.model.entries import Entry
+from pagein.model.forgetting import Retold
 from pagein.model.holdings import JournalLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
+from pagein.policy.forgetting import Forgotten, finder, texts_in
 from pagein.ports import WholeStore
 from pagein.store.checking import Checked, Report, check_contents
 from pagein.store.checking_journals import check_journals
@@ -58,6 +60,7 @@ STANDARD: Final = "-"
 _PRIVATE: Final = 0o600
 # Versions of one file, one below the other, are packed a hundredfold; a bomb, a thousandfold.
 _DENSEST: Final = 400
+_DEEPEST: Final = 4  # strings of JSON in strings of JSON, in a line of a journal
 _UNASKED: Final = 1 << 28
 Tick = Callable[[str], object]
 
@@ -103,7 +106,7 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Importe
         return _import_store(store, Path(source), tick)
     if source == STANDARD:
         lines = _plain_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
-        return import_lines(store, lines, "standard input", tick)
+        return _taken_in(store, lines, "standard input", tick)
     try:
         handle = os.open(source, os.O_RDONLY)
     except OSError as problem:
@@ -111,7 +114,7 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Importe
     with os.fdopen(handle, "rb") as file:
         if source.endswith(SALVAGED):
             return import_salvage(store, _plain_lines(file, source), source)
-        return import_lines(store, _plain_lines(file, source), source, tick)
+        return _taken_in(store, _plain_lines(file, source), source, tick)
 
 
 def check_store(store: WholeStore, tick: Tick = _silent) -> Report:
@@ -308,10 +311,41 @@ def _import_store(store: WholeStore, path: Path, tick: Tick) -> Imported:
             _tell_missing(found, done, report)
             exported = export(found, file.write, tick)
             file.seek(0)
-            imported = import_lines(store, file, str(path), tick)
+            imported = _taken_in(store, file, str(path), tick)
     imported.withheld += exported.withheld
     imported.lost += [f"{one.kind} {one.where}: {one.why}" for one in report.findings]
     return imported
+
+
+def _taken_in(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> Imported:
+    """Take in an export; without the texts in it that were ordered to be forgotten here."""
+    buried = store.tombstones()
+    if not buried:
+        return import_lines(store, lines, name, tick)
+    key = store.secret()
+    finds = Forgotten(key, buried).finds
+    with tempfile.TemporaryDirectory(prefix="pagein-") as folder, tempfile.TemporaryFile() as file:
+        with contextlib.closing(SqliteUpkeep(Path(folder) / "one.pagein")) as whole:
+            first = import_lines(whole, lines, name)
+            texts = sorted({one[found.start : found.end] for one in _texts_of(whole) for found in finds(one)})
+            told = whole.retell(key, finder(texts)) if texts else Retold()
+            export(whole, file.write)
+        file.seek(0)
+        done = import_lines(store, file, name, tick)
+    done.withheld += first.withheld
+    done.forgotten = told.count
+    return done
+
+
+def _texts_of(store: WholeStore) -> Iterator[str]:
+    """All texts of a store, each as it reads where it stands."""
+    for name in store.names():
+        yield store.get(name).decode("utf-8", "replace")
+    for line in store.journal_lines():
+        yield from texts_in(line.line.decode("utf-8", "replace"), _DEEPEST)
+    yield from (one.description for one in store.paged_objects())
+    for version in store.log():
+        yield from texts_in(version.record, _DEEPEST)
 
 
 class _Counted:

@@ -22,9 +22,12 @@ from pagein.cli import app
 from pagein.engine.engine import Engine
 from pagein.engine.recalling import Lookup
 from pagein.engine.requests import PreparedRequest
-from pagein.errors import BadInput, StoreError
+from pagein.errors import BadInput
+from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.forgetting import SAYS_SO, Forgotten, finder, tombstone
+from pagein.model.versions import Draft
+from pagein.model.writes import Write
+from pagein.policy.forgetting import SAYS_SO, Forgotten, finder, forms_of, tombstone
 from pagein.ports import ForgettingStore
 from pagein.providers.validity import Api
 
@@ -194,6 +197,32 @@ def test_a_whole_session_is_forgotten_and_goes_on(tmp_path: Path) -> None:
         forgetting.forget_session(store, "nobody", tmp_path / "store.db", tmp_path / "log")
 
 
+def test_what_was_said_in_a_forgotten_session_is_withheld_where_it_comes_again(tmp_path: Path) -> None:
+    """A client that goes on under another name tells the whole conversation; what another session said too is its own."""
+    private = "we sell the house in\nspring, tell nobody " * 5
+    steps = [TOLD, WORK, Step("Bash", {"command": "echo"}, private), WORK, WORK]
+    with opened(tmp_path) as engine:
+        asked(engine, steps, "anthropic", 5)
+        engine.prepare(body([WORK, WORK], "anthropic", "else"), "anthropic", at=1.0, hint="two")
+        forgot(tmp_path, "--session", "one")
+        assert b"spring" not in stored(tmp_path)
+        after = engine.prepare(body(steps, "anthropic"), "anthropic", at=90.0, hint="three")
+        assert after.failure is None
+        assert private.encode().replace(b"\n", b"\\n") in after.body
+        assert b"spring" not in stored(tmp_path)
+        assert SAID.encode() not in stored(tmp_path)
+        assert WORK.result[:60].encode() in stored(tmp_path)
+        steps += [WORK] * 3
+        later = [
+            engine.prepare(body(steps[:count], "anthropic"), "anthropic", at=90.0 + count, hint="three")
+            for count in (6, 7, 8)
+        ]
+        assert [one.failure for one in later] == [None] * 3
+        assert later[-1].replaced > 0
+        assert b"spring" not in stored(tmp_path)
+    assert clean(tmp_path)
+
+
 def _store(folder: Path) -> ForgettingStore:
     return wiring.open_for_forgetting(folder / "store.db", workspace=folder)
 
@@ -210,13 +239,47 @@ def test_exports_and_imports_behave(tmp_path: Path) -> None:
         done = upkeep.export_to(store, str(tmp_path / "after.jsonl"))
         assert done.lost == []
         assert upkeep.garbage(store, upkeep.Retention(), 0.0, apply=True).is_empty
-        with pytest.raises(StoreError, match="ordered to be forgotten"):
-            upkeep.import_from(store, str(tmp_path / "before.jsonl"))
+        taken = upkeep.import_from(store, str(tmp_path / "before.jsonl"))
+        assert taken.forgotten > 0
+        assert upkeep.check_store(store).is_clean
+        assert not any(SAID.encode() in data for _, data in forgetting._contents(store))
     assert SAID in (tmp_path / "before.jsonl").read_text()
     assert SAID not in (tmp_path / "after.jsonl").read_text()
     with closing(wiring.open_for_upkeep(tmp_path / "new.db", workspace=tmp_path, new=True)) as store:
         upkeep.import_from(store, str(tmp_path / "after.jsonl"))
         assert upkeep.check_store(store).is_clean
+
+
+def test_an_import_brings_all_but_what_was_forgotten_here(tmp_path: Path) -> None:
+    """Also in a store that has nothing else of it, whatever stands between the letters."""
+    said = 'the "dove"\nlands at nine'
+    step = Step("Bash", {"command": f"echo '{said}'"}, "plan\n" * 200 + said)
+    steps = [WORK, step, WORK, WORK, WORK]
+    with opened(tmp_path) as engine:
+        for count in range(len(steps) + 1):
+            asked(engine, steps, "anthropic", count)
+        note = Draft(id=uuid7(1_000, bytes(10)), type="note", content=f"remember: {said}", metadata={"said": said})
+        with closing(_store(tmp_path)) as store:
+            store.write(Write("one", note, 1.0))
+            upkeep.export_to(store, str(tmp_path / "whole.jsonl"))
+    folder = tmp_path / "other"
+    folder.mkdir()
+    with closing(wiring.open_for_upkeep(folder / "store.db", workspace=folder, new=True)) as store:
+        store.put(b"something")
+    forgot(folder, said)
+    with closing(_store(folder)) as store:
+        done = upkeep.import_from(store, str(tmp_path / "whole.jsonl"))
+        assert done.forgotten >= 4
+        assert done.counts["entry"] == done.added["entry"] > len(steps)
+        forms = [form.encode() for form in forms_of(said)]
+        assert [where for where, data in forgetting._contents(store) if any(one in data for one in forms)] == []
+        (version,) = store.history(note.id)
+        assert store.content(version) == f"remember: [pagein: withheld, {len(said)} characters, forgotten]"
+        assert upkeep.check_store(store).is_clean
+        again = upkeep.import_from(store, str(tmp_path / "whole.jsonl"))
+        assert again.added == {}
+    with opened(folder) as engine:
+        assert asked(engine, [*steps, WORK], "anthropic", 6).placed == "continued"
 
 
 def test_what_is_too_short_or_not_there_is_said(tmp_path: Path) -> None:

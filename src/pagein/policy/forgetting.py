@@ -7,6 +7,7 @@ Rules of this file
 2. A text that is told anew keeps its shape: JSON stays JSON, also inside of JSON.
 """
 
+import contextlib
 import hmac
 import json
 import re
@@ -233,6 +234,26 @@ def unread(line: bytes) -> bytes:
     """A note on a reading as one that says nothing: of its file nothing is known any more."""
     entry = decode_entry(line)
     return encode_entry(replace(entry, body=Noted(_UNREAD, "{}"))) if isinstance(entry, Entry) else line
+
+
+def texts_in(text: str, depth: int = _NESTED) -> Iterator[str]:
+    """The texts in a JSON object or list, and in such that stand in its strings; of any other text that itself."""
+    value = None
+    if depth and text.lstrip()[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = decode_json(text.encode("utf-8", "surrogatepass"))
+    if not isinstance(value, dict | list):
+        yield text
+        return
+    inner: list[object] = [value]
+    while inner:
+        match inner.pop():
+            case str(one):
+                yield from texts_in(one, depth - 1)
+            case dict(fields):
+                inner += [*fields, *fields.values()]
+            case list(items):
+                inner += items
 
 
 def _starts(text: str, one: str) -> Iterator[int]:

@@ -38,12 +38,13 @@ Record: TypeAlias = Callable[[Fields], None]
 @dataclass(slots=True)
 class Imported:
     """What an import found. counts: records by type. added: those of them that were not there before. withheld: records changed or left
-    out by law 9. lost: what the source should have held and could not be taken from it, in words.
+    out by law 9; forgotten: those told anew without a text that was ordered to be forgotten here. lost: what the source should have held and could not be taken from it, in words.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)
     withheld: int = 0
+    forgotten: int = 0
     lost: list[str] = field(default_factory=list)
 
 
