@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from pagein.errors import BadInput
+from pagein.errors import BadInput, StoreError
 from pagein.options import AsJson, SessionName, Store, Workspace
 
 ShownTo: TypeAlias = Annotated[
@@ -90,7 +90,10 @@ def ingest(
     with wiring.open(store, workspace=workspace) as engine:
         opened = engine.session(session, workspace=workspace)
         told = None if quiet or not sys.stderr.isatty() else tell
-        _print(commands.ingest(opened, paths, told), as_json=as_json)
+        done = commands.ingest(opened, paths, told)
+        if done["failure"] is not None and not done["details"]["objectIds"]:
+            raise StoreError(f"nothing was ingested: {done['failure']}")
+        _print(done, as_json=as_json)
 
 
 def stats(

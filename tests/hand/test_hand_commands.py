@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +123,27 @@ def test_a_store_that_cannot_be_written_is_told_and_nothing_is_claimed(tmp_path:
     assert done.returncode == 2
     assert done.stderr.startswith("pagein: ")
     assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pin", "one", "--text", "be kind"),
+        ("pin", "one", "a"),
+        ("epoch", "one"),
+        ("ingest", "a.txt", "--session", "one"),
+    ],
+    ids=["text", "result", "epoch", "ingest"],
+)
+def test_a_store_that_others_write_to_all_the_time_is_told_and_nothing_is_claimed(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.txt").write_text("text\n")
+    with opened(tmp_path) as engine:
+        begun(engine, "a").append(ASK)
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    done = run(tmp_path, *arguments)
+    other.close()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "locked" in done.stderr

@@ -140,6 +140,10 @@ class Touch:
 
         Raises BadInput for an empty text and for one that is too long.
         """
+        return self.say_and_tell(text)[0]
+
+    def say_and_tell(self, text: str) -> tuple[str, str | None]:
+        """As `say`; gives the name, and why the wish could not be kept, None where it was. Raises BadInput as it does."""
         if not text.strip():
             raise BadInput("the text to pin is empty")
         if len(text) > MOST_PINNED:
@@ -148,8 +152,8 @@ class Touch:
             )
         if self._session.is_private(text):
             raise BadInput("the text to pin holds a key, which must not be stored; pin it without the key")
-        self._wish(Wish("say", text=text))
-        return name_of(text)
+        failure = self._wish(Wish("say", text=text))
+        return name_of(text), failure
 
     def unsay(self, name: str) -> str | None:
         """A pinned text, by its name or itself, is not shown anew any more. Where it was sent it stays until the window begins anew."""

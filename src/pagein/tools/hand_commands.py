@@ -44,8 +44,8 @@ def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict
 
 def say(session: Session, text: str) -> dict[str, Any]:
     """Pin a text."""
-    name = session.hand.say(text)
-    return _told(session, "say", f"pinned as {name}: every window shows it from the next call on", None, target=name)
+    name, failure = session.hand.say_and_tell(text)
+    return _told(session, "say", f"pinned as {name}: every window shows it from the next call on", failure, target=name)
 
 
 def unsay(session: Session, name: str) -> dict[str, Any]:
