@@ -31,6 +31,8 @@ _ACTS: Final = {
     17: ("epoch",),
 }
 _PAUSE: Final = 5.0
+# Seconds before a call: around the five minutes and the hour of caches.
+_WAITS: Final = {7: 299.0, 10: 305.0, 18: 305.0, 19: 299.0, 20: 3605.0, 21: 3595.0}
 _RESTART: Final = 13
 _CALLS: Final = 22
 _QUESTIONS: Final[tuple[tuple[str, Json], ...]] = (
@@ -189,7 +191,7 @@ def _loop(world: World, told: Told) -> None:
     messages: list[Json] = request["messages"]
 
     def call(note: str) -> None:
-        world.clock.set(world.clock.at + 20)
+        world.clock.set(world.clock.at + _WAITS.get(len(messages) // 2, 4 * _PAUSE))
         sent = session.prepare(request, at=world.clock.at)
         told.see(note, sent.body + b"\n" + json.dumps(surfaces.facts(sent), sort_keys=True).encode())
         session.observe(

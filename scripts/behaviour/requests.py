@@ -67,12 +67,12 @@ def corpora(root: Path) -> Iterator[tuple[str, Path]]:
             yield f"{name}/{path.name.split('.')[0]}", path
 
 
-def watch(world: World, root: Path, witness: Witness, few: int | None = None) -> None:
-    """All sessions, in all formats, by all settings. few: only so many of the files."""
+def watch(world: World, root: Path, witness: Witness, few: int | None = None, *, drives: bool = True) -> None:
+    """All sessions, in all formats, by all settings. few: only so many of the files. drives: False: they are only read."""
     for number, (name, path) in enumerate(list(corpora(root))[:few]):
         for talk in surfaces.talks(path, name):
             witness.see(f"sessions/{talk.name}", talk.plain)
-            if not talk.said:
+            if not talk.said or not drives:
                 continue
             for place, wire in enumerate(FORMATS):
                 is_short = len(talk.said) < _SHORT

@@ -85,8 +85,9 @@ def _play(world: World, plan: Plan, witness: Witness) -> None:
         library.watch(world, seen)
     if "gateway" in plan.sections:
         outside.watch_gateway(world, seen)
-    if plan.sections & {"sessions", "requests", "recalls", "stores"}:
-        requests.watch(world, plan.root, seen, plan.few)
+    drives = bool(plan.sections & {"requests", "recalls", "stores"})
+    if drives or "sessions" in plan.sections:
+        requests.watch(world, plan.root, seen, plan.few, drives=drives)
     if "replay" in plan.sections:
         outside.watch_replay(plan.root, seen)
     if "words" in plan.sections:
