@@ -5,9 +5,11 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,12 +20,22 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 import pagein
 from pagein.engine import snapshots
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.evidence import Evidence
 from pagein.engine.exchanges import Exchange
+from pagein.engine.heads import Head
+from pagein.engine.holding import Held
+from pagein.engine.leasing import Held as Lease
+from pagein.engine.marked import Chosen, Left
+from pagein.engine.recognition import Known
+from pagein.engine.rereading import Seen
 from pagein.engine.session import Session
+from pagein.engine.splicing import Kept, Rendered
+from pagein.engine.state import State
 from pagein.engine.unread import Unread
 from pagein.errors import BadInput, StoreError
 from pagein.model.graphs import Graphs
 from pagein.model.messages import Message, Text, Usage
+from pagein.policy.clients.profile import Profile
 from pagein.policy.residency import Residency
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
@@ -339,3 +351,64 @@ def test_graphs_keep_what_is_shared_and_refuse_what_they_do_not_know() -> None:
 def test_bytes_that_are_no_graph_are_refused(data: bytes) -> None:
     with pytest.raises(BadInput):
         Graphs([Message, Text]).decoded(data, lambda _: None)
+
+
+def test_a_session_in_which_files_were_read_has_one(tmp_path: Path) -> None:
+    """What is known of files is a state, too: views of reads in parts, of edits, of reads again."""
+
+    def lines(first: int, last: int) -> str:
+        return "".join(f"{line:6}\tline {line} of the file\n" for line in range(first, last + 1))
+
+    steps = [
+        ("Read", {"file_path": "/w/a"}, lines(1, 40)),
+        ("Read", {"file_path": "/w/b", "offset": 3, "limit": 9}, lines(3, 11)),
+        (
+            "Edit",
+            {"file_path": "/w/a", "old_string": "line 7 of", "new_string": "LINE 7 of"},
+            "The file /w/a has been updated.",
+        ),
+        ("Read", {"file_path": "/w/a"}, lines(1, 6) + "     7\tLINE 7 of the file\n" + lines(8, 40)),
+        ("Write", {"file_path": "/w/c", "content": "new\n" * 9}, "File created successfully at: /w/c"),
+        ("Read", {"file_path": "/w/b"}, lines(1, 30)),
+    ]
+    said: list[dict[str, Any]] = [{"role": "user", "content": "look"}]
+    arguments = ("file_path", "offset", "limit", "old_string", "new_string", "content")
+    schema = {"type": "object", "properties": {one: {} for one in arguments}}
+    tools = [{"name": name, "description": "", "input_schema": schema} for name in ("Read", "Edit", "Write", "Bash")]
+    asked = {"model": "claude-sonnet-4-5", "max_tokens": 9, "tools": tools}
+    with opened(tmp_path) as engine:
+        for turn, (name, given_to, result) in enumerate(steps):
+            call = {"type": "tool_use", "id": f"c{turn}", "name": name, "input": given_to}
+            answer = {"type": "tool_result", "tool_use_id": f"c{turn}", "content": result}
+            said += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [answer]}]
+            last = json.dumps({**asked, "messages": said}).encode()
+            prepared = engine.prepare(last, "anthropic", at=float(turn), hint="one")
+            assert prepared.failure is None
+            engine.observe(prepared, Usage(fresh=10))
+        assert engine.session("one").client_reads.files
+    with opened(tmp_path) as engine:
+        assert engine.session("one").journal.restored is not None
+        assert engine.prepare(last, "anthropic", at=9.0, hint="one").body == prepared.body
+
+
+def test_all_that_a_state_may_hold_can_be_kept() -> None:
+    """By what the fields of states say they hold. A class that is missing here keeps whole sessions without a snapshot, silently."""
+    graphs = snapshots._graphs()
+    waiting: list[Any] = [State, Evidence, Seen, Held, Left, Chosen, Lease, Head, Known, Kept, Rendered]
+    seen, missing = set[Any](), set[str]()
+    while waiting:
+        one = waiting.pop()
+        waiting += get_args(one)
+        kind: Any = get_origin(one) or one
+        if kind in seen or not (is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))):
+            continue
+        seen.add(kind)
+        if kind is Profile:  # both sides have these, by name
+            continue
+        if kind not in graphs._numbers:
+            missing.add(f"{kind.__module__}.{kind.__qualname__}")
+        hints = get_type_hints(kind)
+        derived = {field.name for field in fields(kind) if not field.init} if is_dataclass(kind) else set[str]()
+        waiting += [hint for name, hint in hints.items() if name not in derived]
+    assert missing == set()
+    assert len(seen) > 60

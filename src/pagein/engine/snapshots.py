@@ -66,6 +66,7 @@ _MODULES: Final = (
     "policy.warmth",
     "policy.economics",
     "policy.knowledge",
+    "policy.view",
     "policy.keepalive",
     "policy.echo",
     "policy.clients.chains",
