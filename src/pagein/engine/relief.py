@@ -10,7 +10,7 @@ Rules of this file
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -44,7 +44,8 @@ class Room:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A window that is nearly full. pieces: all of it. newest: the call that is about to be made. held: calls that stay. excluded: names of
-    files that are never stored. allowed: tokens that are to be left.
+    files that are never stored. allowed: tokens that are to be left. first_answer, last_answer: the places of the first and the last
+    message of the model's; last_spoken: of the last one in which a person said something; behind all, or -1, where there is none.
     """
 
     pieces: Sequence[Piece]
@@ -52,6 +53,15 @@ class Seen:
     held: Collection[str]
     excluded: tuple[str, ...]
     allowed: float
+    first_answer: int = field(init=False)
+    last_answer: int = field(init=False)
+    last_spoken: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # each is a walk through the window, and asked for at every step that may leave
+        object.__setattr__(self, "first_answer", _first(self.pieces))
+        object.__setattr__(self, "last_answer", _last(self.pieces, lambda one: one.role == "assistant"))
+        object.__setattr__(self, "last_spoken", _last(self.pieces, is_spoken))
 
     def room(self) -> "Room":
         """What may stand for what leaves whole, in proportion to what is to be left."""
@@ -68,16 +78,6 @@ class Seen:
             if piece.born is not None and piece.born < self.newest:
                 yield place, piece, piece.born, before
             before += piece.weight
-
-    @property
-    def last_answer(self) -> int:
-        """The place of the last message of the model's, -1 for none."""
-        return _last(self.pieces, lambda one: one.role == "assistant")
-
-    @property
-    def last_spoken(self) -> int:
-        """The place of the last message in which a person said something, -1 for none."""
-        return _last(self.pieces, is_spoken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def failed(seen: Seen) -> Iterator[Resident]:
 
 def pasted(seen: Seen, chars: int) -> Iterator[Resident]:
     """Texts of the user's from so many characters on, oldest first; not what the host said in front of the conversation."""
-    last, first = seen.last_spoken, _first(seen.pieces)
+    last, first = seen.last_spoken, seen.first_answer
     for place, piece, born, before in seen.sent() if chars else ():
         if piece.message.role == "user" and place != last:
             for index, block in enumerate(piece.message.blocks):
@@ -150,7 +150,7 @@ def whole(seen: Seen, most: float, spared: Sequence[Resident]) -> list[Going]:
     for turn in turns:
         taken: Going | None = None
         if most > 0 and turn.first in runs:
-            taken = _of_turns(seen, weights, runs[turn.first], turns, most, room)
+            taken = _of_turns(seen, weights, runs[turn.first], most, room)
         elif most > 0 and turn.first not in within:
             taken = _of_steps(seen, weights, turn, most, room)
         if taken is not None:
@@ -238,12 +238,9 @@ def _is_free(block: Block, seen: Seen) -> bool:
             return True
 
 
-def _of_turns(
-    seen: Seen, weights: Sequence[int], run: Sequence[_Turn], turns: Sequence[_Turn], most: float, room: Room
-) -> Going | None:
+def _of_turns(seen: Seen, weights: Sequence[int], run: Sequence[_Turn], most: float, room: Room) -> Going | None:
     """The first turns of a run until so many tokens have left; None where that would spare nothing."""
     gain, taken, tokens, said = -1, 0, 0, 0
-    first = _first(seen.pieces)
     instructions = 0
     while taken < len(run) and gain < most:
         places = range(run[taken].first, run[taken].last + 1)
@@ -254,11 +251,11 @@ def _of_turns(
             said += len(policy.words_of([piece.message]))
             said += sum(len(one) for absent in piece.absent for one in absent.left.words)
             told = (len(absent.left.instructions) for absent in piece.absent)
-            if place < first:
+            if place < seen.first_answer:
                 instructions += len(policy.instructions_in([piece.message], room.instructions))
             instructions = min(max(instructions, *told, 0), room.instructions)
         gain = tokens - round(room.each * (policy.FRAME + min(said, room.words) + instructions))
-    carrier = next(turn.first for turn in turns if turn.first > run[taken - 1].last)
+    carrier = run[taken - 1].last + 1  # the turn behind it, which tells of it
     return Going(carrier, ((run[0].first, run[taken - 1].last),), taken, gain) if gain > 0 else None
 
 
