@@ -406,7 +406,7 @@ def test_all_that_a_state_may_hold_can_be_kept() -> None:
         if kind is Profile:  # both sides have these, by name
             continue
         if kind not in graphs._numbers:
-            missing.add(f"{kind.__module__}.{kind.__qualname__}")
+            missing.add(str(kind))
         hints = get_type_hints(kind)
         derived = {field.name for field in fields(kind) if not field.init} if is_dataclass(kind) else set[str]()
         waiting += [hint for name, hint in hints.items() if name not in derived]
