@@ -1,8 +1,8 @@
 """Clients for property tests: one conversation, told in any wire format, with all the liberties that clients take."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -27,6 +27,7 @@ class Conversation:
 
     first: str
     turns: tuple[Turn, ...] = ()
+    _marks: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def then(self, turn: Turn) -> "Conversation":
         return replace(self, turns=(*self.turns, turn))
@@ -36,13 +37,23 @@ class Conversation:
 
     def mark(self, place: int) -> str:
         """A word for what the model said in a turn: another one where anything before is other."""
-        turn = self.turns[place]
-        before = [self.first, [astuple(one) for one in self.turns[:place]], turn.said, len(turn.results), turn.thinks]
-        return blake2b(json.dumps(before).encode(), digest_size=6).hexdigest()
+        if not self._marks:
+            self._marks.extend(_marks(self.first, self.turns))
+        return self._marks[place]
 
     def ids(self, place: int) -> list[str]:
         """Names of the calls of one turn."""
         return [f"call_{self.mark(place)}_{number}" for number in range(len(self.turns[place].results))]
+
+
+def _marks(first: str, turns: Sequence[Turn]) -> Iterator[str]:
+    """The marks of all turns. Each is a digest of all before it, in one walk: so long conversations are told in linear time."""
+    before = blake2b(f"[{json.dumps(first)}, [".encode(), digest_size=6)
+    for place, turn in enumerate(turns):
+        here = before.copy()
+        here.update(f"], {json.dumps(turn.said)}, {len(turn.results)}, {json.dumps(turn.thinks)}]".encode())
+        yield here.hexdigest()
+        before.update(f"{', ' if place else ''}{json.dumps(astuple(turn))}".encode())
 
 
 @dataclass(frozen=True, slots=True)
