@@ -60,12 +60,17 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("seed", [1011283])
-def test_a_nearly_full_window_is_not_rewritten_before_the_session_can_pay_for_it(seed: int) -> None:
-    """At 171,000 of 200,000 tokens the safety valve took out what the session had not earned: 22 % dearer than append-only."""
+DRAWN = {
+    1011283: "the safety valve opened at 171,000 of 200,000 tokens and took out what the session had not earned: +22 %",
+    5003382: "half of the window was hidden and stayed, and the rewrite was priced as if it left with the results: +2.9 %",
+}
+
+
+@pytest.mark.parametrize("seed", DRAWN)
+def test_a_drawn_session_that_was_dearer_once_is_so_no_more(seed: int) -> None:
     lost = losses(drawn(random.Random(seed)))  # noqa: S311
-    assert max(one.share for one in lost.values()) <= MOST, lost
-    assert max(one.full for one in lost.values()) == 0, "this session never came to the limit"
+    assert max(one.share for one in lost.values()) <= MOST, (DRAWN[seed], lost)
+    assert max(one.full for one in lost.values()) == 0, "neither came to the limit of the valve"
 
 
 @pytest.mark.parametrize("name", FOUND)

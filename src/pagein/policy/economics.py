@@ -163,7 +163,11 @@ def carried(account: Account, moment: Moment, economics: Economics) -> Account:
 
 
 def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -> float:
-    """What taking `gain` tokens out costs, when `before` tokens stand in front of the first of them. 0 where it is cold."""
+    """What taking `gain` tokens out costs, when `before` tokens stand in front of the first of them. 0 where it is cold.
+
+    A scale above 1 tells of dense text or of tokens that no message shows, such as thinking. Dense text leaves with what goes; hidden
+    tokens stay and are written again. So `CAUTION` times the cost is never less than the cost if all of that is hidden.
+    """
     if is_cold(moment, economics):
         return 0.0
     keeps_front = economics.keeps_front and moment.floor + moment.scale * before >= economics.least
@@ -172,7 +176,9 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW, gain) else 1.0
     again = economics.write - economics.read + (economics.uncached or 0.0)
     in_front = again if economics.front is None else economics.front[1] - economics.front[0]
-    return steep * times(moment, economics) * (again * moment.scale * behind + in_front * ahead)
+    dense = moment.scale * behind
+    hidden = dense + (moment.scale - _surely(moment.scale)) * gain
+    return steep * times(moment, economics) * (again * max(dense, hidden / CAUTION) + in_front * ahead)
 
 
 def beginning(economics: Economics, entrance: float) -> Economics:
