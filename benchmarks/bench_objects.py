@@ -9,8 +9,8 @@ from statistics import quantiles
 
 from pagein.model.writes import Query, Write
 from pagein.ports import ObjectStore
-from pagein.store.packing import packed
-from pagein.store.sqlite import SqliteStore
+from pagein.store.sql.packed_bytes import packed
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import a_file, object_number
 
 VERSIONS = 10_000

@@ -13,7 +13,7 @@ from statistics import median, quantiles
 from time import perf_counter, thread_time
 
 import pagein
-from pagein.providers.wire.request import opened
+from pagein.providers.wire.request_body import opened
 
 KB = 1000
 SIZES = {"100 KB": 100 * KB, "1 MB": 1000 * KB, "10 MB": 10_000 * KB}

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pagein import wiring
-from pagein.engine import evidence
+from pagein.engine.reads import evidence
 from pagein.engine.session import Session
 from pagein.model.documents import Document
-from pagein.model.reading import ReadServed
+from pagein.model.read_events import ReadServed
 from pagein.model.spans import Spans
-from pagein.policy.baseline import baseline
-from pagein.policy.knowledge import NOTHING, Knowledge, fold, step
-from pagein.policy.reading import decide
-from pagein.policy.request import ReadRequest
+from pagein.policy.reads.baseline import baseline
+from pagein.policy.reads.knowledge import NOTHING, Knowledge, fold, step
+from pagein.policy.reads.read_answers import decide
+from pagein.policy.reads.read_request import ReadRequest
 
 FILES, ENTRIES = 1_000, 10_000
 LINES = 200

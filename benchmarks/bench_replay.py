@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pagein import wiring
-from pagein.providers.prices import prices
-from pagein.replay.calls import gather
-from pagein.replay.growth import session_facts, source_facts
-from pagein.replay.ledger import Ledger
-from pagein.replay.paging import Paging
+from pagein.providers.prices.price_lookup import prices
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.prompt.model_calls import gather
+from pagein.replay.prompt.prompt_sizes import session_facts, source_facts
+from pagein.replay.prompt.recording import Recording, record
 from pagein.replay.readers import Source, read
-from pagein.replay.recording import Recording, record
-from pagein.replay.session import Terms, bill_session
+from pagein.replay.session_bill import Terms, bill_session
 
 DEMO = Path(__file__).parent.parent / "examples" / "demo-session.jsonl.gz"
 RATIO = 2.85

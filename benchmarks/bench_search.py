@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 
 from pagein.archive import Archive, archive_of
-from pagein.model.search import Search
+from pagein.model.search_query import Search
 from pagein.model.versions import Draft
 from pagein.model.writes import Query, Write
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
 MEGABYTES = float(os.environ.get("PAGEIN_BENCH_MB", "100"))
 ROUNDS = 5

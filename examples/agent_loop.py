@@ -16,7 +16,7 @@ from zlib import crc32
 
 import pagein
 from pagein.engine.session import Session
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 from pagein.tools.brief import answered, definitions
 from pagein.tools.catalogue import PEEK, SEARCH, guidance
 

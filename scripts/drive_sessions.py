@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pagein.replay.readers import Source, find, read
-from pagein.testing.driving import Bills, billed
+from pagein.testing.recorded_drive import Bills, billed
 
 
 def row(name: str, found: Bills) -> str:

@@ -16,23 +16,23 @@ from pathlib import Path
 import typer
 
 from pagein import errors, wiring
-from pagein.cli import app
+from pagein.cli.cli import app
 from pagein.engine.engine import Engine
 from pagein.engine.engine import Settings as EngineSettings
-from pagein.engine.reading import ReadResult
-from pagein.engine.requests import Observed, PreparedRequest
+from pagein.engine.prepared_request import Observed, PreparedRequest
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
-from pagein.engine.touching import InWindow, Touch
+from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.model import bill
-from pagein.policy.forcing import Valve
-from pagein.policy.previews import Previews
-from pagein.policy.residency import Residency
-from pagein.providers.abilities import FEATURES, TABLE, Abilities
-from pagein.providers.doctor import Diagnosis
+from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.stubs.previews import Previews
+from pagein.providers.caches.cache_doctor import Diagnosis
+from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import RULES, Api, Rule
 from pagein.settings.keys import ENGINE, GATEWAY
 from pagein.settings.kinds import Key
-from pagein.settings.reading import NAME, VARIABLE
+from pagein.settings.sources import NAME, VARIABLE
 from pagein.tools.brief import answered, definitions
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
 

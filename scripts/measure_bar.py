@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))
 
 from pagein import wiring  # noqa: E402 the benchmarks beside the sources must be found first
 from pagein.model.bill import Bill, Figures, SessionBill  # noqa: E402
-from pagein.policy.arguments import CAREFUL  # noqa: E402
-from pagein.replay.paging import USUAL as USUAL_SETTINGS  # noqa: E402
+from pagein.policy.eviction.argument_masks import CAREFUL  # noqa: E402
+from pagein.replay.policies.pagein_policy import USUAL as USUAL_SETTINGS  # noqa: E402
 from pagein.replay.run import Asked, replay  # noqa: E402
 
 BASELINE = "append"

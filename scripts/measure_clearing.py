@@ -18,11 +18,14 @@ from pagein import wiring
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.session import Session
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.providers.clearing import Use, clearing
-from pagein.providers.tokens import ratio_counter
-from pagein.replay.calls import gather
+from pagein.providers.tokens.counters import ratio_counter
+from pagein.replay.prompt.model_calls import gather
 from pagein.replay.readers import Source, find, read
-from pagein.replay.recorded import RecordedSession
+from pagein.replay.record.recorded_session import RecordedSession
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.clearing import Use, clearing  # found from the root of the repository
 
 _SMALL = 200
 

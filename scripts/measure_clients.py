@@ -15,7 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pagein.testing.clients import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.agents import (  # found from the root of the repository
     AGENTS,
     LONG_JOB,
     Agent,

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pagein.model.messages import Message
+from pagein.replay.read_replay import ReadFigures, replay_reads
 from pagein.replay.readers import Source, find, read, snapshots_beside
-from pagein.replay.reads import ReadFigures, replay_reads
 
 _LEAST_BLOCKS = 40
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
-from pagein.policy.clients.catalogue import profile_by_calls
-from pagein.policy.clients.chains import START
+from pagein.policy.audit.witness import witness
+from pagein.policy.clients.client_rereads import Reader, answer, with_message
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.rereads import Reader, answer, with_message
-from pagein.policy.witness import witness
+from pagein.policy.clients.profiles import profile_by_calls
+from pagein.policy.clients.window_files import START
 from pagein.replay.readers import Source, find, read
 
 _LEAST_BLOCKS = 40

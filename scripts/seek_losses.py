@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from pagein.testing.adversary import Worst, worsened  # noqa: E402 -- the sources beside this script come first
 from pagein.testing.losses import POLICIES, losses  # noqa: E402
-from pagein.testing.made import drawn  # noqa: E402
+from pagein.testing.made_sessions import drawn  # noqa: E402
 
 MOST = 0.02
 _BATCH = 100

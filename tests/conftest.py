@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pagein.errors import BadInput
-from pagein.testing.postgres import programs, running_server
-from pagein.testing.soundness import unsound_stores
+from pagein.testing.postgres_server import programs, running_server
+from pagein.testing.store_soundness import unsound_stores
 
 _OF_STORES = {"check", "objects", "store"}
 # How fast examples come says how busy the machine is, and nothing about what is tested.

@@ -54,7 +54,7 @@ def test_importing_pagein_loads_nothing_heavy() -> None:
 
 
 def test_the_command_line_starts_without_the_engine() -> None:
-    assert not loaded("import pagein.cli") & HEAVY_FOR_VERSION
+    assert not loaded("import pagein.cli.cli") & HEAVY_FOR_VERSION
 
 
 def test_importing_pagein_loads_little() -> None:

@@ -14,7 +14,7 @@ from benchmarks.peers.comparing import compare
 from benchmarks.peers.page import figures, page
 from benchmarks.peers.sessions import load
 
-from pagein.providers.prices import prices
+from pagein.providers.prices.price_lookup import prices
 
 DEMO = ROOT / "examples" / "demo-session.jsonl.gz"
 PRICES = ("generic:r=.1,w=1.25", "generic:r=.05,w=1.25")

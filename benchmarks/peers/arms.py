@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from pagein.providers.validity.rules import Api
-from pagein.replay.ledger import Recall
+from pagein.replay.policies.ledger import Recall
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]

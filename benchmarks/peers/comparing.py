@@ -16,8 +16,8 @@ from benchmarks.peers.sessions import Session
 from benchmarks.peers.shapes import Shapes
 
 from pagein.errors import HostError
-from pagein.providers.prices import Prices
-from pagein.replay.recording import Recording
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.prompt.recording import Recording
 
 
 @dataclass(slots=True)

@@ -8,14 +8,14 @@ from benchmarks.peers.arms import ROOT
 from benchmarks.peers.pricing import Bill, beginning
 
 from pagein import __version__, wiring
-from pagein.providers.prices import Prices
-from pagein.replay.changes import Hide, Removable
-from pagein.replay.growth import Sized
-from pagein.replay.layers import QUIET
-from pagein.replay.ledger import Ledger, Policy, Recall
-from pagein.replay.paging import Paging
-from pagein.replay.policies import APPEND, Clear, Rolling
-from pagein.replay.recording import Recording
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.ablation import QUIET
+from pagein.replay.policies.baselines import APPEND, Clear, Rolling
+from pagein.replay.policies.ledger import Ledger, Policy, Recall
+from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.prompt.prompt_changes import Hide, Removable
+from pagein.replay.prompt.prompt_sizes import Sized
+from pagein.replay.prompt.recording import Recording
 
 OURS = ("append", "rolling", "clear", QUIET)
 _FLOOR = (1, 2)

@@ -9,7 +9,7 @@ from benchmarks.peers.comparing import Compared
 from benchmarks.peers.ours import OURS
 from benchmarks.peers.pricing import Bill
 
-from pagein.providers.prices import Prices
+from pagein.providers.prices.price_lookup import Prices
 
 COLUMNS = (
     "row",

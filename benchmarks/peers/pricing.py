@@ -1,4 +1,4 @@
-"""The bill of a peer's requests: the whole bill as `replay.ledger` bills `append`, and the messages alone.
+"""The bill of a peer's requests: the whole bill as `replay.policies.ledger` bills `append`, and the messages alone.
 
 The whole bill has floor, hidden growth, recorded misses, lifetimes, marks (system, previous end, end) and output, all as for
 `append`; recalls are charged as there: one more request before the real one, and the recalled text at the end from then on.
@@ -18,10 +18,10 @@ from benchmarks.peers.script import Script, Turn
 from benchmarks.peers.seeing import Look
 from benchmarks.peers.shapes import Shown
 
-from pagein.providers.cache import CacheRequest, CacheSimulator, Chains, Mark, bill
-from pagein.providers.prices import Prices
-from pagein.replay.ledger import RECALL_OUTPUT, Tally
-from pagein.replay.recording import Recording
+from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, Chains, Mark, bill
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.ledger import RECALL_OUTPUT, Tally
+from pagein.replay.prompt.recording import Recording
 
 
 @dataclass(slots=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from benchmarks.peers.shapes import Shapes, Shown, wire_text
 
-from pagein.engine.rendering import length, pieces_since
-from pagein.engine.repair import Draft
+from pagein.engine.log.rendering import length, pieces_since
+from pagein.engine.log.repair import Draft
 from pagein.model.messages import Message
 from pagein.providers.wire import render
-from pagein.replay.calls import Block
-from pagein.replay.growth import Sized
-from pagein.replay.recording import Recording
+from pagein.replay.prompt.model_calls import Block
+from pagein.replay.prompt.prompt_sizes import Sized
+from pagein.replay.prompt.recording import Recording
 
 _KINDS = {"user": "text", "assistant": "text", "arguments": "arguments", "result": "result"}
 LARGE_WINDOW, USUAL_WINDOW = 1_000_000, 200_000

@@ -1,4 +1,4 @@
-"""What a model would have missed in the requests that a peer made: quotes, needs, recalls. The same rules as `replay.ledger`.
+"""What a model would have missed in the requests that a peer made: quotes, needs, recalls. The same rules as `replay.policies.ledger`.
 
 The ledger knows of each block whether it is there or a stub. A peer may leave parts of it, so here the texts themselves are
 looked for, in everything that the request shows: a digest that keeps the line is no fault.
@@ -12,9 +12,9 @@ from benchmarks.peers.script import Script, Turn
 from benchmarks.peers.shapes import Shown, seen_text
 
 from pagein.model.messages import ToolCall
-from pagein.policy.clients.accesses import quotes
-from pagein.replay.ledger import SLICE_TOKENS, Recall
-from pagein.replay.needs import Holder, Need, Needs
+from pagein.policy.clients.file_accesses import quotes
+from pagein.replay.policies.ledger import SLICE_TOKENS, Recall
+from pagein.replay.prompt.recorded_needs import Holder, Need, Needs
 
 
 @dataclass(frozen=True, slots=True)

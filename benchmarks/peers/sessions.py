@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pagein.providers.prices import Prices
-from pagein.replay.calibration import Sample, chars_per_token, samples
-from pagein.replay.calls import Calls, gather
-from pagein.replay.growth import SourceFacts, session_facts, source_facts
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.prompt.model_calls import Calls, gather
+from pagein.replay.prompt.prompt_sizes import SourceFacts, session_facts, source_facts
+from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.prompt.token_calibration import Sample, chars_per_token, samples
 from pagein.replay.readers import Skipped, find, read
-from pagein.replay.recorded import SessionHead
-from pagein.replay.recording import Recording, record
+from pagein.replay.record.recorded_session import SessionHead
 
 
 @dataclass(frozen=True, slots=True)

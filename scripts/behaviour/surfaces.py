@@ -19,21 +19,21 @@ from scripts.behaviour.conversations import Format, Json, Part, Said, Talk
 from typer.testing import CliRunner
 
 import pagein
-from pagein.cli import app
+from pagein.cli.cli import app
 from pagein.engine.engine import Engine
-from pagein.engine.requests import Observed, PreparedRequest
+from pagein.engine.prepared_request import Observed, PreparedRequest
 from pagein.engine.session import Session
 from pagein.errors import PageinError
-from pagein.hosts.gateway.curating import Curated, Noted
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.replies import Reply
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.curation.guarded_curator import Curated, Noted
+from pagein.gateway.stream.reply_reader import Reply
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.tokens import ratio_counter
+from pagein.providers.tokens.counters import ratio_counter
 from pagein.replay.readers import Source, find, read
-from pagein.settings.reading import configured
-from pagein.testing.lived_in import lived_in
-from pagein.testing.provider import Settings as ProviderSettings
-from pagein.testing.provider import SimulatedProvider
+from pagein.settings.sources import configured
+from pagein.simulator import Settings as ProviderSettings
+from pagein.simulator import SimulatedProvider
+from pagein.testing.lived_in_store import lived_in
 from pagein.testing.recorded_time import SetClock, Terms, gateway_at
 from pagein.tools.brief import OFFERS, answered, definitions
 from pagein.tools.calls import Call

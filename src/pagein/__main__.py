@@ -1,6 +1,6 @@
 """`python -m pagein`: the command line."""
 
-from pagein.cli import main
+from pagein.cli.cli import main
 
 if __name__ == "__main__":
     main()

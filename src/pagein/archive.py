@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagein import wiring
-from pagein.model.search import Results, Search
-from pagein.policy.exclusions import EXCLUDED
+from pagein.model.search_query import Results, Search
+from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import ObjectStore, WholeStore
-from pagein.store.database import Database
-from pagein.store.ids import RandomIds
-from pagein.store.search import Searcher
-from pagein.store.search_building import Builder
-from pagein.store.search_index import TrigramIndex
-from pagein.store.search_paged import PagedShelf
-from pagein.store.search_shelves import Shelf, VersionShelf
-from pagein.store.search_sql import SqlShelf, database_of
-from pagein.store.search_sqlite import SUFFIX, SqliteIndex, usable
-from pagein.store.sql_objects import SqlObjects
+from pagein.store.random_ids import RandomIds
+from pagein.store.search.index_builder import Builder
+from pagein.store.search.paged_shelf import PagedShelf
+from pagein.store.search.searcher import Searcher
+from pagein.store.search.shelves import Shelf, VersionShelf
+from pagein.store.search.sql_shelf import SqlShelf, database_of
+from pagein.store.search.sqlite_index import SUFFIX, SqliteIndex, usable
+from pagein.store.search.trigram_index import TrigramIndex
+from pagein.store.sql.sql_objects import SqlObjects
+from pagein.store.sqlite.sqlite_database import Database
 from pagein.workspace.folder import Folder
-from pagein.workspace.following import FileObjects, Rim
+from pagein.workspace.folder_watch import Tell, Watcher
+from pagein.workspace.followed_files import FileObjects, Rim
 from pagein.workspace.machine import home_of
-from pagein.workspace.watching import Tell, Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _index(kept: WholeStore) -> TrigramIndex | None:
     if isinstance(database, Database):
         path = database.path
         return SqliteIndex(path.with_name(path.name + SUFFIX)) if usable() else None
-    from pagein.store.postgres_database import PostgresDatabase
-    from pagein.store.search_postgres import PostgresIndex
+    from pagein.store.postgres.postgres_database import PostgresDatabase
+    from pagein.store.search.postgres_index import PostgresIndex
 
     return PostgresIndex(database) if isinstance(database, PostgresDatabase) else None

@@ -6,13 +6,13 @@ from typing import Literal, Protocol
 
 from pagein.model.documents import Document, Located
 from pagein.model.entries import Entry, EntryId
-from pagein.model.forgetting import Found, Retold, Tombstone
-from pagein.model.holdings import JournalLine, KeptSession
 from pagein.model.links import Backlink, Link, Resolved, Unresolved
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.references import Reference
+from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.model.text_removal import Found, Retold, Tombstone
 from pagein.model.values import Value
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write

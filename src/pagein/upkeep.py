@@ -14,31 +14,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from pagein.engine.proving import objections
+from pagein.engine.reads.law_audit import objections
 from pagein.errors import BadInput, StoreError
 from pagein.model.entries import Entry
-from pagein.model.forgetting import Retold
-from pagein.model.holdings import JournalLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
-from pagein.policy.forgetting import Forgotten, finder, texts_in
+from pagein.model.store_listing import JournalLine
+from pagein.model.text_removal import Retold
+from pagein.policy.privacy.erasure import Forgotten, finder, texts_in
 from pagein.ports import WholeStore
-from pagein.store.checking import Checked, Report, check_contents
-from pagein.store.checking_journals import check_journals
-from pagein.store.collecting import Plan, Retention, collect, plan
-from pagein.store.database import is_outdated
-from pagein.store.importing import Imported, import_lines
-from pagein.store.importing_bounds import LONGEST_LINE
-from pagein.store.mending import mend
-from pagein.store.pages import MAGIC
-from pagein.store.portable import Exported, export
-from pagein.store.rebuilding import rebuilt, rows_in
-from pagein.store.rlm_exchange import import_rlm, records_of
-from pagein.store.rlm_format import LOG, append, read_store, session_folder
-from pagein.store.salvage import Salvaged
-from pagein.store.salvage_lines import import_salvage
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.store.swapping import DAMAGED, alone, exchange
+from pagein.store.exchange.exporter import Exported, export
+from pagein.store.exchange.import_bounds import LONGEST_LINE
+from pagein.store.exchange.importer import Imported, import_lines
+from pagein.store.exchange.rlm_exchange import import_rlm, records_of
+from pagein.store.exchange.rlm_format import LOG, append, read_store, session_folder
+from pagein.store.exchange.salvage_import import import_salvage
+from pagein.store.sqlite.sqlite_database import is_outdated
+from pagein.store.upkeep.collection import Plan, Retention, collect, plan
+from pagein.store.upkeep.file_swap import DAMAGED, alone, exchange
+from pagein.store.upkeep.journal_check import check_journals
+from pagein.store.upkeep.rebuild import rebuilt, rows_in
+from pagein.store.upkeep.salvage import Salvaged
+from pagein.store.upkeep.sqlite_pages import MAGIC
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.store.upkeep.store_check import Checked, Report, check_contents
+from pagein.store.upkeep.store_repair import mend
 
 __all__ = [
     "STANDARD",

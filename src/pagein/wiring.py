@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.reading import Outside
-from pagein.engine.recalling import Reach
-from pagein.engine.trajectory import SUFFIX as LOG_SUFFIX
-from pagein.engine.trajectory import Trajectory
+from pagein.engine.log.trajectory import SUFFIX as LOG_SUFFIX
+from pagein.engine.log.trajectory import Trajectory
+from pagein.engine.reads.session_reads import Outside
+from pagein.engine.recall.session_recall import Reach
 from pagein.errors import BadInput, BadSetting, StoreError
 from pagein.ports import BlobStore, ForgettingStore, TokenCounter, WholeStore
-from pagein.providers.tokens import ratio_counter
-from pagein.settings.reading import configured
+from pagein.providers.tokens.counters import ratio_counter
+from pagein.settings.sources import configured
 
 if TYPE_CHECKING:
     from pagein.engine.session import Session
-    from pagein.store.postgres import PostgresStore
-    from pagein.store.search_shelves import SearchedStore
-    from pagein.store.soundness import FileWatch
-    from pagein.store.sqlite import SqliteStore
+    from pagein.store.postgres.postgres_store import PostgresStore
+    from pagein.store.search.shelves import SearchedStore
+    from pagein.store.sqlite.sqlite_store import SqliteStore
+    from pagein.store.upkeep.file_soundness import FileWatch
 
 MEMORY: Final = ":memory:"
 _ADDRESSES: Final = ("postgresql://", "postgres://")
@@ -48,7 +48,7 @@ def open(  # noqa: A001 -- users write pagein.open
     store: a file for the SQLite store or a folder to put it in, `postgresql://...` for a database (needs the extra
     `pagein[postgres]`), `":memory:"` for one that keeps nothing, or None for the one that is set, by default a file in the user's
     data folder. File or tables are made when first used; a failure to do so shows as StoreError then.
-    settings: None for those that are set, in files and by the environment (`settings.reading.configured`). Raises BadSetting, with
+    settings: None for those that are set, in files and by the environment (`settings.sources.configured`). Raises BadSetting, with
     file, key and remedy, where what is set there cannot be.
     patience: seconds to wait for a store that others keep busy, or a database that is away, before going on without; None for the
     store's own.
@@ -60,7 +60,7 @@ def open(  # noqa: A001 -- users write pagein.open
     place = home.encode("utf-8", "backslashreplace").decode()
     tokens = counter if counter is not None else default_counter()
     if store == MEMORY:
-        from pagein.store.memory import MemoryStore
+        from pagein.store.memory.memory_store import MemoryStore
 
         memory = MemoryStore()
         outside = _outside(memory, home, settings)
@@ -88,7 +88,7 @@ def usual() -> Settings:
 
 def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
     """An engine on a real store whose sessions end with the process: a replay never goes on with one, so none is journaled."""
-    from pagein.store.sqlite import SqliteStore
+    from pagein.store.sqlite.sqlite_store import SqliteStore
 
     return Engine(blobs=SqliteStore(store), counter=counter, settings=settings, workspace="replay")
 
@@ -113,10 +113,10 @@ def _whole(
     path = store_file(store, workspace=workspace)
     if path is None:
         with _extra("postgres"):
-            from pagein.store.postgres_upkeep import PostgresUpkeep
+            from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
         return PostgresUpkeep(str(store))
-    from pagein.store.database import is_outdated
-    from pagein.store.sqlite_upkeep import SqliteUpkeep
+    from pagein.store.sqlite.sqlite_database import is_outdated
+    from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
     if not new and not path.is_file():
         raise BadInput(f"there is no store at {path}; name one with --store, or the folder it is of with --workspace")
@@ -141,8 +141,8 @@ def open_for_import(store: str | Path | None = None, *, workspace: str | Path = 
         with contextlib.closing(open_for_upkeep(store, workspace=workspace, new=True)) as kept:
             yield kept
         return
-    from pagein.store.sqlite_upkeep import SqliteUpkeep
-    from pagein.store.swapping import appearing
+    from pagein.store.upkeep.file_swap import appearing
+    from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
     with appearing(path) as made, contextlib.closing(SqliteUpkeep(made)) as kept:
         yield kept
@@ -151,7 +151,7 @@ def open_for_import(store: str | Path | None = None, *, workspace: str | Path = 
 @contextlib.contextmanager
 def kept_session(name: str, store: str | Path | None = None, *, workspace: str | Path = ".") -> "Iterator[Session]":
     """A session that was kept, opened from a store named as for `open`. Raises BadInput where there is none of this name, or no store."""
-    from pagein.tools.hand_commands import existing
+    from pagein.tools.pin_commands import existing
 
     def known() -> list[str]:
         with contextlib.closing(open_for_upkeep(store, workspace=workspace)) as kept:
@@ -176,7 +176,7 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
 def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") -> "FileWatch | None":
     """What looks whether the store's file is still sound; None where it is no file. Raises BadSetting as `open`."""
-    from pagein.store.soundness import FileWatch
+    from pagein.store.upkeep.file_soundness import FileWatch
 
     file = store_file(store, workspace=workspace) if store != MEMORY else None
     return FileWatch(file) if file is not None else None
@@ -184,7 +184,7 @@ def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
 def remedy_of(problem: StoreError) -> str:
     """What a person does about what a store failed of, "" where that is no damage of its file."""
-    from pagein.store.soundness import REMEDY, is_damage
+    from pagein.store.upkeep.file_soundness import REMEDY, is_damage
 
     return REMEDY if is_damage(problem.__cause__) else ""
 
@@ -210,9 +210,9 @@ def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path
 def _kept(store: str | Path | None, place: str, patience: float | None = None) -> "PostgresStore | SqliteStore":
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         with _extra("postgres"):
-            from pagein.store.postgres import PostgresStore
+            from pagein.store.postgres.postgres_store import PostgresStore
         return PostgresStore(store, patience=patience)
-    from pagein.store.sqlite import SqliteStore
+    from pagein.store.sqlite.sqlite_store import SqliteStore
 
     return SqliteStore(_file(store, place), patience)
 
@@ -227,7 +227,7 @@ def _extra(name: str) -> Iterator[None]:
 
 
 def _file(store: str | Path | None, place: str) -> Path:
-    from pagein.store.location import SUFFIX, default_path
+    from pagein.store.store_location import SUFFIX, default_path
 
     if store is None or store == "":  # a setting that is there and empty names no file
         return default_path(place)
@@ -248,7 +248,7 @@ def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
 
 
 def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) -> Reach:
-    from pagein.store.answering import StoredTexts
+    from pagein.store.search.stored_texts import StoredTexts
     from pagein.workspace.tree import FileTree
 
     chosen = settings if settings is not None else Settings()
@@ -262,7 +262,7 @@ def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:
     """Where operations are logged: beside the store's file, and for a database where the workspace's file would be."""
-    from pagein.store.location import default_path
+    from pagein.store.store_location import default_path
 
     file = default_path(place) if isinstance(store, str) and store.startswith(_ADDRESSES) else _file(store, place)
     return file.with_name(file.name + LOG_SUFFIX)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pagein.engine.proving import objections
-from pagein.engine.readlog import event_of
+from pagein.engine.log.read_notes import event_of
+from pagein.engine.reads.law_audit import objections
 from pagein.model.entries import Entry, Noted
 from pagein.model.names import ContentHash
-from pagein.model.reading import Compacted, Copy, FileAuthored, Invalidated, Mode, ReadEvent, ReadServed
+from pagein.model.read_events import Compacted, Copy, FileAuthored, Invalidated, Mode, ReadEvent, ReadServed
 from pagein.model.spans import Spans
-from pagein.policy.auditing import audit
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.policy.audit.session_audit import audit
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.desk import Desk, mode_of, numbered
 from pagein.upkeep import check_store
 

@@ -12,14 +12,14 @@ import pytest
 from tests.engine.test_withheld_requests import EAGER, WORK, body
 
 import pagein
-from pagein.engine import snapshots
-from pagein.engine.places import BROKEN
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.log import snapshots
+from pagein.engine.log.message_index import BROKEN
+from pagein.engine.prepared_request import PreparedRequest
 from pagein.errors import StoreError
 from pagein.model.entries import Entry, EpochOpened, Noted, RequestSent, Said, is_bridge
 from pagein.providers.validity import Api
-from pagein.store.sqlite import SqliteStore
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.upkeep import check_store, repair_file
 
 BEFORE, AFTER = 8, 3

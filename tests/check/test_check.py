@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pagein.engine.paging import Pager
+from pagein.engine.log.pageout import Pager
 from pagein.errors import StoreError
 from pagein.model.entries import Entry, EpochOpened, Noted, Thought, is_bridge
 from pagein.model.identifiers import uuid7
@@ -18,11 +18,11 @@ from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Draft, Version
 from pagein.model.writes import Write
-from pagein.store.checking import Report
-from pagein.store.memory_upkeep import MemoryUpkeep
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import LivedIn, lived_in
-from pagein.testing.upkeep import exported, noted
+from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.store.upkeep.store_check import Report
+from pagein.testing.lived_in_store import LivedIn, lived_in
+from pagein.testing.upkeep_contract import exported, noted
 from pagein.upkeep import check_store, repair_store
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from pagein.cli import main
+from pagein.cli.cli import main
 from pagein.errors import BadInput, StoreError
 from pagein.model.entries import Entry, Noted
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import lived_in
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import lived_in
 from pagein.upkeep import check_store, repair_file
 
 PAGE = 4096
@@ -179,7 +179,7 @@ def test_a_store_that_is_in_use_is_not_exchanged(tmp_path: Path, whole: Whole) -
     code = f"""
 import sys
 from pathlib import Path
-from pagein.store.sqlite import SqliteStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 store = SqliteStore(Path({str(path)!r}))
 store.figures()
 print("open", flush=True)

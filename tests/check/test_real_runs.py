@@ -9,11 +9,11 @@ from tests.clients_profiles.clients import REPEATED, read_arguments
 from tests.clients_profiles.test_through_the_engine import CLIENTS, EAGER, FILE, Client
 
 import pagein
-from pagein.cli import main
+from pagein.cli.cli import main
 from pagein.engine.engine import Settings
 from pagein.model.entries import Entry, EntryId, Previewed
-from pagein.store.sqlite import SqliteStore
-from pagein.testing.soundness import unsound_stores
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.testing.store_soundness import unsound_stores
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:

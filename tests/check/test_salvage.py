@@ -10,9 +10,9 @@ import pytest
 
 from pagein.errors import BadInput
 from pagein.model.entries import Entry, is_bridge
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import LivedIn, lived_in
-from pagein.testing.upkeep import exported
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import LivedIn, lived_in
+from pagein.testing.upkeep_contract import exported
 from pagein.upkeep import check_store, import_from, repair_file
 
 

@@ -14,9 +14,9 @@ import pytest
 from tests.cli.conftest import Ran
 
 import pagein
-from pagein.cli import app
+from pagein.cli.cli import app
 from pagein.errors import BadInput
-from pagein.testing.lived_in import lived_in
+from pagein.testing.lived_in_store import lived_in
 
 Run = Callable[..., Ran]
 

@@ -15,7 +15,7 @@ import pytest
 
 from pagein import __version__
 from pagein.model.bill import Bill, Decided, Doctor, Figures, Why
-from pagein.replay.session import POLICIES
+from pagein.replay.session_bill import POLICIES
 
 
 class Ran(Protocol):

@@ -6,8 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-
-from pagein.testing.clients import (
+from tests.agents import (
     AGENTS,
     LONG_JOB,
     Agent,
@@ -92,7 +91,7 @@ def test_the_gateway_logs_no_key_and_nothing_that_was_said(both: Both) -> None:
 
 
 def _last_words() -> Iterator[str]:
-    from pagein.testing.clients.jobs import Say
+    from tests.agents.jobs import Say
 
     for prompt in LONG_JOB.prompts:
         last = prompt.calls[-1][-1]

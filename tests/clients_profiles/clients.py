@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.clients.catalogue import PROFILES
-from pagein.policy.clients.chains import START, ClientReads, without
+from pagein.policy.audit.witness import Objection, witness
+from pagein.policy.clients.client_rereads import Reader, answer, lost_base, with_message
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.rereads import Reader, answer, lost_base, with_message
-from pagein.policy.witness import Objection, witness
+from pagein.policy.clients.profiles import PROFILES
+from pagein.policy.clients.window_files import START, ClientReads, without
 
 STUB = "[pagein: pg-00000000-00000000 | Read | 1 tokens | gone]"
 REPEATED = "Wasted call — file unchanged since your last Read. Refer to that earlier tool_result instead."

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.clients.catalogue import PROFILES, profile_of, tools_of
-from pagein.policy.clients.chains import START
-from pagein.policy.clients.rereads import Reader, answer, with_message
-from pagein.policy.witness import witness
+from pagein.policy.audit.witness import witness
+from pagein.policy.clients.client_rereads import Reader, answer, with_message
+from pagein.policy.clients.profiles import PROFILES, profile_of, tools_of
+from pagein.policy.clients.window_files import START
 
 WORDS = st.sampled_from(
     [

@@ -10,9 +10,9 @@ from tests.clients_profiles.test_through_the_engine import FILE, Client
 
 import pagein
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.clients.catalogue import PROFILES
 from pagein.policy.clients.echo_notice import finding, served_in
-from pagein.policy.echo import Owned
+from pagein.policy.clients.profiles import PROFILES
+from pagein.policy.reads.echo_guard import Owned
 
 STUB = '[pagein: pg-0123abcd-89abcdef | Read | 9 tokens | a.py]\n[Use peek("pg-0123abcd-89abcdef") to view it.]'
 MARKER = "[readcache: unchanged in lines 1-40]"

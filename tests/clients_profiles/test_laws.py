@@ -12,9 +12,9 @@ from tests.clients_profiles.test_through_the_engine import CLIENTS, FILE, Client
 import pagein
 from pagein.engine.engine import Settings
 from pagein.model.messages import Message, Text, ToolResult
-from pagein.policy.residency import Residency
-from pagein.policy.witness import witness
-from pagein.providers.wire.request import decode
+from pagein.policy.audit.witness import witness
+from pagein.policy.eviction.residency import Residency
+from pagein.providers.wire.request_body import decode
 
 EAGER = Settings(residency=Residency(batch_tokens=300, keep_calls=2, keep_reads=3, min_tokens=50), witness=True)
 PLACE = st.integers(1, 30)

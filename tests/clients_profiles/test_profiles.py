@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
-from pagein.policy.clients.catalogue import (
+from pagein.policy.clients.profile import Profile
+from pagein.policy.clients.profiles import (
     CLAUDE_CODE,
     CODEX,
     OPENCODE,
@@ -17,7 +18,6 @@ from pagein.policy.clients.catalogue import (
     profile_of,
     tools_of,
 )
-from pagein.policy.clients.profile import Profile
 
 CODEX_HEAD = (
     "Chunk ID: 2a1733\nWall time: 0.0000 seconds\nProcess exited with code {}\nOriginal token count: 58\nOutput:\n"

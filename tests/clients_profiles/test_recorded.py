@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from pagein.model.messages import Message, Recorded, ToolCall, ToolResult
-from pagein.policy.clients.catalogue import PROFILES
-from pagein.policy.clients.chains import START
+from pagein.policy.audit.witness import witness
+from pagein.policy.clients.client_rereads import Reader, answer, with_message
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.rereads import Reader, answer, with_message
-from pagein.policy.witness import witness
+from pagein.policy.clients.profiles import PROFILES
+from pagein.policy.clients.window_files import START
 from pagein.replay.readers import Source, find, read
 
 pytestmark = [pytest.mark.corpus]

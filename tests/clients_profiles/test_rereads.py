@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.clients_profiles.clients import REPEATED, STUB, Talk
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.clients.rereads import Reader, answer, with_message
-from pagein.policy.clients.seams import WHOLE
+from pagein.policy.clients.client_rereads import Reader, answer, with_message
+from pagein.policy.clients.file_seams import WHOLE
 
 CLIENTS = ("claude-code", "codex", "opencode", "pi")
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 41))

@@ -10,10 +10,10 @@ from tests.clients_profiles.requests import APIS, body, results_in
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.residency import Residency
-from pagein.policy.witness import witness
+from pagein.policy.audit.witness import witness
+from pagein.policy.eviction.residency import Residency
 
 CLIENTS = ("claude-code", "codex", "opencode", "pi")
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 41))

@@ -9,14 +9,14 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from pagein import commands_store
+from pagein.cli import commands_store
 from pagein.errors import PageinError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.references import Reference
 from pagein.model.versions import Draft, Provenance, Writer
 from pagein.model.writes import Write
-from pagein.store.sqlite import SqliteStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 
 FILE, NOTE = "01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"
 Run = Callable[..., Result]

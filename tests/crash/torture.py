@@ -27,11 +27,11 @@ from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.references import Reference
 from pagein.model.versions import Draft
 from pagein.model.writes import Write, Written
-from pagein.settings.reading import configured
-from pagein.store.collecting import Retention
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import FILES, LivedIn, lived_in
-from pagein.testing.upkeep import exported, taken_in
+from pagein.settings.sources import configured
+from pagein.store.upkeep.collection import Retention
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import FILES, LivedIn, lived_in
+from pagein.testing.upkeep_contract import exported, taken_in
 from pagein.upkeep import check_store, garbage
 from pagein.wiring import open as open_engine
 

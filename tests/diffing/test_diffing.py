@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pagein.policy.diffing import Change, Diff, changes, terminated, unified, within
+from pagein.policy.reads.line_diff import Change, Diff, changes, terminated, unified, within
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "", "\r", "x\r", "\x00", "\u2028", "\x0c", "--- a", "+++ b", "@@ -1 +1 @@", "\\ No"]), max_size=14).map(
     "\n".join

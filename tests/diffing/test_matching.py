@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.matching import Moved, ShownLines
+from pagein.policy.reads.line_matches import Moved, ShownLines
 
 BLOCK = [f"line {i}" for i in range(10)]
 

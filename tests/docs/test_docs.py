@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pagein.replay.layers import LAYERS
-from pagein.replay.session import EVERY_POLICY
+from pagein.replay.policies.ablation import LAYERS
+from pagein.replay.session_bill import EVERY_POLICY
 from pagein.ui.columns import POLICY_MEANINGS
 
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)

@@ -11,10 +11,10 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.session import Session
 from pagein.model.messages import HostEvent, Message, Other, Recorded, Text, ToolCall, ToolResult
 from pagein.ports import TokenCounter
-from pagein.replay.layers import QUIET
+from pagein.replay.policies.ablation import QUIET
 from pagein.replay.readers import Source, find, read
 from pagein.replay.run import Asked, replay
-from pagein.testing.driving import Bills, Drive, billed, write_log
+from pagein.testing.recorded_drive import Bills, Drive, billed, write_log
 from pagein.testing.recorded_time import SetClock
 
 ROOT = Path(__file__).resolve().parents[2]

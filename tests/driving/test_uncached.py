@@ -9,10 +9,10 @@ from tests.driving.test_marks_over_http import MODEL, session
 
 from pagein.engine.engine import Settings
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.residency import PRICED, Residency
-from pagein.providers.tokens import ratio_counter
-from pagein.testing.driving import Drive
-from pagein.testing.provider.records import Bill
+from pagein.policy.eviction.residency import PRICED, Residency
+from pagein.providers.tokens.counters import ratio_counter
+from pagein.simulator.records import Bill
+from pagein.testing.recorded_drive import Drive
 from pagein.testing.recorded_time import SetClock, Terms, gateway_at
 
 

@@ -11,14 +11,14 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.caching import FROM_THE_START, KIND, Caching, has_marks, marks_front, step
-from pagein.engine.chain import transcript
+from pagein.engine.cache.cache_use import FROM_THE_START, KIND, Caching, has_marks, marks_front, step
+from pagein.engine.cache.request_prices import uncached_for
 from pagein.engine.engine import Engine
-from pagein.engine.pricing import uncached_for
+from pagein.engine.intake.message_chain import transcript
 from pagein.model.entries import Noted, RequestSent
-from pagein.policy.economics import Account, Moment, beginning, carried, rewrite_cost
+from pagein.policy.economics.rewrite_cost import Account, Moment, beginning, carried, rewrite_cost
 from pagein.providers.validity import Api
-from pagein.providers.wire.request import opened
+from pagein.providers.wire.request_body import opened
 
 MODEL = "claude-sonnet-4-5"
 MARK = {"type": "ephemeral"}

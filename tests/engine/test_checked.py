@@ -10,17 +10,18 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine import calling, leasing, marked, outgoing, splicing
+from pagein.engine.cache import cache_breakpoints, cache_ttl
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.exchanges import Exchange
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send import call, outgoing_body, splice
+from pagein.engine.send.recall_exchanges import Exchange
 from pagein.model.entries import RequestSent
-from pagein.policy.residency import Residency
-from pagein.providers.marking import Changes
+from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.marked import with_marks as marked_as
-from pagein.providers.wire.request import Envelope, WireRequest
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.breakpoint_edits import Changes
+from pagein.providers.wire.request_body import Envelope, WireRequest
+from pagein.providers.wire.spliced_breakpoints import with_marks as marked_as
+from pagein.providers.wire.tool_offers import Offer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
 QUIET = Settings(Residency(batch_tokens=10**9))
@@ -76,7 +77,7 @@ def test_inserted_texts_are_checked(padded: Conversation, tmp_path: Path, monkey
         ask(engine, worked(1, padded), 0.0)
         engine.session("one").hand.say("no tabs")
         before = sent(engine)
-        monkeypatch.setattr(splicing, "with_notes", lambda *_: b'{"role":"user","content":[{"type":"text","text":""}]}')
+        monkeypatch.setattr(splice, "with_notes", lambda *_: b'{"role":"user","content":[{"type":"text","text":""}]}')
         held(engine, ask(engine, worked(2, padded), 1.0), before)
 
 
@@ -86,7 +87,7 @@ def test_tools_of_ours_are_checked_and_the_clients_own_goes_out_without_them(
     def deferred(fields: dict[str, bytes], _: Api, offers: Sequence[Offer]) -> dict[str, bytes]:
         return {**fields, "tools": b'[{"name":"peek","input_schema":{},"defer_loading":true}]'} if offers else fields
 
-    monkeypatch.setattr(calling, "with_tools", deferred)
+    monkeypatch.setattr(call, "with_tools", deferred)
     with opened(tmp_path, QUIET) as engine:
         prepared = ask(engine, padded, 0.0, tools=[TOOL])
         held(engine, prepared, 0)
@@ -113,14 +114,14 @@ def test_rewritten_lifetimes_are_checked(padded: Conversation, tmp_path: Path, m
         made = [items[0].replace(b'"type"', mark % b"5m" + b'"type"', 1), *items[1:]]
         return WireRequest("anthropic", b"", envelope.fields, tuple(made), (), (), changed=True)
 
-    monkeypatch.setattr(leasing, "_in_hand", lambda *_: 1e9)  # lifetimes are rewritten with something in hand alone
+    monkeypatch.setattr(cache_ttl, "_in_hand", lambda *_: 1e9)  # lifetimes are rewritten with something in hand alone
     with opened(tmp_path, QUIET) as engine:
         talk = worked(2, padded)
         body = json.loads(clients.body(talk, "anthropic", Manner(marks=1)))
         body["messages"][-1]["content"][-1]["cache_control"] = LONG
         raw = json.dumps(body).encode()
         assert engine.prepare(raw, "anthropic", at=0.0, hint="two", lasting=1e6).failure is None
-        monkeypatch.setattr(outgoing, "applied", wrong)
+        monkeypatch.setattr(outgoing_body, "applied", wrong)
         held(engine, engine.prepare(raw, "anthropic", at=0.0, hint="one", lasting=1e6), 0)
 
 
@@ -149,7 +150,7 @@ def test_a_mark_that_would_be_refused_takes_its_decision_back(
     def wrong(request: WireRequest, changes: Changes) -> WireRequest:
         return marked_as(request, replace(changes, marks=dict.fromkeys(changes.marks, SHORT)))
 
-    monkeypatch.setattr(marked, "with_marks", wrong)
+    monkeypatch.setattr(cache_breakpoints, "with_marks", wrong)
     failures = []
     for count in range(8):
         body = json.loads(clients.body(worked(count, padded), "anthropic", Manner(marks=1)))

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pagein import wiring
-from pagein.engine.exchanges import Exchange
+from pagein.engine.send.recall_exchanges import Exchange
 from pagein.providers.validity import check_body
 
 BASH = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}

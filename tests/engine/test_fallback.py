@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.validity.bodies import ASK, marked, model, result, text, thought, use, user
 from tests.validity.generated import BODIES
 
-from pagein.engine.fallback import fallback
+from pagein.engine.send.fallback import fallback
 from pagein.providers.validity import Api, check_body
 from pagein.providers.wire import WireRequest, decode
 

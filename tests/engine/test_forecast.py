@@ -7,16 +7,16 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.engine.forecast import Forecasts
-from pagein.engine.heads import Head
-from pagein.engine.laying import Layouts, Sent
+from pagein.engine.cache.cache_forecast import Forecasts
+from pagein.engine.cache.prompt_layout import Layouts, Sent
+from pagein.engine.cache.prompt_prefix import Head
 from pagein.model.messages import Usage
-from pagein.providers.cache import CacheSimulator
-from pagein.providers.footprint import footprints
-from pagein.providers.prices import prices
-from pagein.providers.tokens import ratio_counter
-from pagein.providers.wire.naming import chained
-from pagein.providers.wire.request import message_of
+from pagein.providers.cache_simulator import CacheSimulator
+from pagein.providers.prices.price_lookup import prices
+from pagein.providers.tokens.counters import ratio_counter
+from pagein.providers.wire.message_names import chained
+from pagein.providers.wire.prompt_footprint import footprints
+from pagein.providers.wire.request_body import message_of
 
 MODELS = st.sampled_from(["claude-sonnet-4-5", "claude-opus-4-5"])
 MESSAGES = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.sampled_from("abc")), max_size=7)

@@ -14,17 +14,17 @@ from tests.engine.test_requests import _locked
 from tests.engine.test_retries import EAGER, asked
 
 import pagein
-from pagein.engine import passing
-from pagein.engine.calling import Call
-from pagein.engine.chain import transcript
-from pagein.engine.claim import Claim, GivenUp
 from pagein.engine.engine import Engine
-from pagein.engine.forwarding import Forwarding, LastSent
-from pagein.engine.outgoing import Bytes
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.intake.message_chain import transcript
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send import passthrough
+from pagein.engine.send.call import Call
+from pagein.engine.send.claim import Claim, GivenUp
+from pagein.engine.send.outgoing_body import Bytes
+from pagein.engine.send.undecided_requests import Forwarding, LastSent
 from pagein.model.entries import EpochOpened, Noted, Previewed, RequestSent
 from pagein.model.messages import Usage
-from pagein.providers.wire.request import opened as envelope_of
+from pagein.providers.wire.request_body import opened as envelope_of
 
 
 def opened(folder: Path) -> Engine:
@@ -184,7 +184,7 @@ def test_of_what_went_out_as_its_client_sent_it_the_journal_says_so(tmp_path: Pa
         assert other.settle()
         session = other.session("one")
         notes = [one.body.kind for one in session.journal.branch(session.leaf) if isinstance(one.body, Noted)]
-        assert notes[-1] == passing.KIND
+        assert notes[-1] == passthrough.KIND
 
 
 def test_the_first_request_of_a_conversation_is_not_taken_for_one_without_us(tmp_path: Path) -> None:

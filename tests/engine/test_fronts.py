@@ -1,10 +1,10 @@
 """What the client changes in front of its conversation is a free moment; what it changes back is none."""
 
-from pagein.engine.heads import KIND, Fronts, Head, encoded
-from pagein.engine.journal import Journal
-from pagein.engine.state import START, Rules, State, step
+from pagein.engine.cache.prompt_prefix import KIND, Fronts, Head, encoded
+from pagein.engine.log.journal import Journal
+from pagein.engine.log.state import START, Rules, State, step
 from pagein.model.entries import Noted
-from pagein.policy.residency import PRICED
+from pagein.policy.eviction.residency import PRICED
 
 
 def test_a_front_is_new_once_and_never_where_it_was_before_on_the_branch() -> None:

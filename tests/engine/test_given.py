@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 
 import pagein
-from pagein.engine.given import Request, body_of
+from pagein.engine.intake.request_fields import Request, body_of
 from pagein.errors import BadInput, BadSetting, HostError
 
 

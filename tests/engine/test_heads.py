@@ -1,8 +1,8 @@
 """What stands in front of a conversation."""
 
-from pagein.engine.chain import transcript
-from pagein.engine.heads import head_of
-from pagein.providers.wire.request import opened
+from pagein.engine.cache.prompt_prefix import head_of
+from pagein.engine.intake.message_chain import transcript
+from pagein.providers.wire.request_body import opened
 
 BODY = b'{"model":"gpt-5.1","reasoning":{"effort":"low"},"text":{"verbosity":"low"},"input":[{"role":"user","content":"hi"}]}'
 

@@ -3,15 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.conversations import WILD
 
-from pagein.engine.folds import Fold
-from pagein.engine.journal import Journal, entry_name, replayed
-from pagein.engine.rendering import pieces_since
-from pagein.engine.state import START, Rules, State, step
+from pagein.engine.log.folds import Fold
+from pagein.engine.log.journal import Journal, entry_name, replayed
+from pagein.engine.log.rendering import pieces_since
+from pagein.engine.log.state import START, Rules, State, step
 from pagein.errors import HostError
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, RequestSent, Said
 from pagein.model.messages import Message, Text, ToolResult
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 
 SETTINGS = Rules(Residency(batch_tokens=10, keep_calls=1, min_tokens=0))
 

@@ -9,7 +9,7 @@ from tests.engine.test_withheld_requests import APIS, EAGER, WORK, Step, opened,
 from tests.policy.test_keys import KEYS, drawn
 
 import pagein
-from pagein.engine.recalling import Lookup
+from pagein.engine.recall.session_recall import Lookup
 from pagein.errors import BadInput
 from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import Api

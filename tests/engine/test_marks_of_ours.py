@@ -14,16 +14,16 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine import marked
+from pagein.engine.cache import cache_breakpoints
+from pagein.engine.cache.cache_breakpoints import NOTHING_LEFT, Chosen, Left, chosen_for
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.exchanges import Exchange
-from pagein.engine.marked import NOTHING_LEFT, Chosen, Left, chosen_for
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send.recall_exchanges import Exchange
 from pagein.model.entries import Compacted, Noted
 from pagein.model.messages import Usage
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.tool_offers import Offer
 
 RESIDENCY = Residency(batch_tokens=6000, keep_calls=2, min_tokens=60)
 EXTENDED, RESPECTED = Settings(RESIDENCY), Settings(RESIDENCY, marks="respected")
@@ -214,14 +214,17 @@ def test_it_reads_from_its_first_change_back_where_that_was_said_since() -> None
 
 
 def test_nothing_is_marked_for_what_is_not_there() -> None:
-    assert chosen_for(ITEMS, [("c9", False)], ("c8", False), NOTHING_LEFT) == marked.AS_THE_CLIENT
-    assert chosen_for(ITEMS[1:], [("c0", True)], None, NOTHING_LEFT) == marked.AS_THE_CLIENT
+    assert chosen_for(ITEMS, [("c9", False)], ("c8", False), NOTHING_LEFT) == cache_breakpoints.AS_THE_CLIENT
+    assert chosen_for(ITEMS[1:], [("c0", True)], None, NOTHING_LEFT) == cache_breakpoints.AS_THE_CLIENT
 
 
 def test_what_was_left_is_told_by_the_branch_until_the_client_compacts() -> None:
     left = Left(((1, 0), (3, 0)), 8)
-    noted = Noted(marked.KIND, marked.encoded(Chosen((3, 0), reads=(1, 0), messages=8)))
-    assert marked.left_by(NOTHING_LEFT, noted) == left
-    assert marked.left_by(left, Noted(marked.KIND, marked.encoded(Chosen(short=True)))) == left
-    assert marked.left_by(left, Noted(marked.KIND, "of another version")) == left
-    assert marked.left_by(left, Compacted(0)) == NOTHING_LEFT
+    noted = Noted(cache_breakpoints.KIND, cache_breakpoints.encoded(Chosen((3, 0), reads=(1, 0), messages=8)))
+    assert cache_breakpoints.left_by(NOTHING_LEFT, noted) == left
+    assert (
+        cache_breakpoints.left_by(left, Noted(cache_breakpoints.KIND, cache_breakpoints.encoded(Chosen(short=True))))
+        == left
+    )
+    assert cache_breakpoints.left_by(left, Noted(cache_breakpoints.KIND, "of another version")) == left
+    assert cache_breakpoints.left_by(left, Compacted(0)) == NOTHING_LEFT

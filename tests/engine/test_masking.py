@@ -10,15 +10,15 @@ from tests.clients_profiles.requests import APIS, body
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Entry, EpochOpened, PagedOut
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.policy.arguments import ArgumentRules
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.argument_masks import ArgumentRules
+from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import check_body
-from pagein.providers.wire.request import with_arguments
+from pagein.providers.wire.request_body import with_arguments
 
 RULES = ArgumentRules(replaced=1, alone=3, gain=20)
 EAGER = Settings(residency=Residency(batch_tokens=1, keep_calls=2, min_tokens=50, arguments=RULES))

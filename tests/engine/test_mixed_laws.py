@@ -17,17 +17,17 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine import outgoing
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.exchanges import Exchange
-from pagein.engine.outgoing import Outgoing
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send import outgoing_body
+from pagein.engine.send.outgoing_body import Outgoing
+from pagein.engine.send.recall_exchanges import Exchange
 from pagein.model.messages import Usage
-from pagein.policy.previews import Previews
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.request import opened
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.request_body import opened
+from pagein.providers.wire.tool_offers import Offer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
 PEEK = Offer("peek", "Bring back what was paged out.")
@@ -159,7 +159,7 @@ STEPS = st.lists(
 def test_whatever_is_changed_in_it_a_request_is_valid_goes_on_and_comes_again_the_same(
     api: Api, whole: int, steps: list[tuple[tuple[str, Any], bool, float, bool]]
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(outgoing, "_CHECKED_WHOLE", whole):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(outgoing_body, "_CHECKED_WHOLE", whole):
         run, talk = Run(Path(folder), api), Conversation("please do it")
         try:
             run.send(talk, 0.0, broken=False)

@@ -9,12 +9,12 @@ import pytest
 
 from pagein import wiring
 from pagein.engine.engine import Engine
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Usage
-from pagein.policy.stubs import LONGEST
-from pagein.policy.ways import are_small, tokens_of
+from pagein.policy.stubs.recall_ways import are_small, tokens_of
+from pagein.policy.stubs.result_stubs import LONGEST
 from pagein.providers.validity import Api
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.tool_offers import Offer
 
 OFFERS = (Offer("peek", "Show it."), Offer("search", "Find it."))
 BASH: dict[str, Any] = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.engine.chain import alike
-from pagein.engine.opening import Opener
+from pagein.engine.intake.body_reader import Opener
+from pagein.engine.intake.message_chain import alike
 from pagein.errors import BadInput
-from pagein.providers.wire.request import opened
+from pagein.providers.wire.request_body import opened
 
 TEXTS = st.text(alphabet='ab"\\[]{},: \n\ud83d\ude00é', max_size=12)
 ITEMS = st.one_of(

@@ -8,10 +8,10 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.chain import transcript
-from pagein.engine.pricing import economics_for
-from pagein.policy.economics import Economics
-from pagein.providers.wire.request import opened
+from pagein.engine.cache.request_prices import economics_for
+from pagein.engine.intake.message_chain import transcript
+from pagein.policy.economics.rewrite_cost import Economics
+from pagein.providers.wire.request_body import opened
 
 OCTOBER, NOVEMBER = 1_790_900_000.0, 1_794_000_000.0
 

@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.conversations import MESSAGES, WILD, valid
 
-from pagein.engine.rendering import pieces_since
-from pagein.engine.repair import NO_REPAIRS, NOBODY_SPOKE, UNANSWERED, Draft, Repairs, repaired
+from pagein.engine.log.rendering import pieces_since
+from pagein.engine.log.repair import NO_REPAIRS, NOBODY_SPOKE, UNANSWERED, Draft, Repairs, repaired
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import check_body, check_messages
 from pagein.providers.wire import render

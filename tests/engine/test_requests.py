@@ -14,18 +14,18 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine import outgoing, splicing
-from pagein.engine.calling import Call
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.exchanges import Exchange
-from pagein.engine.outgoing import Bytes
+from pagein.engine.send import outgoing_body, splice
+from pagein.engine.send.call import Call
+from pagein.engine.send.outgoing_body import Bytes
+from pagein.engine.send.recall_exchanges import Exchange
 from pagein.errors import BadInput
 from pagein.model.messages import Usage
-from pagein.policy.forcing import Valve
-from pagein.policy.previews import Previews
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.tool_offers import Offer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
 BIG = "word " * 300
@@ -285,10 +285,10 @@ def test_what_is_new_in_a_request_is_held_to_the_rules_however_large_it_is(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, checked_whole: int
 ) -> None:
     """A renderer that loses results."""
-    monkeypatch.setattr(outgoing, "_CHECKED_WHOLE", checked_whole)
+    monkeypatch.setattr(outgoing_body, "_CHECKED_WHOLE", checked_whole)
     assert any(one.opened for one in walk(engine, "anthropic", 4))
-    monkeypatch.setattr(splicing, "with_texts", lambda *_: b'{"role":"user","content":[]}')
-    monkeypatch.setattr(splicing, "_in_shape", lambda made, *_: made)
+    monkeypatch.setattr(splice, "with_texts", lambda *_: b'{"role":"user","content":[]}')
+    monkeypatch.setattr(splice, "_in_shape", lambda made, *_: made)
     prepared = [
         engine.prepare(clients.body(worked(count), "anthropic"), "anthropic", at=count, hint="one")
         for count in range(5, 9)
@@ -302,7 +302,7 @@ def test_a_message_that_lost_its_shape_is_not_sent_however_large_the_request(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     big = clients.body(worked(80, text=4 * BIG), "anthropic")
-    monkeypatch.setattr(splicing, "with_texts", lambda item, *_: item.replace(b'"tool_result"', b'"document"', 1))
+    monkeypatch.setattr(splice, "with_texts", lambda item, *_: item.replace(b'"tool_result"', b'"document"', 1))
     prepared = engine.prepare(big, "anthropic", at=0.0, hint="one")
     assert len(big) > 400_000
     assert "lost its shape" in (prepared.failure or "")

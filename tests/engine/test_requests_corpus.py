@@ -8,7 +8,7 @@ from tests.engine import wire_clients as clients
 from tests.validity.test_corpus import SESSIONS, TARGETS, said_in
 
 import pagein
-from pagein.engine.repair import repaired
+from pagein.engine.log.repair import repaired
 from pagein.providers.validity import NOTHING_RECEIVED, Api, check_body, target, with_request
 from pagein.providers.wire import render
 

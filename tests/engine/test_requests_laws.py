@@ -12,11 +12,11 @@ from tests.engine import wire_clients as clients
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import PreparedRequest
-from pagein.policy.previews import Previews
-from pagein.policy.residency import Residency
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import NOTHING_RECEIVED, Api, check_body, with_request
-from pagein.providers.wire.request import opened
+from pagein.providers.wire.request_body import opened
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")

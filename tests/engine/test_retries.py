@@ -10,14 +10,14 @@ from tests.engine.test_requests import _locked
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine import answered
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.exchanges import Exchange
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.log import reply_notes
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send.recall_exchanges import Exchange
 from pagein.errors import HostError
 from pagein.model.entries import Noted, RequestSent
 from pagein.model.messages import Usage
-from pagein.policy.residency import PRICED, Residency
+from pagein.policy.eviction.residency import PRICED, Residency
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
 LONG = {"type": "ephemeral", "ttl": "1h"}
@@ -126,7 +126,7 @@ def test_what_others_noted_of_their_requests_is_not_said_again_behind_ones_own(t
         other.session("one").hand.say("no tabs")
         session.catch_up()
         kinds = [entry.body.kind for entry in session.journal.branch(session.leaf) if isinstance(entry.body, Noted)]
-        assert answered.KIND not in kinds
+        assert reply_notes.KIND not in kinds
         assert kinds.count("hand") == 1
         assert sum(isinstance(entry.body, RequestSent) for entry in session.journal.branch(session.leaf)) == 1
 

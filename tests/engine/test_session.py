@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.repair import NOBODY_SPOKE
-from pagein.engine.requests import Prepared
+from pagein.engine.log.repair import NOBODY_SPOKE
+from pagein.engine.prepared_request import Prepared
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.entries import Entry, EpochOpened
 from pagein.model.messages import Access, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.objects import ObjectId, StoredObject
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import check_messages
-from pagein.store.memory import MemoryStore
-from pagein.store.sqlite import SqliteStore
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.blob_store import an_object
 
 EAGER = Settings(Residency(batch_tokens=1000, keep_calls=2, min_tokens=100))

@@ -18,25 +18,25 @@ from tests.engine.counting import counted
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine import snapshots
+from pagein.engine.cache.cache_breakpoints import Chosen, Left
+from pagein.engine.cache.cache_ttl import Held as Lease
+from pagein.engine.cache.prompt_prefix import Head
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.evidence import Evidence
-from pagein.engine.exchanges import Exchange
-from pagein.engine.heads import Head
-from pagein.engine.holding import Held
-from pagein.engine.leasing import Held as Lease
-from pagein.engine.marked import Chosen, Left
-from pagein.engine.recognition import Known
-from pagein.engine.rereading import Seen
+from pagein.engine.intake.message_digests import Known
+from pagein.engine.log import snapshots
+from pagein.engine.log.holdings import Held
+from pagein.engine.log.lazy_messages import Unread
+from pagein.engine.log.state import State
+from pagein.engine.reads.evidence import Evidence
+from pagein.engine.reads.reread_notes import Seen
+from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.splice import Kept, Rendered
 from pagein.engine.session import Session
-from pagein.engine.splicing import Kept, Rendered
-from pagein.engine.state import State
-from pagein.engine.unread import Unread
 from pagein.errors import BadInput, StoreError
 from pagein.model.graphs import Graphs
 from pagein.model.messages import Message, Text, Usage
 from pagein.policy.clients.profile import Profile
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
 BIG = "word " * 400
@@ -242,7 +242,7 @@ def test_what_must_not_be_stored_is_in_no_snapshot(tmp_path: Path) -> None:
             assert prepared.failure is None
             engine.observe(prepared, Usage(fresh=10))
             said = [*said, {"role": "assistant", "content": f"so {turn}"}, {"role": "user", "content": "on"}]
-    from pagein.store.packing import unpacked
+    from pagein.store.sql.packed_bytes import unpacked
 
     ((codec, data),) = rows(tmp_path, "SELECT codec, data FROM snapshot")
     assert secret.encode() not in unpacked(codec, data)

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.exchanges import Exchange
-from pagein.engine.outgoing import Outgoing
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send.outgoing_body import Outgoing
+from pagein.engine.send.recall_exchanges import Exchange
 from pagein.model.messages import Usage
-from pagein.policy.previews import Previews
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import NOTHING_RECEIVED, check_body, with_request
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.tool_offers import Offer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
 PEEK = Offer("peek", "Bring back what was paged out. " * 20)

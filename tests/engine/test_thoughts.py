@@ -16,9 +16,9 @@ from tests.engine.test_requests_laws import EAGER, TURNS, Run
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.recalling import Lookup
-from pagein.engine.requests import PreparedRequest
-from pagein.engine.thoughts import NOT_SHOWN, finished
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.recall.session_recall import Lookup
+from pagein.engine.window.old_thinking import NOT_SHOWN, finished
 from pagein.errors import StoreError
 from pagein.model.entries import EpochOpened
 from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
@@ -161,7 +161,7 @@ def test_what_was_thought_leaves_only_once_it_is_stored(monkeypatch: pytest.Monk
         raise StoreError("the disk is full")
 
     with opened() as run:
-        monkeypatch.setattr("pagein.engine.paging.Pager.keep_thinking", full)
+        monkeypatch.setattr("pagein.engine.log.pageout.Pager.keep_thinking", full)
         body = clients.body(worked(), "anthropic", clients.Manner(model=CARRIES))
         prepared = run.engine.prepare(body, "anthropic", at=1.0, hint="one")
         assert prepared.opened is None

@@ -13,9 +13,9 @@ import pytest
 import pagein
 from pagein import wiring
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))

@@ -11,8 +11,8 @@ from tests.engine.test_work_per_call import LINE, body, exchange
 import pagein
 from pagein.engine.engine import Settings
 from pagein.model.messages import Usage
-from pagein.policy.forcing import NO_VALVE, Valve
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.overflow import NO_VALVE, Valve
+from pagein.policy.eviction.residency import Residency
 
 FEW = 80
 SLACK = 1.25

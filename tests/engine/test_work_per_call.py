@@ -13,7 +13,7 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.session import Session
 from pagein.model.messages import Usage
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 
 SHORT, LONG = 150, 1200  # messages; what grows with them is called a thousand times more in the longer one
 ALLOWED = 150

@@ -17,17 +17,17 @@ from tests.engine.test_withheld_requests import APIS, EAGER, WORK, Step, body, o
 from typer.testing import CliRunner
 
 import pagein
-from pagein import archive, forgetting, upkeep, wiring
-from pagein.cli import app
+from pagein import archive, erasure, upkeep, wiring
+from pagein.cli.cli import app
 from pagein.engine.engine import Engine
-from pagein.engine.recalling import Lookup
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.recall.session_recall import Lookup
 from pagein.errors import BadInput
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.policy.forgetting import SAYS_SO, Forgotten, finder, forms_of, tombstone
+from pagein.policy.privacy.erasure import SAYS_SO, Forgotten, finder, forms_of, tombstone
 from pagein.ports import ForgettingStore
 from pagein.providers.validity import Api
 
@@ -194,7 +194,7 @@ def test_a_whole_session_is_forgotten_and_goes_on(tmp_path: Path) -> None:
     assert SAID.encode() not in stored(tmp_path)
     assert clean(tmp_path)
     with pytest.raises(BadInput, match="no session"), closing(_store(tmp_path)) as store:
-        forgetting.forget_session(store, "nobody", tmp_path / "store.db", tmp_path / "log")
+        erasure.forget_session(store, "nobody", tmp_path / "store.db", tmp_path / "log")
 
 
 def test_what_was_said_in_a_forgotten_session_is_withheld_where_it_comes_again(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_exports_and_imports_behave(tmp_path: Path) -> None:
         taken = upkeep.import_from(store, str(tmp_path / "before.jsonl"))
         assert taken.forgotten > 0
         assert upkeep.check_store(store).is_clean
-        assert not any(SAID.encode() in data for _, data in forgetting._contents(store))
+        assert not any(SAID.encode() in data for _, data in erasure._contents(store))
     assert SAID in (tmp_path / "before.jsonl").read_text()
     assert SAID not in (tmp_path / "after.jsonl").read_text()
     with closing(wiring.open_for_upkeep(tmp_path / "new.db", workspace=tmp_path, new=True)) as store:
@@ -272,7 +272,7 @@ def test_an_import_brings_all_but_what_was_forgotten_here(tmp_path: Path) -> Non
         assert done.forgotten >= 4
         assert done.counts["entry"] == done.added["entry"] > len(steps)
         forms = [form.encode() for form in forms_of(said)]
-        assert [where for where, data in forgetting._contents(store) if any(one in data for one in forms)] == []
+        assert [where for where, data in erasure._contents(store) if any(one in data for one in forms)] == []
         (version,) = store.history(note.id)
         assert store.content(version) == f"remember: [pagein: withheld, {len(said)} characters, forgotten]"
         assert upkeep.check_store(store).is_clean

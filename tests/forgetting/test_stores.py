@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from tests.engine.test_withheld_requests import EAGER, WORK, Step, body
 
-from pagein import archive, forgetting, wiring
+from pagein import archive, erasure, wiring
 from pagein.engine.engine import Engine
 from pagein.errors import StoreError
-from pagein.policy.forgetting import forms_of
+from pagein.policy.privacy.erasure import forms_of
 from pagein.ports import ForgettingStore
-from pagein.store.postgres_upkeep import PostgresUpkeep
-from pagein.store.search_sqlite import SUFFIX
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import lived_in
+from pagein.store.search.sqlite_index import SUFFIX
+from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import lived_in
 from pagein.upkeep import check_store
 
 _SCHEMAS = count()
@@ -33,7 +33,7 @@ def kept(postgres: str) -> Iterator[PostgresUpkeep]:
 
 def holds(store: ForgettingStore, text: str) -> list[str]:
     forms = [form.encode("utf-8", "surrogatepass") for form in forms_of(text)]
-    return [where for where, data in forgetting._contents(store) if any(form in data for form in forms)]
+    return [where for where, data in erasure._contents(store) if any(form in data for form in forms)]
 
 
 def went_on(store: ForgettingStore, log: Path) -> None:
@@ -46,7 +46,7 @@ def went_on(store: ForgettingStore, log: Path) -> None:
 
     assert [asked(until) for until in range(5)] == [None] * 5
     assert holds(store, SAID)
-    done = forgetting.forget_texts(store, (SAID,), None, log)
+    done = erasure.forget_texts(store, (SAID,), None, log)
     assert [one for one in done.left if not one.startswith("PostgreSQL")] == []
     assert [asked(until) for until in range(4, 8)] == [None] * 4
     assert holds(store, SAID) == []
@@ -72,7 +72,7 @@ def test_whatever_a_lived_in_store_holds_can_be_forgotten(tmp_path: Path) -> Non
         for text in sorted(texts)[:: max(1, len(texts) // 4)]:
             part = text[3:40].strip()
             assert holds(store, part)
-            forgetting.forget_texts(store, (part,), lived.store, tmp_path / "log")
+            erasure.forget_texts(store, (part,), lived.store, tmp_path / "log")
             assert holds(store, part) == []
             assert check_store(store).findings == []
 
@@ -86,7 +86,7 @@ def test_an_index_forgets_and_is_built_anew(tmp_path: Path) -> None:
             assert kept.builder.wait(30)
         index = lived.store.with_name(lived.store.name + SUFFIX)
         before = index.stat().st_size
-        done = forgetting.forget_texts(store, ("nobody ever said this",), lived.store, tmp_path / "log")
+        done = erasure.forget_texts(store, ("nobody ever said this",), lived.store, tmp_path / "log")
         assert done.left == []
         assert index.stat().st_size <= before
         with archive.archive_of(store) as kept:

@@ -7,17 +7,17 @@ import tempfile
 import threading
 from pathlib import Path
 
-from pagein.engine.exchanges import Exchange
-from pagein.hosts.gateway.addresses import with_token
-from pagein.hosts.gateway.curating import Asked, Curated, Noted, PassThrough
-from pagein.hosts.gateway.logs import logger_to
-from pagein.hosts.gateway.looking import HitView, Inside
-from pagein.hosts.gateway.replies import Reply
-from pagein.hosts.gateway.running import served
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch
-from pagein.hosts.gateway.turns import OwnCall, Result
+from pagein.engine.send.recall_exchanges import Exchange
+from pagein.gateway.curation.guarded_curator import Asked, Curated, Noted, PassThrough
+from pagein.gateway.http.addresses import with_token
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.pages.json_logs import logger_to
+from pagein.gateway.pages.session_views import HitView, Inside
+from pagein.gateway.process import served
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
+from pagein.gateway.stream.model_turns import OwnCall, Result
+from pagein.gateway.stream.reply_reader import Reply
 
 PARTS = ("prepare", "observe", "recall", "spliced", "close", "looker")
 

@@ -13,12 +13,12 @@ from tests.gateway.test_recalls import BASH, OUTPUT, PREVIEWED, assembled
 from tests.gateway.test_recalls_openai import Chat, Responses
 
 from pagein import wiring
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.logs import logger_to
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.pages.json_logs import logger_to
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
+from pagein.simulator import SimulatedProvider
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 

@@ -15,11 +15,11 @@ from tests.gateway.test_serve import HEADERS, cli, conversation
 from tests.gateway.upstreams import Stage, run, says, stage
 
 from pagein.errors import BadSetting
-from pagein.hosts.gateway.addresses import with_token, without_token
-from pagein.hosts.gateway.headers import without_cookie
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.tokens import fresh, kept, read
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.http.access_token import fresh, kept, read
+from pagein.gateway.http.addresses import with_token, without_token
+from pagein.gateway.http.headers import without_cookie
+from pagein.gateway.settings import GatewaySettings
+from pagein.simulator import SimulatedProvider
 
 PAGES = ["/", "/api/state", "/api/session?name=x", "/api/search?q=x", "/metrics"]
 CALLS = ["/v1/messages", "/v1/chat/completions", "/v1/responses", "/anthropic/v1/messages"]

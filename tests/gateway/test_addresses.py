@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.gateway.upstreams import run, says, stage
 
-from pagein.hosts.gateway.addresses import in_brackets, is_this_machine
+from pagein.gateway.http.addresses import in_brackets, is_this_machine
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pagein.hosts.gateway.client_files import Found, Places, is_same, looked_at
-from pagein.hosts.gateway.clients import CLIENTS
+from pagein.gateway.client_setup import CLIENTS
+from pagein.gateway.setup.client_files import Found, Places, is_same, looked_at
 
 URL = "http://127.0.0.1:8790"
 CODEX = f'[model_providers.pagein]\nname = "pagein"\nbase_url = "{URL}/v1"\n'

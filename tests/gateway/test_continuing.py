@@ -9,8 +9,8 @@ from tests.gateway.recalling_clients import KINDS, Kind, stage
 from tests.gateway.test_recalls import CALL, CAPTURE, PEEK
 from tests.gateway.upstreams import run
 
-from pagein.hosts.gateway import answering
-from pagein.hosts.gateway.continuing import continued
+from pagein.gateway import answer_stream
+from pagein.gateway.stream.continuation import continued
 
 MARK = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 SAID = b'{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"peek","input":{}}]}'
@@ -54,7 +54,7 @@ def test_a_request_that_is_one_bare_string_is_gone_on_with_as_a_message() -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_client_hears_of_us_while_it_waits(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "_QUIET", 0.05)
+    monkeypatch.setattr(answer_stream, "_QUIET", 0.05)
     script = [[CALL], [CAPTURE, {"text": "look"}, PEEK], [{"wait": 0.5}, {"text": "well"}]]
 
     async def go() -> None:

@@ -13,10 +13,10 @@ from tests.gateway.processes import gateway_process, token_in
 from tests.gateway.test_serve import cli, conversation, sent
 from tests.gateway.upstreams import run, says, stage
 
-from pagein.hosts.gateway.addresses import with_token
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.state import CALLS, SESSIONS, Board, Call
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.http.addresses import with_token
+from pagein.gateway.pages.call_history import CALLS, SESSIONS, Board, Call
+from pagein.gateway.settings import GatewaySettings
+from pagein.simulator import SimulatedProvider
 
 HOSTILE = "<img src=x onerror=alert(1)> & 'quotes' <b>bold</b>"
 

@@ -12,10 +12,10 @@ from tests.gateway.test_streams import MESSAGES
 from tests.gateway.upstreams import Stage, run, says, stage, streams, until
 
 from pagein.errors import BadInput, StoreError
-from pagein.hosts.gateway.curating import Asked, Curated, Noted, PassThrough
-from pagein.hosts.gateway.replies import Reply
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch, turn_off, turn_on
+from pagein.gateway.curation.guarded_curator import Asked, Curated, Noted, PassThrough
+from pagein.gateway.kill_switch import Switch, turn_off, turn_on
+from pagein.gateway.settings import GatewaySettings
+from pagein.gateway.stream.reply_reader import Reply
 
 BODY = b'{"model":"m",   "messages":[{"role":"user","content":"a long result"}]}'
 SHORTER = b'{"model":"m","messages":[{"role":"user","content":"a stub"}]}'

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.gateway.upstreams import gateway_to, run, says, stage
 
 from pagein import wiring
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.simulator import SimulatedProvider
 
 TEXT = st.text(max_size=6) | st.just("x" * 9000)
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT

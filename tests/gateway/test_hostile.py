@@ -16,9 +16,9 @@ from tests.gateway.test_serve import conversation, sent
 from tests.gateway.upstreams import run
 
 from pagein.errors import StoreError
-from pagein.hosts.gateway.codings import decoded
-from pagein.store.database import Database
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.http.content_codings import decoded
+from pagein.simulator import SimulatedProvider
+from pagein.store.sqlite.sqlite_database import Database
 
 PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
     ("gzip", gzip.compress),

@@ -14,12 +14,12 @@ import pytest
 from tests.gateway.upstreams import run
 
 from pagein import wiring
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.logs import logger_to
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch, turn_off
-from pagein.testing.provider import Settings, SimulatedProvider
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.kill_switch import Switch, turn_off
+from pagein.gateway.pages.json_logs import logger_to
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
+from pagein.simulator import Settings, SimulatedProvider
 
 _FRONT = "sk-" + "ant-"
 KEY = _FRONT + "api03-nobody-may-ever-see-this-0123456789"

@@ -16,12 +16,12 @@ from tests.gateway.test_serve import conversation, sent
 from tests.gateway.test_streams import MESSAGES
 from tests.gateway.upstreams import Stage, run, says, stage, streams, until
 
-from pagein.hosts.gateway.addresses import with_token
-from pagein.hosts.gateway.curating import Asked
-from pagein.hosts.gateway.meter import SESSIONS, Meter
-from pagein.hosts.gateway.replies import NO_REPLY
-from pagein.hosts.gateway.settings import CHATGPT, GatewaySettings
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.curation.guarded_curator import Asked
+from pagein.gateway.http.addresses import with_token
+from pagein.gateway.pages.call_meter import SESSIONS, Meter
+from pagein.gateway.settings import CHATGPT, GatewaySettings
+from pagein.gateway.stream.reply_reader import NO_REPLY
+from pagein.simulator import SimulatedProvider
 
 CLAUDE = "Bearer sk-ant-oat01-abcdef"
 CODEX = "Bearer eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl"

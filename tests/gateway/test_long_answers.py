@@ -19,12 +19,13 @@ from tests.gateway.test_streams import MESSAGES
 from tests.gateway.test_weaving import OURS
 from tests.gateway.upstreams import Answer, run, says, stage, streams
 
-from pagein.hosts.gateway import codings, events, incoming, replies, tee, weaving
-from pagein.hosts.gateway.codings import decoder
-from pagein.hosts.gateway.curating import Asked, Curated
-from pagein.hosts.gateway.tee import Tee
-from pagein.hosts.gateway.weaving import TooLong
-from pagein.hosts.gateway.weaving_messages import MessagesWeaver
+from pagein.gateway.curation.guarded_curator import Asked, Curated
+from pagein.gateway.http import content_codings, event_stream
+from pagein.gateway.http.content_codings import decoder
+from pagein.gateway.stream import answer_tee, reply_reader, stream_merge, upstream_answer
+from pagein.gateway.stream.answer_tee import Tee
+from pagein.gateway.stream.messages_stream_merge import MessagesWeaver
+from pagein.gateway.stream.stream_merge import TooLong
 
 DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
 LONG = [MESSAGES[0], BEGINS % (0, b'{"type":"text","text":""}'), *([DELTA * 500] * 40), *CALL[-3:]]
@@ -69,9 +70,9 @@ def test_no_answer_is_read_where_all_streams_are_served(
     prepare: Callable[[Asked], Curated], answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where: set[threading.Thread] = set()
-    taken, decoded = events.EventStream.feed, replies._object
+    taken, decoded = event_stream.EventStream.feed, reply_reader._object
 
-    def feed(self: events.EventStream, part: bytes) -> list[events.Event]:
+    def feed(self: event_stream.EventStream, part: bytes) -> list[event_stream.Event]:
         where.add(threading.current_thread())
         return taken(self, part)
 
@@ -79,8 +80,8 @@ def test_no_answer_is_read_where_all_streams_are_served(
         where.add(threading.current_thread())
         return decoded(text)
 
-    monkeypatch.setattr(events.EventStream, "feed", feed)
-    monkeypatch.setattr(replies, "_object", parsed)
+    monkeypatch.setattr(event_stream.EventStream, "feed", feed)
+    monkeypatch.setattr(reply_reader, "_object", parsed)
 
     async def go() -> None:
         async with stage(answer, tmp_path, curator=Scripted(prepare)) as on:
@@ -97,7 +98,7 @@ def test_no_answer_is_read_where_all_streams_are_served(
 def test_few_bytes_that_stand_for_many_are_unpacked_in_pieces_and_not_for_ever(
     coding: str, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codings, "UNPACKED", 40 << 20)
+    monkeypatch.setattr(content_codings, "UNPACKED", 40 << 20)
     reading = decoder(coding)
     assert reading is not None
     bomb, found = pack(bytes(48 << 20)), 0
@@ -133,7 +134,7 @@ def test_what_is_unpacked_is_what_was_packed_however_it_is_cut(
 def test_a_packed_answer_that_is_a_bomb_ends_its_reading_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codings, "UNPACKED", 1 << 20)
+    monkeypatch.setattr(content_codings, "UNPACKED", 1 << 20)
     packed = gzip.compress(bytes(4 << 20))
     answer = says(packed, "Content-Type: application/json", "Content-Encoding: gzip")
 
@@ -150,7 +151,7 @@ def test_a_packed_answer_that_is_a_bomb_ends_its_reading_and_nothing_else(
 def test_an_answer_too_long_to_be_looked_at_passes_whole(
     packed: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (incoming, tee):
+    for module in (upstream_answer, answer_tee):
         monkeypatch.setattr(module, "LONGEST", 1 << 16)
     body = JSON + b'"}]}'
     sent, coding = (gzip.compress(body), ["Content-Encoding: gzip"]) if packed else (body, [])
@@ -177,7 +178,7 @@ def test_a_frame_too_long_to_be_looked_at_passes_as_it_comes_and_those_behind_it
     line: bytes, size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weaving, "LONGEST", 300)
+        patch.setattr(stream_merge, "LONGEST", 300)
         giant = DELTA.replace(b"word ", b"w" * 500)
         stream = b"".join([MESSAGES[0], giant, DELTA, BEGINS % (1, PEEK), CALL[2].replace(b":0", b":1"), *CALL[3:]])
         stream = stream.replace(b"\n", line)
@@ -188,7 +189,7 @@ def test_a_frame_too_long_to_be_looked_at_passes_as_it_comes_and_those_behind_it
 
 
 def test_a_frame_too_long_to_be_changed_is_a_break_where_it_would_have_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weaving, "LONGEST", 300)
+    monkeypatch.setattr(stream_merge, "LONGEST", 300)
     with pytest.raises(TooLong):
         woven([CALL[0], BEGINS % (0, PEEK), DELTA.replace(b"word ", b"w" * 500)[:400]])
 

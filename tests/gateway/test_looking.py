@@ -7,8 +7,8 @@ from tests.engine.counting import counted
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.hosts.gateway.looking import EngineLooker
-from pagein.policy.residency import Residency
+from pagein.gateway.pages.session_views import EngineLooker
+from pagein.policy.eviction.residency import Residency
 
 EAGER = Settings(Residency(batch_tokens=600, keep_calls=1, min_tokens=60))
 

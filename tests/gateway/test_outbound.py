@@ -15,11 +15,11 @@ import pytest
 from tests.gateway.test_relay import raw
 from tests.gateway.upstreams import Got, Upstream, run, says, stage
 
-from pagein.hosts.gateway import outbound
-from pagein.hosts.gateway.certificates import VARIABLE, trust
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch
+from pagein.gateway.http import upstream
+from pagein.gateway.http.certificates import VARIABLE, trust
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
 
 VENDORS = [("/v1/messages", "invalid_request_error"), ("/v1/responses", "invalid_request_error")]
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl on this machine")
@@ -131,9 +131,9 @@ def test_one_that_ends_the_connection_is_told_with_the_remedy(tmp_path: Path) ->
 
 
 def test_every_failure_has_words() -> None:
-    for kind, words in outbound._REMEDIES:
-        assert outbound.remedy(kind.__new__(kind)) == words
-    assert "pagein doctor" in outbound.remedy(aiohttp.ClientError())
+    for kind, words in upstream._REMEDIES:
+        assert upstream.remedy(kind.__new__(kind)) == words
+    assert "pagein doctor" in upstream.remedy(aiohttp.ClientError())
 
 
 @pytest.mark.parametrize(("path", "kind"), VENDORS)

@@ -17,11 +17,11 @@ from tests.gateway.upstreams import Stage, run, says, stage, until
 from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.errors import StoreError
-from pagein.hosts.gateway.curating import Asked, Curated, Guard, Noted, PassThrough
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.replies import Reply
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.policy.residency import Residency
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.curation.guarded_curator import Asked, Curated, Guard, Noted, PassThrough
+from pagein.gateway.settings import GatewaySettings
+from pagein.gateway.stream.reply_reader import Reply
+from pagein.policy.eviction.residency import Residency
 
 SESSIONS, TURNS = 24, 9
 EAGER = Settings(Residency(batch_tokens=2_000, keep_calls=2, min_tokens=60))
@@ -201,7 +201,7 @@ class Forgetful(PassThrough):
 def test_what_could_not_be_kept_of_an_answer_is_tried_again_until_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pagein.hosts.gateway.curating._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("pagein.gateway.curation.guarded_curator._FIRST_PAUSE", 0.01)
     curator = Forgetful()
 
     async def go() -> None:

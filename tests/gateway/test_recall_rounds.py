@@ -15,7 +15,7 @@ from tests.gateway.upstreams import run, until
 
 from pagein import wiring
 from pagein.model.entries import RequestSent
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 SEARCH = {"tool": "search", "args": {"pattern": "line 321 of"}}
 ROUNDS: list[object] = [

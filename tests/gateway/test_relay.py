@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from tests.gateway.upstreams import Got, run, says, stage, until
 
-from pagein.hosts.gateway.settings import GatewaySettings, joined
+from pagein.gateway.settings import GatewaySettings, joined
 
 BODY = b'{ "model":"m",  "messages":[{"role":"user","content":"h\\u00e9 \xf0\x9f\x98\x80"}],"n":1.0,"big":9007199254740993,"x":null}'
 JSON = {"Content-Type": "application/json"}

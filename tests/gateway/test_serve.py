@@ -16,7 +16,7 @@ from tests.gateway.test_streams import MESSAGES
 from tests.gateway.upstreams import Upstream, run, streams
 
 from pagein import wiring
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 HEADERS = {"Content-Type": "application/json", "x-api-key": "sk-SECRET-KEY", "anthropic-version": "2023-06-01"}
 
@@ -219,7 +219,7 @@ def test_doctor_looks_at_the_providers_that_the_running_gateway_sends_to(tmp_pat
 
 
 def test_doctor_in_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
-    without = "import sys; sys.modules['aiohttp'] = None; from pagein.cli import main; main()"
+    without = "import sys; sys.modules['aiohttp'] = None; from pagein.cli.cli import main; main()"
     environment = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
     asked = ("doctor", "--json", "--url", "http://127.0.0.1:9", "--store", str(tmp_path / "s.pagein"))
     ran = subprocess.run(  # noqa: S603 -- our own command

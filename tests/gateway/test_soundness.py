@@ -17,9 +17,9 @@ from tests.gateway.test_serve import HEADERS, cli, conversation, sent
 from tests.gateway.upstreams import run
 
 from pagein import wiring
-from pagein.hosts.gateway.soundness import Soundness
-from pagein.store.soundness import FileWatch
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.pages.store_watch import Soundness
+from pagein.simulator import SimulatedProvider
+from pagein.store.upkeep.file_soundness import FileWatch
 
 
 def overwritten(file: Path) -> None:
@@ -145,17 +145,17 @@ def test_a_disk_that_is_full_and_a_file_that_may_not_be_written_are_told_of(
     assert watch(thorough=False) == ""
     with monkeypatch.context() as patch:
         usage = shutil.disk_usage(tmp_path)
-        patch.setattr("pagein.store.soundness.shutil.disk_usage", lambda _: usage._replace(free=4096))
+        patch.setattr("pagein.store.upkeep.file_soundness.shutil.disk_usage", lambda _: usage._replace(free=4096))
         assert watch(thorough=False).endswith("stands on a disk that is full; make room there")
     with monkeypatch.context() as patch:
-        patch.setattr("pagein.store.soundness.os.access", lambda *_: False)
+        patch.setattr("pagein.store.upkeep.file_soundness.os.access", lambda *_: False)
         assert "may not be written" in watch(thorough=False)
     assert watch(thorough=False) == ""
 
 
 def test_it_is_looked_at_now_and_then_and_at_once_where_something_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("pagein.hosts.gateway.soundness.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pagein.gateway.pages.store_watch.time.monotonic", lambda: now[0])
     looks: list[bool] = []
     told: list[str] = []
     answers = iter(["", "it is gone", "it is gone", "", "it is gone"])

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gateway.upstreams import Answer, Got, run, says, stage, streams, until
 
-from pagein.hosts.gateway.events import Event, EventStream
-from pagein.hosts.gateway.replies import reader
-from pagein.hosts.gateway.tee import Tee
+from pagein.gateway.http.event_stream import Event, EventStream
+from pagein.gateway.stream.answer_tee import Tee
+from pagein.gateway.stream.reply_reader import reader
 from pagein.model.messages import Usage
-from pagein.providers.usages import counted
 from pagein.providers.validity.rules import Api
+from pagein.providers.wire.usage import counted
 
 JSON = {"Content-Type": "application/json"}
 BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}'

@@ -22,13 +22,13 @@ from tests.gateway.test_serve import cli
 from tests.gateway.upstreams import run
 
 from pagein import wiring
-from pagein.engine.placing import Placing
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.logs import logger_to
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch, turn_off, turn_on
-from pagein.testing.provider import SimulatedProvider
+from pagein.engine.branch_resolution import Placing
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.kill_switch import Switch, turn_off, turn_on
+from pagein.gateway.pages.json_logs import logger_to
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
+from pagein.simulator import SimulatedProvider
 
 SCRIPT = [
     [{"thinking": "first make"}, CALL],

@@ -11,13 +11,13 @@ from tests.gateway.upstreams import run
 
 from pagein import wiring
 from pagein.engine.engine import Settings
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.logs import logger_to
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch
-from pagein.policy.residency import Residency
-from pagein.testing.provider import SimulatedProvider
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.pages.json_logs import logger_to
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
+from pagein.policy.eviction.residency import Residency
+from pagein.simulator import SimulatedProvider
 
 EAGER = Settings(Residency(batch_tokens=1000, keep_calls=1, min_tokens=60, thinking="leaves"))
 CALL = {"tool": "Bash", "args": {"command": "make all"}}

@@ -18,7 +18,7 @@ from tests.gateway.test_serve import conversation, sent
 from tests.gateway.upstreams import run
 
 from pagein import wiring
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 _DELAYS = (0.0, 0.03, 0.07, 0.12)
 """Seconds after which each request is cut short by a death."""

@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagein.hosts.gateway.events import EventStream
-from pagein.hosts.gateway.replies import Reply as Read
-from pagein.hosts.gateway.replies import reader
-from pagein.hosts.gateway.turns import turn_of
-from pagein.hosts.gateway.weaving import Weaver
-from pagein.hosts.gateway.weaving_chat import ChatWeaver
-from pagein.hosts.gateway.weaving_messages import MessagesWeaver
-from pagein.hosts.gateway.weaving_responses import ResponsesWeaver
+from pagein.gateway.http.event_stream import EventStream
+from pagein.gateway.stream.chat_stream_merge import ChatWeaver
+from pagein.gateway.stream.messages_stream_merge import MessagesWeaver
+from pagein.gateway.stream.model_turns import turn_of
+from pagein.gateway.stream.reply_reader import Reply as Read
+from pagein.gateway.stream.reply_reader import reader
+from pagein.gateway.stream.responses_stream_merge import ResponsesWeaver
+from pagein.gateway.stream.stream_merge import Weaver
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
-from pagein.testing.provider import anthropic, chat, responses
-from pagein.testing.provider.reply import Called, Reply, Spoken, Thought, Words
+from pagein.simulator import anthropic_answers, chat_answers, responses_answers
+from pagein.simulator.neutral_answer import Called, Reply, Spoken, Thought, Words
 
 OURS = ("peek", "search")
 Format = tuple[Api, Callable[[Reply], Iterator[bytes]], Callable[..., Weaver]]
 FORMATS: list[Format] = [
-    ("anthropic", anthropic.events, MessagesWeaver),
-    ("openai_chat", chat.events, ChatWeaver),
-    ("openai_responses", responses.events, ResponsesWeaver),
+    ("anthropic", anthropic_answers.events, MessagesWeaver),
+    ("openai_chat", chat_answers.events, ChatWeaver),
+    ("openai_responses", responses_answers.events, ResponsesWeaver),
 ]
 formats = pytest.mark.parametrize("form", FORMATS, ids=[one[0] for one in FORMATS])
 

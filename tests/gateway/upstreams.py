@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from pagein.hosts.gateway.curating import Curator, PassThrough
-from pagein.hosts.gateway.headers import PROOF
-from pagein.hosts.gateway.logs import logger_to
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch
+from pagein.gateway.curation.guarded_curator import Curator, PassThrough
+from pagein.gateway.http.headers import PROOF
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.pages.json_logs import logger_to
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
 
 T = TypeVar("T")
 Answer = Callable[["Got", asyncio.StreamWriter], Awaitable[None]]

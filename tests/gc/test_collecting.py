@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pagein.engine.paging import Pager
+from pagein.engine.log.pageout import Pager
 from pagein.errors import NotRecallable, StoreError
 from pagein.model.entries import Entry, Noted, Said
 from pagein.model.identifiers import uuid7
@@ -19,13 +19,13 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.store.collecting import DAY, NO_BYTES, Retention, collect, plan
-from pagein.store.memory_upkeep import MemoryUpkeep
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.store.upkeep.collection import DAY, NO_BYTES, Retention, collect, plan
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object
 from pagein.testing.desk import Desk, mode_of, numbered
-from pagein.testing.lived_in import LivedIn, lived_in
-from pagein.testing.upkeep import exported, noted
+from pagein.testing.lived_in_store import LivedIn, lived_in
+from pagein.testing.upkeep_contract import exported, noted
 from pagein.upkeep import check_store, garbage
 
 NOW = time.time() + 3600  # later than anything that a test does

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pagein.cli import main
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.upkeep import noted
+from pagein.cli.cli import main
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.upkeep_contract import noted
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import Prepared
+from pagein.engine.prepared_request import Prepared
 from pagein.engine.session import Session
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.economics import Economics
-from pagein.policy.forcing import Valve
-from pagein.policy.residency import Residency
-from pagein.store.sqlite import SqliteStore
+from pagein.policy.economics.rewrite_cost import Economics
+from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.residency import Residency
+from pagein.store.sqlite.sqlite_store import SqliteStore
 
 PATIENT = Residency(batch_tokens=100_000, keep_calls=2, min_tokens=100)
 """Nothing leaves by itself: it would take more than any test says."""

@@ -8,7 +8,7 @@ from tests.hand.rooms import ASK, EAGER, PRICED, begun, body, ids, opened, says,
 from pagein.engine.session import Session
 from pagein.errors import BadInput, NotRecallable
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.forcing import ORDERED, RESTORED
+from pagein.policy.eviction.overflow import ORDERED, RESTORED
 from pagein.providers.validity import check_messages
 
 
@@ -158,7 +158,7 @@ def test_what_is_to_come_back_comes_for_nothing_when_the_cache_is_cold(tmp_path:
 
 def test_a_preview_that_is_restored_becomes_the_whole_text(tmp_path: Path) -> None:
     import pagein
-    from pagein.policy.residency import PRICED as DEFAULT
+    from pagein.policy.eviction.residency import PRICED as DEFAULT
 
     assert DEFAULT.previews is not None
     with pagein.open(tmp_path / "s.db", workspace=tmp_path) as engine:

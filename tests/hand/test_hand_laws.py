@@ -14,15 +14,15 @@ from tests.hand.rooms import ASK, OneToken, body
 from tests.laws.watch import WatchedEngine, WatchedSession
 
 from pagein.engine.engine import Settings
-from pagein.engine.overruling import overruled
-from pagein.engine.requests import Prepared
+from pagein.engine.prepared_request import Prepared
+from pagein.engine.reads.pin_audit import overruled
 from pagein.errors import CallerError
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.economics import Economics
-from pagein.policy.forcing import NO_VALVE, Valve
-from pagein.policy.previews import Previews
-from pagein.policy.residency import Residency
+from pagein.policy.economics.rewrite_cost import Economics
+from pagein.policy.eviction.overflow import NO_VALVE, Valve
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.stubs.previews import Previews
 
 TEXTS = ("Never touch the migrations.", "Tabs, not spaces.\n\tAlways.", "a\u2028b")
 SETTINGS = (

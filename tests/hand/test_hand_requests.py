@@ -8,9 +8,9 @@ from tests.engine import wire_clients as clients
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import PreparedRequest
-from pagein.policy.forcing import FULL, Valve
-from pagein.policy.residency import Residency
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.policy.eviction.overflow import FULL, Valve
+from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api, check_body
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")

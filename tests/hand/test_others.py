@@ -11,7 +11,7 @@ import pagein
 from pagein.engine.engine import Settings
 from pagein.errors import NotRecallable
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.residency import PRICED, Residency
+from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.testing.desk import Desk, mode_of, numbered
 
 

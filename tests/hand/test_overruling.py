@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.hand.rooms import EAGER, begun, opened, says, turn
 
-from pagein.engine.overruling import overruled
-from pagein.engine.proving import objections
+from pagein.engine.reads.law_audit import objections
+from pagein.engine.reads.pin_audit import overruled
 from pagein.engine.session import Session
 from pagein.model.entries import Body, Entry, EpochOpened, Inserted
 from pagein.model.names import ContentHash

@@ -8,8 +8,8 @@ from tests.hand.rooms import ASK, EAGER, begun, ids, opened, says, spoken, turn
 
 from pagein.errors import BadInput
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.clients.accesses import accesses
-from pagein.policy.manifest import tokens_of
+from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.stubs.manifest import tokens_of
 from pagein.providers.validity import Api, check_messages
 
 RULE = "Never touch the migrations.\n  Not even \u2028 a little. \U0001f9ca"

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from tests.hand.rooms import ASK, PATIENT, begun, body, ids, opened, says, shown, turn, whole
 
-from pagein.engine.curating import window_of
 from pagein.engine.session import Session
+from pagein.engine.window.eviction import window_of
 from pagein.errors import BadSetting, StoreError
 from pagein.model.entries import EpochOpened
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
-from pagein.policy.economics import Economics, Moment
-from pagein.policy.forcing import FULL, NO_VALVE, Valve, excess, feared, is_full, likely
-from pagein.policy.residency import Residency
+from pagein.policy.economics.rewrite_cost import Economics, Moment
+from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, excess, feared, is_full, likely
+from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import check_messages
 
 SMALL = Valve(window=6000)

@@ -7,8 +7,8 @@ from tests.hand.rooms import EAGER, PATIENT, begun, body, ids, opened, says, tur
 
 from pagein.engine.session import Session
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.model.recalls import RECALL, Recall, recall_note
-from pagein.policy.warmth import WARM_CALLS
+from pagein.model.recall_entries import RECALL, Recall, recall_note
+from pagein.policy.eviction.recall_warmth import WARM_CALLS
 
 
 def peeked(session: Session, object_id: str, call_id: str) -> list[Message]:

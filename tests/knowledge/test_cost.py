@@ -5,12 +5,12 @@ from tests.effort import allocated, calls
 
 from pagein.model.documents import Document
 from pagein.model.names import ContentHash
-from pagein.model.reading import ReadServed
+from pagein.model.read_events import ReadServed
 from pagein.model.spans import Spans
-from pagein.policy.baseline import baseline
-from pagein.policy.knowledge import NOTHING, Knowledge, fold, step
-from pagein.policy.reading import decide
-from pagein.policy.request import ReadRequest
+from pagein.policy.reads.baseline import baseline
+from pagein.policy.reads.knowledge import NOTHING, Knowledge, fold, step
+from pagein.policy.reads.read_answers import decide
+from pagein.policy.reads.read_request import ReadRequest
 
 FILES = 1000
 TEXT = "\n".join(f"line {i} of a file with some text in it" for i in range(1, 401))

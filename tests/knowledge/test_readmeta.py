@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.names import ContentHash
-from pagein.model.reading import Copy, FileAuthored, Invalidated, Malformed, Mode, ReadServed
+from pagein.model.read_events import Copy, FileAuthored, Invalidated, Malformed, Mode, ReadServed
 from pagein.model.spans import Spans
-from pagein.policy.readmeta import decode, decode_entry, encode, encode_authored, encode_invalidation
+from pagein.policy.reads.read_records import decode, decode_entry, encode, encode_authored, encode_invalidation
 
 HASH = ContentHash.of(b"content")
 BASE = ContentHash.of(b"base")

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.names import ContentHash
-from pagein.model.reading import Compacted, Copy, FileAuthored, Invalidated, Malformed, Mode, ReadEvent, ReadServed
+from pagein.model.read_events import Compacted, Copy, FileAuthored, Invalidated, Malformed, Mode, ReadEvent, ReadServed
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.knowledge import NOTHING, fold, proven, step
-from pagein.policy.trust import TRANSITIONS, trust_table
+from pagein.policy.reads.knowledge import NOTHING, fold, proven, step
+from pagein.policy.reads.trust import TRANSITIONS, trust_table
 
 V1, V2, V3 = (ContentHash.of(name) for name in (b"one", b"two", b"three"))
 ALL = Spans.of((1, 10))

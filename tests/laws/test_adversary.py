@@ -7,7 +7,7 @@ import pytest
 
 from pagein.testing.adversary import worsened
 from pagein.testing.losses import POLICIES, losses
-from pagein.testing.made import Made, Result, Step, drawn
+from pagein.testing.made_sessions import Made, Result, Step, drawn
 
 MOST = 0.02
 

@@ -11,20 +11,20 @@ from tests.laws.watch import Laws, WatchedEngine
 
 from pagein.engine.engine import Settings
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.arguments import ArgumentRules
-from pagein.policy.clients.accesses import accesses
-from pagein.policy.previews import Previews
-from pagein.policy.residency import Residency
+from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.eviction.argument_masks import ArgumentRules
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.stubs.previews import Previews
 from pagein.ports import TokenCounter
-from pagein.providers.prices import Prices, prices
-from pagein.replay.calls import gather
-from pagein.replay.growth import SourceFacts
-from pagein.replay.ledger import Ledger, Tally
-from pagein.replay.limits import window_of
-from pagein.replay.paging import Paging
-from pagein.replay.policies import APPEND
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.ledger import Ledger, Tally
+from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.prompt.context_limit import window_of
+from pagein.replay.prompt.model_calls import gather
+from pagein.replay.prompt.prompt_sizes import SourceFacts
+from pagein.replay.prompt.recording import Recording, record
 from pagein.replay.readers import Source, find, read
-from pagein.replay.recording import Recording, record
 from pagein.testing.story import Story
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,10 +11,10 @@ from tests.laws.watch import WatchedEngine
 
 from pagein.engine.engine import Settings
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.economics import Economics
-from pagein.policy.previews import Previews
-from pagein.policy.residency import PRICED, Residency
-from pagein.providers.tokens import RatioCounter
+from pagein.policy.economics.rewrite_cost import Economics
+from pagein.policy.eviction.residency import PRICED, Residency
+from pagein.policy.stubs.previews import Previews
+from pagein.providers.tokens.counters import RatioCounter
 
 Op: TypeAlias = tuple[str, int]
 

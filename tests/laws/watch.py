@@ -15,25 +15,25 @@ from typing import Final
 import pytest
 
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.journal import Journal
-from pagein.engine.reading import Outside
-from pagein.engine.rendering import pieces_since
-from pagein.engine.repair import UNANSWERED
-from pagein.engine.requests import OPEN_GATE, Gate, Prepared
+from pagein.engine.log.journal import Journal
+from pagein.engine.log.rendering import pieces_since
+from pagein.engine.log.repair import UNANSWERED
+from pagein.engine.log.state import START, Rules, State, step
+from pagein.engine.prepared_request import OPEN_GATE, Gate, Prepared
+from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.testimony import told_to_witness
 from pagein.engine.session import Session
-from pagein.engine.state import START, Rules, State, step
-from pagein.engine.testimony import told_to_witness
 from pagein.errors import MissingBlob
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Compacted, Entry, EntryId, PagedOut, RequestSent, Said
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.policy.clients.chains import ClientReads
-from pagein.policy.witness import witness
+from pagein.policy.audit.witness import witness
+from pagein.policy.clients.window_files import ClientReads
 from pagein.ports import BlobStore, TokenCounter
 from pagein.providers.validity import Api, Checker, check_messages
 from pagein.providers.wire import render
-from pagein.store.sqlite import SqliteStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.workspace.folder import Folder
 
 APIS: Final[tuple[Api, ...]] = ("anthropic", "openai_chat", "openai_responses")

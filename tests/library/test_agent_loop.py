@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import pagein
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "agent_loop.py"
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pagein.testing.desk import Desk, numbered
-from pagein.tools import reading_commands
+from pagein.tools import read_commands
 
 
 def pagein(desk: Desk, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -118,17 +118,17 @@ def test_a_session_without_a_name_is_refused(desk: Desk) -> None:
 def test_a_malformed_range_of_lines_is_refused(desk: Desk, token: str, error: str) -> None:
     desk.put("a.txt", numbered(60))
     with pytest.raises(Exception) as raised:  # noqa: PT011 - the text is the point
-        reading_commands.refresh(desk.session(), "a.txt", token)
+        read_commands.refresh(desk.session(), "a.txt", token)
     assert str(raised.value) == error
 
 
 def test_a_single_line_number_reaches_to_the_end(desk: Desk) -> None:
     desk.put("a.txt", numbered(60))
-    answer = reading_commands.refresh(desk.session(), "a.txt", "50")
+    answer = read_commands.refresh(desk.session(), "a.txt", "50")
     assert answer["text"] == "[readcache-refresh] invalidated lines 50-61 for a.txt"
 
 
 def test_a_picture_is_told_by_its_type_and_size(desk: Desk) -> None:
     desk.put("a.png", b"\x89PNG\r\n\x1a\n" + bytes(22))
-    answer = reading_commands.read(desk.session(), "a.png")
+    answer = read_commands.read(desk.session(), "a.png")
     assert answer["images"] == [{"media_type": "image/png", "size": 40}]

@@ -15,7 +15,7 @@ from pagein.errors import StoreError
 from pagein.model.entries import Compacted, Entry, Noted
 from pagein.model.messages import Message, Text
 from pagein.ports import JournalStore
-from pagein.store.sqlite import SqliteStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.desk import Desk, mode_of, numbered
 
 
@@ -169,8 +169,8 @@ DIES_BETWEEN = """
     import os, signal, sys
     from pathlib import Path
     from pagein.engine.engine import Engine
-    from pagein.engine.reading import Outside
-    from pagein.store.sqlite import SqliteStore
+    from pagein.engine.reads.session_reads import Outside
+    from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.wiring import default_counter
     from pagein.workspace.folder import Folder
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import pagein
-from pagein.engine import readlog
 from pagein.engine.engine import Engine
-from pagein.engine.reading import ReadResult
+from pagein.engine.log import read_notes
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import Claim, FileAuthored, ReadServed, claim_of
-from pagein.policy.readmeta import decode
-from pagein.policy.witness import witness
+from pagein.model.read_events import Claim, FileAuthored, ReadServed, claim_of
+from pagein.policy.audit.witness import witness
+from pagein.policy.reads.read_records import decode
 
 FILES = ("a.py", "sub/b.md", "big.txt")
 ALIASES = {
@@ -134,7 +134,7 @@ class World:
         self, window: Window, result: ReadResult, asked: str, offset: int | None, limit: int | None
     ) -> None:
         """An answer is never longer than the host's own."""
-        sizes = readlog.sizes_of(window.session.journal.entry(window.session.leaf or "").body)
+        sizes = read_notes.sizes_of(window.session.journal.entry(window.session.leaf or "").body)
         assert len(result.text.encode()) == sizes.sent <= sizes.baseline, (asked, offset, limit)
 
     def writes(self, window: Window, name: str) -> None:
@@ -163,7 +163,7 @@ class World:
             self.learned(window, {"path": name, "oldText": old, "newText": new})
 
     def learned(self, window: Window, arguments: dict[str, object]) -> None:
-        event = readlog.event_of(window.session.journal.entry(window.session.leaf or "").body)
+        event = read_notes.event_of(window.session.journal.entry(window.session.leaf or "").body)
         assert isinstance(event, FileAuthored)
         window.heard(arguments, "ok", claim_of(event))
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pagein.engine import readlog
+from pagein.engine.log import read_notes
 from pagein.model.entries import Noted
 from pagein.model.names import ContentHash
-from pagein.store.sqlite import SqliteStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.desk import Desk, mode_of, numbered
 from pagein.tools.read import READ, REFRESH, TOOLS
 
@@ -204,7 +204,7 @@ def test_matrix_27_a_refresh_is_journaled_and_the_next_read_shows_the_text(desk:
     assert session.leaf is not None
     body = session.journal.entry(session.leaf).body
     assert isinstance(body, Noted)
-    assert body.kind == readlog.KIND
+    assert body.kind == read_notes.KIND
     assert '"kind":"invalidate"' in body.data
     assert mode_of(session.read("a.txt")) == "full"
     assert mode_of(session.read("a.txt")) == "unchanged"

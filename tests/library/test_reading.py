@@ -8,16 +8,16 @@ import pytest
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.reading import Outside
-from pagein.engine.state import WITHHELD_READ
+from pagein.engine.log.state import WITHHELD_READ
+from pagein.engine.reads.session_reads import Outside
 from pagein.errors import HostError, StoreError
 from pagein.model.documents import Document, Located
 from pagein.model.entries import Compacted, Noted
 from pagein.model.names import ContentHash
-from pagein.policy.request import ReadingSettings
+from pagein.policy.reads.read_request import ReadingSettings
 from pagein.ports import Signal
-from pagein.store.memory import MemoryStore
-from pagein.store.sqlite import SqliteStore
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.desk import Desk, mode_of, numbered
 from pagein.tools.read import READ, REFRESH
 from pagein.wiring import default_counter

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pagein.policy import markers
-from pagein.policy.exclusions import EXCLUDED
+from pagein.policy.privacy.exclusions import EXCLUDED
+from pagein.policy.reads import markers
 from pagein.tools.read import TOOLS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reading.md"

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 import pagein
-from pagein.engine import readlog
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.log import read_notes
 from pagein.engine.session import Session
-from pagein.engine.upholding import UNPROVEN
+from pagein.engine.window.dependencies import UNPROVEN
 from pagein.model.messages import Access, Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import ReadServed
+from pagein.model.read_events import ReadServed
 from pagein.model.spans import Spans
-from pagein.policy.readmeta import decode
-from pagein.policy.residency import Residency
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.reads.read_records import decode
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.upkeep import check_store
 
 EAGER = Residency(batch_tokens=1000, keep_calls=2, min_tokens=100)
@@ -359,7 +359,7 @@ def lied_to(session: Session, room: Room) -> None:
         emitted=Spans.of((1, 30)),
     )
     session._parts.pager._blobs.put(content)
-    session.note(readlog.KIND, readlog.served(event, readlog.NO_SIZES, "only this was shown", "a.py"))
+    session.note(read_notes.KIND, read_notes.served(event, read_notes.NO_SIZES, "only this was shown", "a.py"))
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py"}'),)))
     session.append(Message("tool", (ToolResult("c1", "only this was shown", "read"),)))
 

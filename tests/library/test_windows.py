@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 import pagein
-from pagein.engine import readlog
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.log import read_notes
 from pagein.engine.session import Session
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import Claim, FileAuthored, ReadServed, claim_of
+from pagein.model.read_events import Claim, FileAuthored, ReadServed, claim_of
 from pagein.model.spans import Spans
-from pagein.policy.baseline import baseline
-from pagein.policy.readmeta import decode
-from pagein.policy.residency import Residency
-from pagein.policy.witness import witness
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.policy.audit.witness import witness
+from pagein.policy.eviction.residency import Residency
+from pagein.policy.reads.baseline import baseline
+from pagein.policy.reads.read_records import decode
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.upkeep import check_store
 
 FILES = ("a.py", "sub/b.md", "big.txt")
@@ -171,7 +171,7 @@ class World:
         return "done"
 
     def noted(self, talk: Talk, call: str, said: str) -> None:
-        event = readlog.event_of(talk.session.journal.entry(talk.session.leaf or "").body)
+        event = read_notes.event_of(talk.session.journal.entry(talk.session.leaf or "").body)
         if isinstance(event, FileAuthored):
             talk.heard[call] = Heard(said, claim_of(event), said)
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.descriptions import FIRST_WORDS, of_artifact, of_file, of_message, of_result
+from pagein.policy.stubs.descriptions import FIRST_WORDS, of_artifact, of_file, of_message, of_result
 
 
 def test_each_kind_is_described_by_its_rule() -> None:

@@ -5,16 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
-from pagein.policy.manifest import (
-    EMPTY_STORE,
-    NO_MANIFEST,
-    PI_RLM,
-    Manifest,
-    Row,
-    joined,
-    manifest,
-    tokens_of,
-)
+from pagein.policy.stubs.manifest import EMPTY_STORE, NO_MANIFEST, PI_RLM, Manifest, Row, joined, manifest, tokens_of
 
 ROWS = st.lists(
     st.builds(

@@ -8,13 +8,13 @@ from tests.validity.bodies import ASK, marked, model, result, text, thought, use
 from tests.validity.generated import BODIES, anthropic_bodies
 
 from pagein.errors import HostError
-from pagein.providers.caches.values import LONG
-from pagein.providers.marking import NO_WISHES, Changes, Wishes, changes, with_changes
-from pagein.providers.marking import marked as with_marks
-from pagein.providers.marks import Manner
+from pagein.providers.caches.breakpoint_plan import Manner
+from pagein.providers.caches.cache_values import LONG
 from pagein.providers.validity import Api, check_body
 from pagein.providers.wire import decode
-from pagein.providers.wire.marked import with_marks as with_marks_in_bytes
+from pagein.providers.wire.breakpoint_edits import NO_WISHES, Changes, Wishes, changes, with_changes
+from pagein.providers.wire.breakpoint_edits import marked as with_marks
+from pagein.providers.wire.spliced_breakpoints import with_marks as with_marks_in_bytes
 
 Wire = dict[str, Any]
 REPLACED = Wishes(client="replaced")

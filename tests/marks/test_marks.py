@@ -3,11 +3,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.providers.cache import CacheRequest, CacheSimulator, Chains
-from pagein.providers.caches.marks import refused
-from pagein.providers.caches.rules import ANTHROPIC
-from pagein.providers.caches.values import LONG, SHORT, Mark
-from pagein.providers.marks import FIRST, Manner, Memory, Outline, Spot, placed
+from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, Chains
+from pagein.providers.caches.breakpoint_plan import FIRST, Manner, Memory, Outline, Spot, placed
+from pagein.providers.caches.breakpoint_rules import refused
+from pagein.providers.caches.cache_rules import ANTHROPIC
+from pagein.providers.caches.cache_values import LONG, SHORT, Mark
 
 
 def outline(names: str, head: int = 1, bad: str = "", size: float = 1000.0) -> Outline:

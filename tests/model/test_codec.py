@@ -7,14 +7,7 @@ from hypothesis import strategies as st
 from tests.engine.conversations import MESSAGES, NUMBERS, TEXTS, TIMES
 
 from pagein.errors import BadInput
-from pagein.model.codec import (
-    Fields,
-    decode_entry,
-    decode_message,
-    encode_body,
-    encode_entry,
-    encode_message,
-)
+from pagein.model.codec import Fields, decode_entry, decode_message, encode_body, encode_entry, encode_message
 from pagein.model.entries import (
     Body,
     Compacted,

@@ -15,10 +15,10 @@ from pagein.model.messages import Message, Text
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Query
-from pagein.store.packing import DIFFERENCE, packed, packed_against, unpacked
-from pagein.store.sql_blobs import DEEPEST, put_blob
-from pagein.store.sqlite import SqliteStore
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.sql.packed_bytes import DIFFERENCE, packed, packed_against, unpacked
+from pagein.store.sql.sql_blobs import DEEPEST, put_blob
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.object_store import a_file, object_number, put
 
 
@@ -246,7 +246,7 @@ def old_store() -> Callable[[Path], None]:
     """Makes a store as it was after the steps that came before objects."""
 
     def make(path: Path) -> None:
-        from pagein.store.schema import APPLICATION_ID, MIGRATIONS
+        from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS
 
         connection = sqlite3.connect(path)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from pagein.model.types import TYPES
+from pagein.model.object_types import TYPES
 from pagein.model.writes import Refusal
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "store.md").read_text(encoding="utf-8")

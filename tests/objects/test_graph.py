@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.engine.graph import ALL, Direction, Edge, Selection, expand, select, walk
+from pagein.engine.recall.reference_graph import ALL, Direction, Edge, Selection, expand, select, walk
 from pagein.model.links import Link
 from pagein.model.references import Reference
 from pagein.model.versions import Draft, Version
 from pagein.ports import ObjectStore
-from pagein.store.memory import MemoryStore
-from pagein.store.sqlite import SqliteStore
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import a_file, object_number, put
 
 

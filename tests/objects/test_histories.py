@@ -14,9 +14,9 @@ from pagein.model.values import Value
 from pagein.model.versions import Draft, Provenance, Version, Writer, deletion
 from pagein.model.writes import EVERYTHING, Query, Write
 from pagein.ports import ObjectStore
-from pagein.store.memory import MemoryStore
-from pagein.store.postgres import PostgresStore
-from pagein.store.sqlite import SqliteStore
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.postgres.postgres_store import PostgresStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import object_number
 
 IDS = [object_number(number) for number in range(4)]

@@ -14,9 +14,9 @@ from pagein.errors import BadSetting, StoreError
 from pagein.model.messages import Message, Text
 from pagein.model.names import ContentHash
 from pagein.model.writes import Query
-from pagein.store.postgres import PostgresStore
-from pagein.store.postgres_schema import STEPS, dialect
-from pagein.store.schema import MIGRATIONS
+from pagein.store.postgres.postgres_schema import STEPS, dialect
+from pagein.store.postgres.postgres_store import PostgresStore
+from pagein.store.sql.sqlite_schema import MIGRATIONS
 from pagein.testing.object_store import a_file, object_number, put
 
 

@@ -7,7 +7,7 @@ import pytest
 from pagein.errors import BadInput, BadName
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.sealing import Sealed, metadata_view, object_hash_of, version_of, view_hash_of
+from pagein.model.version_hash import Sealed, metadata_view, object_hash_of, version_of, view_hash_of
 from pagein.model.versions import Draft, Provenance, Version, Writer
 from pagein.testing.object_store import HARD_FIELDS, a_file, object_number
 

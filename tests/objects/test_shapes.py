@@ -7,12 +7,12 @@ from pagein.errors import BadInput
 from pagein.model.chats import Called, Turn, turns_as_text, turns_from_value, turns_of, turns_to_value
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.model.references import Reference
-from pagein.model.sealing import Sealed, metadata_view
 from pagein.model.shapes import chat_draft, file_draft, file_type, session_draft, text_draft, toolcall_draft
 from pagein.model.values import frozen
+from pagein.model.version_hash import Sealed, metadata_view
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, Written
-from pagein.store.memory import MemoryStore
+from pagein.store.memory.memory_store import MemoryStore
 from pagein.testing.object_store import object_number
 
 

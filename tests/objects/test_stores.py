@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from pagein.ports import ObjectStore
-from pagein.store.memory import MemoryStore
-from pagein.store.postgres import PostgresStore
-from pagein.store.sqlite import SqliteStore
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.postgres.postgres_store import PostgresStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing import object_links, object_versions
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
 from pagein.testing.object_store import ObjectStoreContract

@@ -14,8 +14,8 @@ import pytest
 
 from pagein.model.versions import Version
 from pagein.model.writes import Refused, Write, Written
-from pagein.store.postgres import PostgresStore
-from pagein.store.sqlite import SqliteStore
+from pagein.store.postgres.postgres_store import PostgresStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import a_file, object_number, put
 
 ROUNDS = 40

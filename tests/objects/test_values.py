@@ -9,9 +9,9 @@ from pagein.model.identifiers import RANDOM_BYTES, object_id, uuid7
 from pagein.model.names import ContentHash
 from pagein.model.references import Pin, Reference
 from pagein.model.values import Fields, canonical, frozen, parsed, place_order, references_in
-from pagein.store.ids import RandomIds
-from pagein.store.rows import given as unkept
-from pagein.store.rows import kept
+from pagein.store.random_ids import RandomIds
+from pagein.store.sql.sql_rows import given as unkept
+from pagein.store.sql.sql_rows import kept
 
 HASHES = st.binary(max_size=2).map(ContentHash.of)
 TIMES = st.floats(allow_nan=False, allow_infinity=False)

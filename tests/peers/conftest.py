@@ -14,11 +14,11 @@ from benchmarks.peers.script import Script, write_script
 from benchmarks.peers.seeing import Look, look_at
 from benchmarks.peers.shapes import Shapes
 
-from pagein.providers.prices import Prices, prices
+from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.providers.validity.rules import Api
-from pagein.replay.ledger import Ledger, Recall, Tally
-from pagein.replay.policies import APPEND
-from pagein.replay.recording import Recording
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.ledger import Ledger, Recall, Tally
+from pagein.replay.prompt.recording import Recording
 from pagein.testing.story import Story
 
 Edit = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]

@@ -15,9 +15,9 @@ from tests.peers.conftest import Bench
 
 from pagein.model.messages import HostEvent, Image, Message, Text, ToolCall, ToolResult, Usage
 from pagein.providers.validity.rules import Api
-from pagein.replay.ledger import Ledger, Policy, Recall, Tally
-from pagein.replay.policies import APPEND, Clear, Rolling
-from pagein.replay.recording import Recording
+from pagein.replay.policies.baselines import APPEND, Clear, Rolling
+from pagein.replay.policies.ledger import Ledger, Policy, Recall, Tally
+from pagein.replay.prompt.recording import Recording
 from pagein.replay.run import Asked, replay
 from pagein.testing.story import FLOOR, RATIO, Story
 from pagein.wiring import open_for_replay

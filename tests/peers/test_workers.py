@@ -11,7 +11,7 @@ from benchmarks.peers.page import figures, page
 from benchmarks.peers.sessions import load
 
 from pagein.errors import HostError
-from pagein.providers.prices import prices
+from pagein.providers.prices.price_lookup import prices
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo-session.jsonl.gz"
 MESSAGES = (b'{"role":"user","content":"gr\\u00fc\\u00df \\ud800"}',)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Access, ToolCall
-from pagein.policy.arguments import CAREFUL, NOTHING, SOON, ArgumentRules, masked, same_but_texts, weight
-from pagein.policy.echo import Owned, echoes
-from pagein.policy.residency import EMPTY, PRICED, Residency, Resident, Standing
-from pagein.policy.texts import NO_TEXTS
+from pagein.policy.eviction.argument_masks import CAREFUL, NOTHING, SOON, ArgumentRules, masked, same_but_texts, weight
+from pagein.policy.eviction.residency import EMPTY, PRICED, Residency, Resident, Standing
+from pagein.policy.eviction.written_texts import NO_TEXTS
+from pagein.policy.reads.echo_guard import Owned, echoes
 
 RULES = ArgumentRules(replaced=3, alone=10)
 SETTINGS = Residency(batch_tokens=1, keep_calls=5, arguments=RULES)

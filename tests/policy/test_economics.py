@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.economics import (
+from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
     Economics,
@@ -21,10 +21,10 @@ from pagein.policy.economics import (
     rewritten,
     spared_by_cliff,
 )
-from pagein.policy.residency import EMPTY, PRICED, Resident, Standing, plan
-from pagein.providers.billing import Cliff
-from pagein.providers.cache import CacheRequest, Mark, simulate
-from pagein.providers.caches.rules import ANTHROPIC
+from pagein.policy.eviction.residency import EMPTY, PRICED, Resident, Standing, plan
+from pagein.providers.cache_simulator import CacheRequest, Mark, simulate
+from pagein.providers.caches.cache_rules import ANTHROPIC
+from pagein.providers.prices.token_prices import Cliff
 
 PRICES = Economics(read=0.1, write=1.25, output=5.0, lifetime=300.0, share=0.02)
 

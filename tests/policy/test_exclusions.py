@@ -1,7 +1,7 @@
 import pytest
 
 from pagein.model.messages import Access, ToolCall
-from pagein.policy.exclusions import is_excluded, may_show_excluded
+from pagein.policy.privacy.exclusions import is_excluded, may_show_excluded
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
-from pagein.policy.files import FileRules
-from pagein.policy.residency import EMPTY, Residency, Resident, Standing
+from pagein.policy.eviction.read_ages import FileRules
+from pagein.policy.eviction.residency import EMPTY, Residency, Resident, Standing
 
 RULES = FileRules(after_edit=2, after_task=4)
 SETTINGS = Residency(batch_tokens=1, keep_calls=1, files=RULES)

@@ -6,8 +6,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pagein.policy.keepalive import Asked, Lease, Lifetimes, Request, begun_anew, chosen, keeps, kept, sent, switched
-from pagein.providers.billing import Cliff
+from pagein.policy.economics.cache_keepalive import (
+    Asked,
+    Lease,
+    Lifetimes,
+    Request,
+    begun_anew,
+    chosen,
+    keeps,
+    kept,
+    sent,
+    switched,
+)
+from pagein.providers.prices.token_prices import Cliff
 
 LONG = Lifetimes(asked=3600.0)
 SHORT = Lifetimes(asked=300.0)

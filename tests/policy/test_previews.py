@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.messages import Access, Image, ToolCall, ToolResult
-from pagein.policy.previews import Previews, is_previewed, preview
+from pagein.policy.stubs.previews import Previews, is_previewed, preview
 
 SETTINGS = Previews(chars=8000, shown=3000)
 RUN = ToolCall("c", "Bash", '{"command":"make test"}')

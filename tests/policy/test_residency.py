@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Image, ToolResult
-from pagein.policy.residency import EMPTY, Epoch, Residency, Resident, Standing, decide, removable
+from pagein.policy.eviction.residency import EMPTY, Epoch, Residency, Resident, Standing, decide, removable
 
 SETTINGS = Residency(batch_tokens=1000, keep_calls=3, low_water_tokens=200)
 

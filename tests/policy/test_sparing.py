@@ -1,8 +1,8 @@
 """What stays because something recent rests on it, and whether the rest is still worth a rewrite."""
 
-from pagein.policy.economics import Account, Economics, Moment
-from pagein.policy.residency import EMPTY, Plan, Residency, Resident, Standing, plan
-from pagein.policy.sparing import sparing
+from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
+from pagein.policy.eviction.dependencies import sparing
+from pagein.policy.eviction.residency import EMPTY, Plan, Residency, Resident, Standing, plan
 
 BY_SIZE = Residency(batch_tokens=1000, keep_calls=2)
 PRICED = Residency(batch_tokens=1, keep_calls=2, economics=Economics())

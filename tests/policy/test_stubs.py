@@ -7,7 +7,7 @@ from tests.engine.conversations import TEXTS
 
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin
-from pagein.policy.stubs import FIRST_LINE, LONGEST, description, stub
+from pagein.policy.stubs.result_stubs import FIRST_LINE, LONGEST, description, stub
 
 ID = ObjectId.of(ContentHash.of(b"body"), Origin("session", "call"), b"secret")
 

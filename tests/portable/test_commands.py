@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pagein.cli import main
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import LivedIn, lived_in
-from pagein.testing.upkeep import exported
+from pagein.cli.cli import main
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import LivedIn, lived_in
+from pagein.testing.upkeep_contract import exported
 
 PAGEIN = (sys.executable, "-m", "pagein")
 
@@ -110,7 +110,7 @@ import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 sys.argv = ["pagein", "export", {str(target)!r}, "--store", {str(lived.store)!r}]
-from pagein.cli import main
+from pagein.cli.cli import main
 main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)  # noqa: S603 - ours

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pagein.store.memory_upkeep import MemoryUpkeep
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import lived_in
-from pagein.testing.upkeep import exported, taken_in
+from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import lived_in
+from pagein.testing.upkeep_contract import exported, taken_in
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "format.md"
 

@@ -19,10 +19,10 @@ from pagein.errors import BadInput
 from pagein.model.identifiers import uuid7
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.store.memory_upkeep import MemoryUpkeep
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import lived_in
-from pagein.testing.upkeep import exported, taken_in
+from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import lived_in
+from pagein.testing.upkeep_contract import exported, taken_in
 from pagein.upkeep import check_store
 
 Record = dict[str, Any]
@@ -193,7 +193,7 @@ def test_a_bomb_is_refused_before_it_goes_off(tmp_path: Path, bomb: str) -> None
     code = f"""
 import sys
 sys.argv = ["pagein", "import", {str(packed)!r}, "--store", {str(tmp_path / "one.pagein")!r}]
-from pagein.cli import main
+from pagein.cli.cli import main
 try:
     main()
 finally:
@@ -266,7 +266,7 @@ def test_versions_of_files_that_must_not_be_stored_are_left_out(tmp_path: Path) 
 def test_no_number_or_cursor_ends_in_a_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
-    from pagein.cli import main
+    from pagein.cli.cli import main
 
     lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 5, 30)
     monkeypatch.setattr(sys, "argv", ["pagein", *arguments, "--store", str(lived.store)])

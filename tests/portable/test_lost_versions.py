@@ -12,8 +12,8 @@ from pagein.model.links import Backlink, Link
 from pagein.model.references import Reference
 from pagein.model.versions import Draft, Provenance, Version, Writer
 from pagein.model.writes import Write, Written
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.upkeep import exported, taken_in
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.upkeep_contract import exported, taken_in
 from pagein.upkeep import check_store, import_from
 
 pytestmark = pytest.mark.damages_store

@@ -10,10 +10,10 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.policy.withholding import WITHHELD
-from pagein.store.portable import export
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.upkeep import exported, taken_in
+from pagein.policy.privacy.redaction import WITHHELD
+from pagein.store.exchange.exporter import export
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.upkeep_contract import exported, taken_in
 from pagein.upkeep import check_store
 
 SECRET = "hunter2-is-what-nobody-may-see"  # noqa: S105 - a test's

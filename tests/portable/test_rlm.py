@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput, StoreError
-from pagein.store.rlm_format import (
+from pagein.store.exchange.rlm_format import (
     RlmRecord,
     RlmWriter,
     Source,
@@ -25,8 +25,8 @@ from pagein.store.rlm_format import (
     session_folder,
     tokens_of,
 )
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import lived_in
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import lived_in
 from pagein.upkeep import check_store, export_rlm, import_from
 
 TEXTS = st.text(st.characters(), max_size=30)
@@ -186,7 +186,7 @@ def test_a_disk_that_is_full_costs_nothing_that_was_there(tmp_path: Path) -> Non
         from pathlib import Path
         from dataclasses import replace
         from pagein.errors import StoreError
-        from pagein.store.rlm_format import append, read_store
+        from pagein.store.exchange.rlm_format import append, read_store
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         folder = Path({str(folder)!r})
         (one,) = read_store(folder).records
@@ -240,7 +240,7 @@ def test_several_processes_lose_no_record(tmp_path: Path) -> None:
 def test_a_writer_that_is_killed_leaves_whole_records(tmp_path: Path, lines: int) -> None:
     code = f"""
         from pathlib import Path
-        from pagein.store.rlm_format import *
+        from pagein.store.exchange.rlm_format import *
         for number in range(10_000):
             one = RlmRecord(f"id-{{number}}", "file", "", 1, 1, Source("ingested", "a"), "x" * 50_000)
             append(Path({str(tmp_path)!r}) / "s", [one])

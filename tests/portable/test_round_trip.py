@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pagein.engine.paging import Pager
+from pagein.engine.log.pageout import Pager
 from pagein.errors import BadInput, NotRecallable
 from pagein.model.entries import Entry, Noted, Said
 from pagein.model.identifiers import uuid7
@@ -14,12 +14,12 @@ from pagein.model.objects import ObjectId
 from pagein.model.versions import Draft, Provenance
 from pagein.model.writes import Write
 from pagein.ports import WholeStore
-from pagein.store.memory_upkeep import MemoryUpkeep
-from pagein.store.portable import export
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.store.exchange.exporter import export
+from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object
-from pagein.testing.lived_in import lived_in
-from pagein.testing.upkeep import exported, noted, taken_in
+from pagein.testing.lived_in_store import lived_in
+from pagein.testing.upkeep_contract import exported, noted, taken_in
 from pagein.upkeep import check_store
 
 TEXTS = st.text(st.characters(), max_size=40)  # lone surrogates and NUL among them

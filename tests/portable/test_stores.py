@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pagein.store.memory_upkeep import MemoryUpkeep
-from pagein.store.postgres_upkeep import PostgresUpkeep
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import lived_in
-from pagein.testing.upkeep import WholeStoreContract, exported, noted, taken_in
+from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import lived_in
+from pagein.testing.upkeep_contract import WholeStoreContract, exported, noted, taken_in
 from pagein.upkeep import check_store
 
 _SCHEMAS = count()

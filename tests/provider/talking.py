@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from pagein.providers.validity import Api
-from pagein.testing.provider import Settings, SimulatedProvider
+from pagein.simulator import Settings, SimulatedProvider
 
 Wire = dict[str, Any]
 T = TypeVar("T")

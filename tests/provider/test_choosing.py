@@ -9,10 +9,10 @@ from tests.provider.talking import APIS, Wire, begun, grown, tools
 from pagein.errors import BadInput
 from pagein.model.codec import encode_json
 from pagein.providers.validity import Api
-from pagein.testing.provider import Asked, Call, Say, Scripts, Turn
-from pagein.testing.provider.asked import asked
-from pagein.testing.provider.choosing import EXHAUSTED, UNSCRIPTED, Chosen, chosen
-from pagein.testing.provider.script import scripts_from, turn_from
+from pagein.simulator import Asked, Call, Say, Scripts, Turn
+from pagein.simulator.model_call import asked
+from pagein.simulator.script import scripts_from, turn_from
+from pagein.simulator.turn_choice import EXHAUSTED, UNSCRIPTED, Chosen, chosen
 
 SCRIPT: list[Any] = [[{"tool": "read", "args": {}}], [{"tool": "edit", "args": {}}], [{"text": "done"}]]
 

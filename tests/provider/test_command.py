@@ -102,7 +102,7 @@ def test_a_port_that_is_taken_is_said() -> None:
 def test_where_the_extra_is_missing_that_is_said() -> None:
     code = (
         "import sys; sys.modules['aiohttp'] = None; sys.argv = ['pagein', 'provider']; "
-        "from pagein.cli import main; main()"
+        "from pagein.cli.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)  # noqa: S603 - our own
     assert (done.returncode, "pip install 'pagein[gateway]'" in done.stderr) == (2, True)

@@ -6,7 +6,7 @@ import pytest
 from tests.provider.talking import APIS, Heard, ask, begun, talk
 
 from pagein.providers.validity import Api
-from pagein.testing.provider import Record, SimulatedProvider
+from pagein.simulator import Record, SimulatedProvider
 
 TEXT = "words that take a few events to stream"
 

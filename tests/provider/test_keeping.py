@@ -10,11 +10,11 @@ from tests.provider.talking import Wire, answered, ask, begun, grown, results, t
 from tests.validity.bodies import result, text, use
 
 from pagein.model.codec import encode_json
-from pagein.testing.provider import SimulatedProvider
-from pagein.testing.provider.asked import asked
-from pagein.testing.provider.clearing import CLEARED
-from pagein.testing.provider.keeping import Kept
-from pagein.testing.provider.refusing import Refusal
+from pagein.simulator import SimulatedProvider
+from pagein.simulator.context_clearing import CLEARED
+from pagein.simulator.kept_responses import Kept
+from pagein.simulator.model_call import asked
+from pagein.simulator.refusals import Refusal
 
 BETA = {"anthropic-beta": "context-management-2025-06-27"}
 LONG = "word " * 2000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pagein.errors import BadInput
-from pagein.testing.provider.script import _READERS, script_from, turn_from
+from pagein.simulator.script import _READERS, script_from, turn_from
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "provider.md"
 

@@ -12,7 +12,7 @@ from tests.provider.talking import APIS, PATHS, Heard, Wire, answered, ask, begu
 from tests.validity.bodies import ASK, call, marked, model, output, reasoning, result, text, thought, use, user
 
 from pagein.providers.validity import Api
-from pagein.testing.provider import Record, Settings, SimulatedProvider
+from pagein.simulator import Record, Settings, SimulatedProvider
 
 BETAS = "context-management-2025-06-27,thinking-binding-controls-2026-08-01"
 

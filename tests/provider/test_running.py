@@ -11,7 +11,7 @@ from tests.provider.talking import APIS, PATHS, Wire, ask, begun, job, talk
 
 from pagein.errors import BadInput
 from pagein.providers.validity import Api
-from pagein.testing.provider import Asked, Call, Say, Script, Settings, SimulatedProvider, Turn
+from pagein.simulator import Asked, Call, Say, Script, Settings, SimulatedProvider, Turn
 
 
 def test_many_conversations_at_once_each_get_their_own_turns() -> None:

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from tests.provider.talking import Heard, Wire, answered, ask, begun, grown, results, talk
 
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 BETA = {"anthropic-beta": "thinking-binding-controls-2026-08-01"}
 SCRIPT = [

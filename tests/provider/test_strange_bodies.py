@@ -12,10 +12,10 @@ from tests.validity.bodies import call, output, reasoning, result, text, thought
 from pagein.errors import BadInput
 from pagein.model.codec import encode_json
 from pagein.providers.validity import Api
-from pagein.testing.provider import Asked, Settings
-from pagein.testing.provider.asked import asked
-from pagein.testing.provider.refusing import Refusal
-from pagein.testing.provider.service import Service
+from pagein.simulator import Asked, Settings
+from pagein.simulator.model_call import asked
+from pagein.simulator.refusals import Refusal
+from pagein.simulator.service import Service
 
 VALUES = st.recursive(
     st.none()

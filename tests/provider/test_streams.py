@@ -6,7 +6,7 @@ import pytest
 from tests.provider.talking import APIS, MODELS, Heard, answered, ask, begun, job, talk
 
 from pagein.providers.validity import Api
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 TURN = [
     {"thinking": "what is in it?"},

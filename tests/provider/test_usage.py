@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.provider.talking import MODELS, Clock, Heard, Wire, answered, ask, begun, grown, results, talk
 
 from pagein.model.messages import Usage
-from pagein.providers.cache import LONG, SHORT, CacheRequest, CacheSimulator, Chains, Mark, Served, bill
-from pagein.providers.prices import prices
-from pagein.providers.tokens import counter_for
+from pagein.providers.cache_simulator import LONG, SHORT, CacheRequest, CacheSimulator, Chains, Mark, Served, bill
+from pagein.providers.prices.price_lookup import prices
+from pagein.providers.tokens.counters import counter_for
 from pagein.providers.validity import Api
-from pagein.testing.provider import Settings, SimulatedProvider
-from pagein.testing.provider.accounts import Accounts
-from pagein.testing.provider.asked import asked
+from pagein.simulator import Settings, SimulatedProvider
+from pagein.simulator.accounts import Accounts
+from pagein.simulator.model_call import asked
 
 ON = date(2026, 9, 21)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pagein.providers.cache import CacheRequest, CacheRules, CacheSimulator, Chains, Mark, Served
+from pagein.providers.cache_simulator import CacheRequest, CacheRules, CacheSimulator, Chains, Mark, Served
 
 Block = tuple[object, float]
 

@@ -9,8 +9,8 @@ import pytest
 from tests.providers.prompts import Conversation, blocks
 
 from pagein.errors import BadInput
-from pagein.providers.cache import KINDS, LONG, CacheRequest, CacheSimulator, Chains, Mark
-from pagein.providers.domains import Settings, anthropic_domains
+from pagein.providers.cache_simulator import KINDS, LONG, CacheRequest, CacheSimulator, Chains, Mark
+from pagein.providers.caches.invalidation import Settings, anthropic_domains
 
 ANTHROPIC = KINDS["anthropic"].least(1024)
 OPENAI = KINDS["openai"]

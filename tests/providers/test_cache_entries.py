@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagein.providers.caches.entries import Entry
+from pagein.providers.caches.cache_entries import Entry
 
 
 @dataclass(eq=False)

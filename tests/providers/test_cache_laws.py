@@ -9,8 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.providers.prompts import Block, Conversation, blocks
 
-from pagein.providers.cache import KINDS, LONG, SHORT, CacheRequest, CacheRules, CacheSimulator, Mark, bill, simulate
-from pagein.providers.prices import prices
+from pagein.providers.cache_simulator import (
+    KINDS,
+    LONG,
+    SHORT,
+    CacheRequest,
+    CacheRules,
+    CacheSimulator,
+    Mark,
+    bill,
+    simulate,
+)
+from pagein.providers.prices.price_lookup import prices
 
 MINIMUM = 100.0
 RULES = [replace(rules, min_prefix=int(MINIMUM)) for rules in KINDS.values()]

@@ -9,10 +9,10 @@ import pytest
 from tests.providers.prompts import Conversation, blocks
 
 from pagein.errors import BadInput
-from pagein.providers.cache import KINDS, LONG, Mark, bill
-from pagein.providers.caches.marks import Refused, refused, with_automatic
-from pagein.providers.domains import Settings, anthropic_domains
-from pagein.providers.prices import prices
+from pagein.providers.cache_simulator import KINDS, LONG, Mark, bill
+from pagein.providers.caches.breakpoint_rules import Refused, refused, with_automatic
+from pagein.providers.caches.invalidation import Settings, anthropic_domains
+from pagein.providers.prices.price_lookup import prices
 
 ANTHROPIC = KINDS["anthropic"].least(1024)
 GENERIC = prices("generic:r=.1,w=1.25")

@@ -6,10 +6,10 @@ from urllib.request import Request, urlopen
 
 from hypothesis import given
 from hypothesis import strategies as st
+from scripts.clearing import BETA, Clearing, Use, clearing, grown, management, uses_in, with_beta
 
-from pagein.providers.clearing import BETA, Clearing, Use, clearing, grown, management, uses_in, with_beta
 from pagein.providers.validity import check_body
-from pagein.testing.provider import SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 TOOLS = ("Bash", "Read", "Grep")
 

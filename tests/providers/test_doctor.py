@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pagein.providers.caches.rules import ANTHROPIC, DEEPSEEK
-from pagein.providers.caches.values import Reason
-from pagein.providers.doctor import Facts, diagnosed
+from pagein.providers.caches.cache_doctor import Facts, diagnosed
+from pagein.providers.caches.cache_rules import ANTHROPIC, DEEPSEEK
+from pagein.providers.caches.cache_values import Reason
 
 MISSED = Facts(prompt=10_000, read=0, expected=9_000, predicted=0, reason="not_found", rules=ANTHROPIC)
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Usage
-from pagein.providers.billing import Peak
-from pagein.providers.cache import Served, bill
-from pagein.providers.catalogue import ALIASES, CATALOGUE
-from pagein.providers.prices import cost, known_models, prices
+from pagein.providers.cache_simulator import Served, bill
+from pagein.providers.prices.price_lookup import cost, known_models, prices
+from pagein.providers.prices.price_table import ALIASES, CATALOGUE
+from pagein.providers.prices.token_prices import Peak
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pagein.providers.cache import KINDS
-from pagein.providers.prices import prices
+from pagein.providers.cache_simulator import KINDS
+from pagein.providers.prices.price_lookup import prices
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers.md"
 

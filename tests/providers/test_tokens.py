@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagein.providers import vocabularies
-from pagein.providers.fitting import LEAST_RESULT
-from pagein.providers.tokens import Counter, RatioCounter, Sample, counter_for, ratio_counter
-from pagein.providers.vocabularies import ExactCounter, exact_counter
+from pagein.providers.tokens import vocabularies
+from pagein.providers.tokens.counters import Counter, RatioCounter, Sample, counter_for, ratio_counter
+from pagein.providers.tokens.ratio_fit import LEAST_RESULT
+from pagein.providers.tokens.vocabularies import ExactCounter, exact_counter
 
 PRIOR = RatioCounter(2.85, 2.85)
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pagein.model.messages import Usage
-from pagein.providers.usages import usage_of
 from pagein.providers.validity import Api
+from pagein.providers.wire.usage import usage_of
 
 CASES: list[tuple[Api, dict[str, Any], Usage]] = [
     (

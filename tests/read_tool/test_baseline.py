@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
-from pagein.policy.baseline import Baseline, Caps, baseline, byte_length, format_size, number, truncated
+from pagein.policy.reads.baseline import Baseline, Caps, baseline, byte_length, format_size, number, truncated
 
 FIVE = "1\n2\n3\n4\n5\n"
 

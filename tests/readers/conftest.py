@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pagein.replay.readers import Source, find, read
-from pagein.replay.recorded import SessionHead
+from pagein.replay.record.recorded_session import SessionHead
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import SessionHead
+from pagein.replay.record.recorded_session import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

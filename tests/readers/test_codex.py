@@ -3,10 +3,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pagein.model.messages import HostEvent, Message, Other, Text, Thinking, ToolCall, ToolResult, Unreadable, Usage
-from pagein.policy.clients.accesses import patch_lines
+from pagein.policy.clients.file_accesses import patch_lines
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import SessionHead
-from pagein.replay.tallies import Told
+from pagein.replay.record.recorded_session import SessionHead
+from pagein.replay.record.usage_tally import Told
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

@@ -6,8 +6,8 @@ import msgspec
 
 from pagein.model.messages import Access, HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import SessionHead
-from pagein.replay.tallies import Told
+from pagein.replay.record.recorded_session import SessionHead
+from pagein.replay.record.usage_tally import Told
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

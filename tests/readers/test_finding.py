@@ -14,8 +14,8 @@ import zstandard
 
 from pagein.errors import BadInput
 from pagein.replay.readers import Skipped, Source, find, read
-from pagein.replay.readers.fields import seconds
-from pagein.replay.recorded import SessionHead
+from pagein.replay.readers.row_fields import seconds
+from pagein.replay.record.recorded_session import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

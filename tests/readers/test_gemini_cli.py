@@ -6,8 +6,8 @@ import msgspec
 
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import CARRIED_OVER, RecordedSession, SessionHead
-from pagein.replay.tallies import Told
+from pagein.replay.record.recorded_session import CARRIED_OVER, RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import Told
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolCall
-from pagein.replay.calls import gather
+from pagein.replay.prompt.model_calls import gather
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import SessionHead
+from pagein.replay.record.recorded_session import SessionHead
 
 TOOLS = ("bash", "read")
 LONG = (

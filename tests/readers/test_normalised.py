@@ -17,7 +17,7 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers import snapshots_beside
-from pagein.replay.recorded import SessionHead
+from pagein.replay.record.recorded_session import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

@@ -10,7 +10,7 @@ import pytest
 from pagein.errors import BadInput
 from pagein.model.messages import HostEvent, Image, Message, ShownLines, Text, ToolResult, Unreadable, Usage
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import SessionHead
+from pagein.replay.record.recorded_session import SessionHead
 
 Sources = Callable[[Path], list[Source]]
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]

@@ -7,7 +7,7 @@ import pytest
 from pagein.errors import BadInput
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import SessionHead
+from pagein.replay.record.recorded_session import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.replay.readers import Source, read
-from pagein.replay.recorded import CARRIED_OVER, SessionHead
+from pagein.replay.record.recorded_session import CARRIED_OVER, SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 

@@ -4,8 +4,8 @@ import pytest
 
 from pagein.model.names import ContentHash
 from pagein.model.spans import Spans
-from pagein.policy.reading import decide, plan
-from pagein.policy.request import NeedBlob, ReadingSettings
+from pagein.policy.reads.read_answers import decide, plan
+from pagein.policy.reads.read_request import NeedBlob, ReadingSettings
 from pagein.testing.read_script import ReadScript
 
 
@@ -195,8 +195,8 @@ def test_a_replacement_of_every_occurrence_is_followed_line_by_line() -> None:
 
 
 def test_an_edit_that_cannot_have_happened_is_not_believed() -> None:
-    from pagein.policy.authoring import Edit, edited
-    from pagein.policy.knowledge import UNKNOWN
+    from pagein.policy.reads.knowledge import UNKNOWN
+    from pagein.policy.reads.own_writes import Edit, edited
 
     assert edited("f", "after", Edit("old", "new"), UNKNOWN) is None
     assert edited("f", "after", Edit("old", "new"), UNKNOWN, before="before") is None

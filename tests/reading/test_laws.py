@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagein.model.spans import Spans
-from pagein.policy.baseline import byte_length
-from pagein.policy.knowledge import fold
-from pagein.policy.readmeta import decode, decode_entry
-from pagein.policy.request import ReadingSettings
+from pagein.policy.reads.baseline import byte_length
+from pagein.policy.reads.knowledge import fold
+from pagein.policy.reads.read_records import decode, decode_entry
+from pagein.policy.reads.read_request import ReadingSettings
 from pagein.testing.read_script import ReadScript
 
 PATHS = ("a.py", "b.md")

@@ -6,9 +6,9 @@ The other rows stand with the read tool and the library. `new_answers=False` giv
 import pytest
 
 from pagein.model.spans import Spans
-from pagein.policy.knowledge import NOTHING
-from pagein.policy.readmeta import decode
-from pagein.policy.request import ReadingSettings
+from pagein.policy.reads.knowledge import NOTHING
+from pagein.policy.reads.read_records import decode
+from pagein.policy.reads.read_request import ReadingSettings
 from pagein.testing.read_script import ReadScript
 
 SPECIFIED = ReadingSettings(new_answers=False)
@@ -157,7 +157,7 @@ def test_matrix_19_a_lost_base_costs_text_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("record", [None, {}, {"v": 1}, {"v": 3, "mode": "full"}, "text", []])
 def test_matrix_21_metadata_that_is_missing_or_invalid_creates_no_trust(record: object) -> None:
-    from pagein.policy.knowledge import fold
+    from pagein.policy.reads.knowledge import fold
 
     assert fold([decode({"readcache": record}), decode(record)]) == NOTHING
 

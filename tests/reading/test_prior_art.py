@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagein.policy.request import ReadingSettings
+from pagein.policy.reads.read_request import ReadingSettings
 from pagein.testing.read_script import ReadScript
 
 SPECIFIED = ReadingSettings(new_answers=False)

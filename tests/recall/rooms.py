@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.reading import ReadResult
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.model.entries import EpochOpened
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer
 

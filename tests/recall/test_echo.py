@@ -12,11 +12,11 @@ from pagein.engine.session import Session
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin
-from pagein.model.reading import Copy, ReadServed
-from pagein.model.recalls import Recall
-from pagein.policy import markers
-from pagein.policy.echo import Echo, Owned, echoes, may_echo, remedy, served_by_read, served_by_recall
-from pagein.policy.stubs import stub
+from pagein.model.read_events import Copy, ReadServed
+from pagein.model.recall_entries import Recall
+from pagein.policy.reads import markers
+from pagein.policy.reads.echo_guard import Echo, Owned, echoes, may_echo, remedy, served_by_read, served_by_recall
+from pagein.policy.stubs.result_stubs import stub
 
 SECRET = b"s" * 32
 OURS = ObjectId.of(ContentHash.of(b"text"), Origin("s", "c"), SECRET)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
-from pagein.policy.finding import understood
+from pagein.policy.recall.pattern_search import understood
 
 TEXTS = st.text(st.sampled_from("ab AB\nxé€😀\ud800"), max_size=60)
 

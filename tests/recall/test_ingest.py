@@ -6,14 +6,14 @@ import threading
 import pytest
 from tests.recall.rooms import Room, ask
 
-from pagein.engine.ingesting import Limits, Report
+from pagein.engine.recall.ingest import Limits, Report
 from pagein.engine.session import Session
 from pagein.model.entries import Entry, Noted
 from pagein.model.objects import ObjectId
-from pagein.store.collecting import Retention, plan
-from pagein.store.sqlite import SqliteStore
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.store.withholding import Withholding
+from pagein.store.exchange.export_redaction import Withholding
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.store.upkeep.collection import Retention, plan
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.tools.calls import Call
 from pagein.tools.ingest import INGEST
 from pagein.workspace.tree import FileTree
@@ -326,7 +326,7 @@ def test_an_export_leaves_out_what_came_to_be_excluded_later(room: Room) -> None
 
 def test_without_a_workspace_nothing_is_ingested() -> None:
     from pagein.engine.engine import Engine
-    from pagein.store.memory import MemoryStore
+    from pagein.store.memory.memory_store import MemoryStore
     from pagein.wiring import default_counter
 
     with Engine(blobs=MemoryStore(), counter=default_counter()) as engine:

@@ -4,7 +4,7 @@ import pytest
 from tests.recall.rooms import Room, ask, long_text
 
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.previews import Previews, is_previewed
+from pagein.policy.stubs.previews import Previews, is_previewed
 
 BIG = Previews(chars=100, shown=50)
 

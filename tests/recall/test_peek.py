@@ -8,13 +8,13 @@ import pytest
 from tests.recall.rooms import Room, ask, long_text
 
 import pagein
-from pagein.engine.folds import Fold
+from pagein.engine.log.folds import Fold
 from pagein.engine.session import Session
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import Recalled
 from pagein.model.objects import EXPIRED, ObjectId
-from pagein.policy.warmth import COLD, Warmth, step
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.policy.eviction.recall_warmth import COLD, Warmth, step
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
 
 def warmth_of(session: Session) -> Warmth:
@@ -183,10 +183,10 @@ class _Busy:
 
 
 def test_a_session_that_stands_alone_says_that_it_cannot_recall() -> None:
-    from pagein.engine.paging import Pager
+    from pagein.engine.log.pageout import Pager
     from pagein.engine.session import Parts
-    from pagein.policy.residency import Residency
-    from pagein.store.memory import MemoryStore
+    from pagein.policy.eviction.residency import Residency
+    from pagein.store.memory.memory_store import MemoryStore
     from pagein.wiring import default_counter
 
     alone = Session("alone", Parts(Pager(MemoryStore(), ""), default_counter(), Residency()))

@@ -12,11 +12,11 @@ from tests.engine.test_offering import answered, called
 
 from pagein import wiring
 from pagein.engine.engine import Engine
-from pagein.engine.reading import ReadResult
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.model.entries import PagedOut
-from pagein.policy.previews import Previews, behind_head, preview
-from pagein.policy.ways import SHELL, TOOLS, Way
+from pagein.policy.stubs.previews import Previews, behind_head, preview
+from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Way
 from pagein.tools.brief import answered as answer
 
 ID = "pg-01234567-89abcdef"

@@ -5,12 +5,12 @@ import threading
 import pytest
 from tests.recall.rooms import Room, ask, long_text
 
-from pagein.engine.recalling import USUAL, Lookup
+from pagein.engine.recall.session_recall import USUAL, Lookup
 from pagein.errors import Aborted
 from pagein.model.versions import Draft
 from pagein.model.writes import Write, Written
-from pagein.store.ids import RandomIds
-from pagein.store.sqlite import SqliteStore
+from pagein.store.random_ids import RandomIds
+from pagein.store.sqlite.sqlite_store import SqliteStore
 
 
 def test_a_match_is_told_with_id_offset_and_a_hundred_characters_around(room: Room) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.baseline import Caps
-from pagein.policy.slices import LENGTH, Slice, by_characters, by_lines
+from pagein.policy.reads.baseline import Caps
+from pagein.policy.recall.text_slices import LENGTH, Slice, by_characters, by_lines
 
 NAME = "pg-01234567-89abcdef"
 CHARS = re.compile(r"\n?\[Showing (\d+)\u2013(\d+) of (\d+) chars\. Use offset=(\d+) to continue\.\]\Z")

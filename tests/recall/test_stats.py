@@ -2,8 +2,8 @@
 
 from tests.recall.rooms import Room, ask, long_text
 
-from pagein.engine.holding import Held
-from pagein.engine.recalling import Figures
+from pagein.engine.log.holdings import Held
+from pagein.engine.recall.session_recall import Figures
 from pagein.tools.stats import Activity, stats_text
 
 

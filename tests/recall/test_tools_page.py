@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pagein.engine import ingesting, recalling, trajectory
-from pagein.engine.holding import Held
-from pagein.engine.recalling import Figures
-from pagein.policy import finding, manifest, slices
-from pagein.policy.baseline import DEFAULT_CAPS
+from pagein.engine.log import trajectory
+from pagein.engine.log.holdings import Held
+from pagein.engine.recall import ingest as ingesting
+from pagein.engine.recall import session_recall
+from pagein.engine.recall.session_recall import Figures
+from pagein.policy.reads.baseline import DEFAULT_CAPS
+from pagein.policy.recall import pattern_search, text_slices
+from pagein.policy.stubs import manifest
 from pagein.tools.catalogue import DISABLED, RECALL
 from pagein.tools.stats import stats_text
 
@@ -57,11 +60,17 @@ def test_every_tool_has_a_section_with_every_argument_and_its_default() -> None:
 
 def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     peek, search, ingest = (section(f"`{name}`") for name in ("peek", "search", "ingest"))
-    assert f"| {slices.LINES} |" in peek
+    assert f"| {text_slices.LINES} |" in peek
     assert f"{DEFAULT_CAPS.lines} lines and {DEFAULT_CAPS.bytes // 1024} KB" in peek
-    assert f"At most {recalling.USUAL.per_object}\nmatches of one object and {recalling.USUAL.matches} in all" in search
-    assert f"first {finding.LONGEST_MATCH} characters, with {finding.AROUND} characters on each side" in search
-    assert f"after {recalling.USUAL.seconds * 1000:.0f}ms" in search
+    assert (
+        f"At most {session_recall.USUAL.per_object}\nmatches of one object and {session_recall.USUAL.matches} in all"
+        in search
+    )
+    assert (
+        f"first {pattern_search.LONGEST_MATCH} characters, with {pattern_search.AROUND} characters on each side"
+        in search
+    )
+    assert f"after {session_recall.USUAL.seconds * 1000:.0f}ms" in search
     assert f"{ingesting.MAX_FILES} files and {ingesting.MAX_BYTES:,} bytes" in ingest
     assert f"above {ingesting.CONFIRM_ABOVE} files" in ingest
     assert f"({manifest.BUDGET} tokens)" in section("Manifest")
@@ -81,9 +90,9 @@ def test_every_hint_of_peek_is_on_the_page() -> None:
     told = section("`peek`")
     text = "x\n" * 3000
     hints = {
-        *slices.by_characters("ID", text, 0, 9).hints,
-        *slices.by_lines("ID", text, 1, 2500).hints,
-        *slices.by_characters("ID", "[Showing it]").hints,
+        *text_slices.by_characters("ID", text, 0, 9).hints,
+        *text_slices.by_lines("ID", text, 1, 2500).hints,
+        *text_slices.by_characters("ID", "[Showing it]").hints,
     }
     shown = [re.escape(one) for one in re.findall(r"`(\[[^`]*\])`", told)]
     patterns = [re.compile(re.sub(r"\b[A-CN]\b", r"\\d+", one)) for one in shown]

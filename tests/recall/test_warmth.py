@@ -1,8 +1,8 @@
 """What stays warm, for how long (the cases of the known build, notes/prior-art 3.4)."""
 
 from pagein.model.entries import Compacted, Noted, Recalled, RequestSent
-from pagein.model.recalls import RECALL, Recall, recall_note, recall_of
-from pagein.policy.warmth import COLD, Warmth, step
+from pagein.model.recall_entries import RECALL, Recall, recall_note, recall_of
+from pagein.policy.eviction.recall_warmth import COLD, Warmth, step
 
 
 def ticked(warmth: Warmth, times: int) -> Warmth:

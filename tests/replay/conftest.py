@@ -1,6 +1,6 @@
 import pytest
 
-from pagein.providers.prices import Prices, prices
+from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.testing.story import Story
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pagein.providers.cache import Served
-from pagein.providers.prices import Prices
-from pagein.replay.bridging import KeptLedger
-from pagein.replay.calls import Block
-from pagein.replay.changes import Hide, Removable
-from pagein.replay.growth import FIVE_MINUTES, Sized
-from pagein.replay.ledger import Ledger, Recall
+from pagein.providers.cache_simulator import Served
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.keepalive_bill import KeptLedger
+from pagein.replay.policies.ledger import Ledger, Recall
+from pagein.replay.prompt.model_calls import Block
+from pagein.replay.prompt.prompt_changes import Hide, Removable
+from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, Sized
 from pagein.testing.story import Story
 
 

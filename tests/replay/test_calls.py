@@ -1,5 +1,5 @@
 from pagein.model.messages import HostEvent, Message, Text, ToolCall, ToolResult, Unreadable, Usage
-from pagein.replay.calls import gather, strings_in, without_gutter
+from pagein.replay.prompt.model_calls import gather, strings_in, without_gutter
 from pagein.testing.story import Story
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from pagein.model.bill import Miss
 from pagein.model.messages import HostEvent, Message, Usage
-from pagein.providers.prices import prices
-from pagein.replay.doctor import Examined, examined, report
-from pagein.replay.prediction import own_prices
-from pagein.replay.recording import on_own_cache
+from pagein.providers.prices.price_lookup import prices
+from pagein.replay.prompt.recording import on_own_cache
+from pagein.replay.results.cache_misses import Examined, examined, report
+from pagein.replay.results.prediction import own_prices
 from pagein.testing.story import Story
 
 OWN = own_prices("claude-opus-4-6")

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from pagein import wiring
-from pagein.providers.prices import Prices
-from pagein.replay.ledger import Ledger
-from pagein.replay.limits import window_of
-from pagein.replay.paging import Paging
-from pagein.replay.policies import APPEND
-from pagein.replay.recording import Recording
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.prompt.context_limit import window_of
+from pagein.replay.prompt.recording import Recording
 from pagein.testing.story import Story, filler
 
 WINDOW = 20_000

@@ -1,7 +1,7 @@
 import pytest
 
 from pagein.model.messages import HostEvent, Usage
-from pagein.replay.growth import grow, recorded_ttl, session_facts, source_facts
+from pagein.replay.prompt.prompt_sizes import grow, recorded_ttl, session_facts, source_facts
 from pagein.testing.story import RATIO, Story
 
 

@@ -7,13 +7,13 @@ import pytest
 from pagein import wiring
 from pagein.model.bill import Figures
 from pagein.model.messages import Usage
-from pagein.providers.cache import Chains
-from pagein.providers.prices import Prices, prices
-from pagein.replay.growth import Sized, grow
-from pagein.replay.hidden import HiddenGrowth
-from pagein.replay.layers import ablation
-from pagein.replay.session import Terms, bill_session
-from pagein.replay.window import Window
+from pagein.providers.cache_simulator import Chains
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.ablation import ablation
+from pagein.replay.prompt.hidden_tokens import HiddenGrowth
+from pagein.replay.prompt.prompt_sizes import Sized, grow
+from pagein.replay.prompt.prompt_window import Window
+from pagein.replay.session_bill import Terms, bill_session
 from pagein.testing.story import FLOOR, RATIO, Story
 
 STEP = 3.0 + 3500.0  # tokens of a call and of its result

@@ -4,14 +4,14 @@ import pytest
 
 from pagein import wiring
 from pagein.model.messages import Usage
-from pagein.providers.prices import Prices, prices
-from pagein.replay.bridging import KeptLedger
-from pagein.replay.keeping import KeptPaging
-from pagein.replay.layers import QUIET
-from pagein.replay.ledger import Ledger
-from pagein.replay.paging import Paging
-from pagein.replay.policies import APPEND
-from pagein.replay.recording import Recording
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.ablation import QUIET
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.keepalive_bill import KeptLedger
+from pagein.replay.policies.keepalive_policy import KeptPaging
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.prompt.recording import Recording
 from pagein.testing.story import Story
 
 

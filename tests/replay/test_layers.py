@@ -11,13 +11,13 @@ from pagein import wiring
 from pagein.errors import BadSetting
 from pagein.model.bill import Figures
 from pagein.model.messages import Access, Message, ToolCall, ToolResult, Usage
-from pagein.policy.economics import Account, Moment
-from pagein.policy.residency import EMPTY, plan
-from pagein.providers.prices import Prices, prices
-from pagein.replay.layers import LAYERS, ablation, layers_missing, planned
-from pagein.replay.paging import settings_for
+from pagein.policy.economics.rewrite_cost import Account, Moment
+from pagein.policy.eviction.residency import EMPTY, plan
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.ablation import LAYERS, ablation, layers_missing, planned
+from pagein.replay.policies.pagein_policy import settings_for
 from pagein.replay.run import Asked, replay
-from pagein.replay.session import Terms, bill_session
+from pagein.replay.session_bill import Terms, bill_session
 from pagein.testing.story import Story
 
 MINI = Path(__file__).parents[1] / "fixtures" / "sessions" / "claude-code.jsonl"

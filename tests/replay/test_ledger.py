@@ -5,12 +5,12 @@ import json
 import pytest
 
 from pagein.model.messages import HostEvent, Message, ToolCall, Usage
-from pagein.providers.prices import Prices, prices
-from pagein.replay.growth import SourceFacts
-from pagein.replay.ledger import Ledger, Policy
-from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
-from pagein.replay.recorded import SessionHead
-from pagein.replay.recording import Recording, record
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
+from pagein.replay.policies.ledger import Ledger, Policy
+from pagein.replay.prompt.prompt_sizes import SourceFacts
+from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.record.recorded_session import SessionHead
 from pagein.testing.story import FLOOR, RATIO, Story
 
 READ, WRITE, OUT = 0.1, 1.25, 5.0

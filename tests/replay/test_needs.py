@@ -1,8 +1,8 @@
 import json
 
 from pagein.model.messages import Access, Message, Text, ToolCall, ToolResult
-from pagein.replay.calls import gather
-from pagein.replay.needs import Needs, needs_of
+from pagein.replay.prompt.model_calls import gather
+from pagein.replay.prompt.recorded_needs import Needs, needs_of
 
 LINE = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket:"
 

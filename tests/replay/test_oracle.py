@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagein.model.messages import Usage
-from pagein.providers.prices import Prices, prices
-from pagein.replay.ledger import Ledger
-from pagein.replay.oracle import bound, optimum
-from pagein.replay.policies import APPEND, APPEND_1H, APPEND_5M
-from pagein.replay.recording import Recording
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.optimum import bound, optimum
+from pagein.replay.prompt.recording import Recording
 from pagein.testing.story import Story
 
 CHARGED = prices("generic:r=.1,w=1.25,min=1")

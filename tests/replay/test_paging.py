@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from pagein import wiring
 from pagein.engine.engine import Engine, Settings
-from pagein.policy.residency import Residency
+from pagein.policy.eviction.residency import Residency
 from pagein.ports import TokenCounter
-from pagein.providers.prices import Prices, prices
-from pagein.replay.ledger import Ledger
-from pagein.replay.paging import OpenEngine, Paging, settings_for
-from pagein.replay.policies import APPEND, APPEND_5M
-from pagein.replay.recording import Recording
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.baselines import APPEND, APPEND_5M
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.pagein_policy import OpenEngine, Paging, settings_for
+from pagein.replay.prompt.recording import Recording
 from pagein.testing.story import Story
 
 

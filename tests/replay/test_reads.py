@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pagein.model.messages import Access, HostEvent, Message, Recorded, ToolCall, ToolResult
+from pagein.replay.read_replay import ReadFigures, replay_reads
 from pagein.replay.readers import Source, find, read, snapshots_beside
-from pagein.replay.reads import ReadFigures, replay_reads
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 LINES = [f"line {n} of a file that is long enough to be worth a marker" for n in range(1, 201)]

@@ -13,15 +13,15 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.model.bill import Figures
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.clients.accesses import accesses
-from pagein.policy.clients.catalogue import profile_by_calls
-from pagein.policy.residency import Residency
-from pagein.providers.prices import Prices, prices
-from pagein.replay.ledger import Ledger
-from pagein.replay.paging import Paging
-from pagein.replay.policies import APPEND
-from pagein.replay.recording import Recording
-from pagein.replay.session import Terms, bill_session
+from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.clients.profiles import profile_by_calls
+from pagein.policy.eviction.residency import Residency
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.prompt.recording import Recording
+from pagein.replay.session_bill import Terms, bill_session
 from pagein.testing.story import RATIO, Story
 
 FILE = "".join(f"def line_{n}_of_the_file() -> None: ...  # with words of its own\n" for n in range(1, 201))

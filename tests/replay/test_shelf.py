@@ -21,8 +21,8 @@ from pagein.model.messages import (
     ToolResult,
     Usage,
 )
-from pagein.replay.calls import gather
-from pagein.replay.shelf import Messages
+from pagein.replay.prompt.model_calls import gather
+from pagein.replay.record.message_shelf import Messages
 
 texts = st.text(st.characters(), max_size=40) | st.just("\ud800 half a letter")
 blocks: st.SearchStrategy[Block] = st.one_of(

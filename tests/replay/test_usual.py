@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pagein.cli import app
+from pagein.cli.cli import app
 from pagein.engine.engine import Settings
-from pagein.policy.residency import PRICED, THRIFTY
-from pagein.providers.prices import prices
-from pagein.replay.paging import settings_for
+from pagein.policy.eviction.residency import PRICED, THRIFTY
+from pagein.providers.prices.price_lookup import prices
+from pagein.replay.policies.pagein_policy import settings_for
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(ROOT / "examples" / "demo-session.jsonl.gz")

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from pagein import wiring
 from pagein.model.bill import Why
-from pagein.policy.economics import Account
-from pagein.policy.residency import PRICED
-from pagein.providers.prices import Prices, prices
-from pagein.replay import why as reckoned
-from pagein.replay.ledger import Ledger
-from pagein.replay.paging import Paging, settings_for
-from pagein.replay.policies import APPEND
-from pagein.replay.session import Terms, bill_session
+from pagein.policy.economics.rewrite_cost import Account
+from pagein.policy.eviction.residency import PRICED
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies import decision_worth as reckoned
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.pagein_policy import Paging, settings_for
+from pagein.replay.session_bill import Terms, bill_session
 from pagein.testing.story import Story
 
 

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.providers.cache import Chains
-from pagein.replay.window import Window
+from pagein.providers.cache_simulator import Chains
+from pagein.replay.prompt.prompt_window import Window
 
 Block = tuple[str, float]
 blocks = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(1, 5000)), min_size=1, max_size=30)

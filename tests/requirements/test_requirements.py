@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 
 from pagein import ports
-from pagein.cli import app
+from pagein.cli.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pagein.model.search import Hit, Results, Search
+from pagein.model.search_query import Hit, Results, Search
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Write, Written
-from pagein.store.memory import MemoryStore
-from pagein.store.search import Searcher
-from pagein.store.search_building import grow
-from pagein.store.search_matching import Matcher
-from pagein.store.search_shelves import SearchedStore, Shelf, VersionShelf, readable
-from pagein.store.search_sqlite import SqliteIndex
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.search.index_builder import grow
+from pagein.store.search.pattern_matches import Matcher
+from pagein.store.search.searcher import Searcher
+from pagein.store.search.shelves import SearchedStore, Shelf, VersionShelf, readable
+from pagein.store.search.sqlite_index import SqliteIndex
 
 
 class Desk:

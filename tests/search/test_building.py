@@ -13,13 +13,13 @@ from tests.search.stores import Desk, indexed
 
 from pagein.archive import archive_of
 from pagein.errors import StoreError
-from pagein.model.search import Search
-from pagein.store.search_building import Builder, grow
-from pagein.store.search_shelves import Shelf, VersionShelf
-from pagein.store.search_sql import SqlShelf
-from pagein.store.search_sqlite import SqliteIndex
-from pagein.store.sqlite import SqliteStore
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.model.search_query import Search
+from pagein.store.search.index_builder import Builder, grow
+from pagein.store.search.shelves import Shelf, VersionShelf
+from pagein.store.search.sql_shelf import SqlShelf
+from pagein.store.search.sqlite_index import SqliteIndex
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
 
 def test_a_builder_follows_what_is_stored_until_it_is_stopped(tmp_path: Path) -> None:
@@ -83,10 +83,10 @@ def test_large_contents_make_batches_of_their_own(tmp_path: Path) -> None:
 _BUILD = """
 import sys
 from pathlib import Path
-from pagein.store.search_building import grow
-from pagein.store.search_sqlite import SqliteIndex
-from pagein.store.search_sql import SqlShelf
-from pagein.store.sqlite import SqliteStore
+from pagein.store.search.index_builder import grow
+from pagein.store.search.sqlite_index import SqliteIndex
+from pagein.store.search.sql_shelf import SqlShelf
+from pagein.store.sqlite.sqlite_store import SqliteStore
 place = Path(sys.argv[1])
 index, shelf = SqliteIndex(place / "store.pagein-search"), SqlShelf(SqliteStore(place / "store.pagein"))
 print("ready", flush=True)
@@ -194,7 +194,7 @@ def test_what_is_damaged_in_a_sql_store_is_named_and_the_rest_is_found(tmp_path:
     connection.close()
     store = SqliteStore(path)
     shelf = SqlShelf(store)
-    from pagein.store.search import Searcher
+    from pagein.store.search.searcher import Searcher
 
     results = Searcher([shelf]).search(Search(pattern="needle"))
     assert [hit.where.id for hit in results.hits] == ["call-6", "call-4", "call-1"]

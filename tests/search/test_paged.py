@@ -9,14 +9,14 @@ from tests.search.stores import Desk
 from pagein.archive import Archive, archive_of
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.model.search import Search
-from pagein.store.database import Database
-from pagein.store.schema import APPLICATION_ID, MIGRATIONS, Schema
-from pagein.store.search_building import grow
-from pagein.store.search_paged import PagedShelf
-from pagein.store.search_sqlite import SqliteIndex
-from pagein.store.sql_blobs import SqlBlobs
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.model.search_query import Search
+from pagein.store.search.index_builder import grow
+from pagein.store.search.paged_shelf import PagedShelf
+from pagein.store.search.sqlite_index import SqliteIndex
+from pagein.store.sql.sql_blobs import SqlBlobs
+from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS, Schema
+from pagein.store.sqlite.sqlite_database import Database
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
 
 @pytest.fixture

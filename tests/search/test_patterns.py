@@ -4,7 +4,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.search.generated import FOLDING, QUIET, patterns, texts
 
-from pagein.policy.patterns import (
+from pagein.policy.recall.pattern_refusals import refusal
+from pagein.policy.recall.patterns import (
     _SETTLED,
     NO_NEED,
     Every,
@@ -16,7 +17,6 @@ from pagein.policy.patterns import (
     needed,
     needed_by_literal,
 )
-from pagein.policy.refusals import refusal
 
 
 def all_of(*texts: str) -> str:

@@ -10,22 +10,22 @@ from tests.search.generated import patterns, texts
 from tests.search.stores import Desk, places, scanned
 
 from pagein.archive import archive_of
-from pagein.model.search import Search
-from pagein.policy.patterns import needed
-from pagein.store.memory import MemoryStore
-from pagein.store.search import Searcher
-from pagein.store.search_building import grow
-from pagein.store.search_index import TrigramIndex
-from pagein.store.search_shelves import VersionShelf
-from pagein.store.search_sql import SqlShelf, database_of
+from pagein.model.search_query import Search
+from pagein.policy.recall.patterns import needed
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.search.index_builder import grow
+from pagein.store.search.searcher import Searcher
+from pagein.store.search.shelves import VersionShelf
+from pagein.store.search.sql_shelf import SqlShelf, database_of
+from pagein.store.search.trigram_index import TrigramIndex
 
 _NUMBERS = itertools.count()
 
 
 def desk_at(postgres: str, stack: ExitStack) -> tuple[Desk, TrigramIndex]:
-    from pagein.store.postgres_database import PostgresDatabase
-    from pagein.store.postgres_upkeep import PostgresUpkeep
-    from pagein.store.search_postgres import PostgresIndex
+    from pagein.store.postgres.postgres_database import PostgresDatabase
+    from pagein.store.search.postgres_index import PostgresIndex
+    from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 
     store = PostgresUpkeep(postgres, f"search_{next(_NUMBERS)}")
     stack.callback(store.close)
@@ -99,7 +99,7 @@ def test_an_index_of_another_store_is_not_believed(postgres: str) -> None:
 
 
 def test_an_archive_on_postgres_has_an_index(postgres: str) -> None:
-    from pagein.store.postgres_upkeep import PostgresUpkeep
+    from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 
     with ExitStack() as stack:
         store = PostgresUpkeep(postgres, f"search_{next(_NUMBERS)}")

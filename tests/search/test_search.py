@@ -10,11 +10,11 @@ from tests.search.stores import Desk, indexed, places, scanned
 
 from pagein.errors import BadInput, StoreError
 from pagein.model.names import ContentHash
-from pagein.model.search import Search, Which
-from pagein.policy.patterns import needed
-from pagein.store.memory import MemoryStore
-from pagein.store.search_sqlite import SqliteIndex, matching
-from pagein.store.sqlite import SqliteStore
+from pagein.model.search_query import Search, Which
+from pagein.policy.recall.patterns import needed
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.search.sqlite_index import SqliteIndex, matching
+from pagein.store.sqlite.sqlite_store import SqliteStore
 
 
 @pytest.fixture

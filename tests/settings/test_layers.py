@@ -11,12 +11,12 @@ import pagein
 from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.policy.arguments import CAREFUL, SOON
-from pagein.policy.residency import THRIFTY
+from pagein.gateway.settings import GatewaySettings
+from pagein.policy.eviction.argument_masks import CAREFUL, SOON
+from pagein.policy.eviction.residency import THRIFTY
 from pagein.settings.keys import GATEWAY, KEYS
 from pagein.settings.layers import Config, Layer, laid, of_environment, of_file
-from pagein.settings.reading import configured
+from pagein.settings.sources import configured
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer
 

@@ -2,7 +2,7 @@ import pytest
 
 from pagein.errors import DamagedBlob
 from pagein.model.names import ContentHash
-from pagein.store.memory import MemoryStore
+from pagein.store.memory.memory_store import MemoryStore
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pagein.errors import StoreError
-from pagein.store.database import Database
-from pagein.store.queue import Queue
+from pagein.store.sql.turn_queue import Queue
+from pagein.store.sqlite.sqlite_database import Database
 
 PATIENCE = 0.2
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from pagein.errors import StoreError
-from pagein.store.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in import LivedIn, lived_in
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import LivedIn, lived_in
 
 NOBODY = 65_534
 # Root may write everything. So the commands run once as root, by which all modules are loaded, and then as somebody else.
 AS_SOMEBODY = """
 import contextlib, io, json, os, sys
-from pagein.cli import main
+from pagein.cli.cli import main
 
 def run(arguments):
     sys.argv = ["pagein", *arguments]

@@ -16,9 +16,9 @@ from pagein.model.entries import Entry, Noted
 from pagein.model.messages import Unreadable
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
-from pagein.store.location import default_path, store_name
-from pagein.store.schema import APPLICATION_ID, MIGRATIONS
-from pagein.store.sqlite import SqliteStore
+from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.store.store_location import default_path, store_name
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract, an_object
 
 
@@ -313,7 +313,7 @@ def test_two_processes_write_one_new_store_at_once(path: Path) -> None:
 _WRITER = textwrap.dedent("""
     import sys
     from pathlib import Path
-    from pagein.store.sqlite import SqliteStore
+    from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.testing.blob_store import an_object
     store = SqliteStore(Path(sys.argv[1]))
     for number in range(100_000):

@@ -10,7 +10,9 @@ from tests.validity.generated import anthropic_bodies
 
 from pagein.errors import HostError
 from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.thinking import (
+from pagein.providers.validity import NOTHING_RECEIVED, check_body, check_messages, target, with_messages, with_request
+from pagein.providers.wire import decode
+from pagein.providers.wire.thinking_edits import (
     NOTHING_STALE,
     Stale,
     after_body_edit,
@@ -20,15 +22,6 @@ from pagein.providers.thinking import (
     stale_in_body,
     without,
 )
-from pagein.providers.validity import (
-    NOTHING_RECEIVED,
-    check_body,
-    check_messages,
-    target,
-    with_messages,
-    with_request,
-)
-from pagein.providers.wire import decode
 
 Wire = dict[str, Any]
 BOUND = target("claude-opus-5-5")

@@ -13,13 +13,13 @@ import pytest
 from tests.recall.rooms import Room, ask, long_text
 
 import pagein
-from pagein.engine.trajectory import Operation, Trajectory
+from pagein.engine.log.trajectory import Operation, Trajectory
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 
 WRITER = """
 import sys
 from pathlib import Path
-from pagein.engine.trajectory import Trajectory
+from pagein.engine.log.trajectory import Trajectory
 log = Trajectory(Path(sys.argv[1]), lambda: 1.0, largest=1_500, kept=120)
 for n in range(300):
     log.operation("peek", session=sys.argv[2], objects=[f"pg-{n}"], details={"n": n, "pad": "x" * (n % 60)})

@@ -4,7 +4,7 @@ import random
 
 from tests.truth.reader import CarefulReader
 
-from pagein.policy.request import DEFAULTS, ReadingSettings
+from pagein.policy.reads.read_request import DEFAULTS, ReadingSettings
 from pagein.testing.read_script import ReadScript
 
 FILE = "f"

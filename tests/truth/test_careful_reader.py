@@ -15,8 +15,8 @@ from tests.truth.reader import CarefulReader, Misled
 import pagein
 from pagein.engine.session import Session
 from pagein.model.messages import ToolResult
-from pagein.policy.baseline import baseline
-from pagein.policy.request import ReadingSettings
+from pagein.policy.reads.baseline import baseline
+from pagein.policy.reads.read_request import ReadingSettings
 
 SEEDS = st.integers(0, 2**32)
 BOUNDS = {

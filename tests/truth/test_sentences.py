@@ -3,7 +3,7 @@
 import pytest
 from tests.truth.histories import Script
 
-from pagein.policy.request import ReadingSettings
+from pagein.policy.reads.read_request import ReadingSettings
 
 
 def rows(first: int, last: int, word: str = "line") -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.engine.conversations import WILD, valid
 from tests.validity.bodies import marked, thought
 
-from pagein.engine.repair import repaired
+from pagein.engine.log.repair import repaired
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire import render

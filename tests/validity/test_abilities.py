@@ -2,8 +2,8 @@ from datetime import date
 
 import pytest
 
-from pagein.providers.abilities import TABLE, UNKNOWN, abilities
-from pagein.providers.catalogue import ALIASES, CATALOGUE
+from pagein.providers.prices.model_abilities import TABLE, UNKNOWN, abilities
+from pagein.providers.prices.price_table import ALIASES, CATALOGUE
 from pagein.providers.validity import target
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from tests.validity.bodies import Wire
 
-from pagein.engine.repair import repaired
+from pagein.engine.log.repair import repaired
 from pagein.model.messages import Message, Thinking
-from pagein.providers.marking import Wishes, marked
-from pagein.providers.marks import FIRST, Memory
-from pagein.providers.thinking import after_body_edit, body_without
+from pagein.providers.caches.breakpoint_plan import FIRST, Memory
 from pagein.providers.validity import NOTHING_RECEIVED, Api, Received, Target, check_body, target, with_request
 from pagein.providers.wire import render
+from pagein.providers.wire.breakpoint_edits import Wishes, marked
+from pagein.providers.wire.thinking_edits import after_body_edit, body_without
 from pagein.replay.readers import Source, find, read
 
 pytestmark = pytest.mark.corpus

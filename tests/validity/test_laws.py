@@ -11,9 +11,6 @@ from tests.validity.bodies import marked, text, thought
 from tests.validity.generated import BODIES, CONVERSATIONS, LONG_ONES, anthropic_bodies, openai_bodies
 
 from pagein.model.messages import Message, Text, Thinking
-from pagein.providers.marking import Client, Wishes
-from pagein.providers.marking import marked as with_marks
-from pagein.providers.thinking import after_body_edit, after_edit, body_without, without
 from pagein.providers.validity import (
     NOTHING_RECEIVED,
     Api,
@@ -24,6 +21,9 @@ from pagein.providers.validity import (
     with_messages,
     with_request,
 )
+from pagein.providers.wire.breakpoint_edits import Client, Wishes
+from pagein.providers.wire.breakpoint_edits import marked as with_marks
+from pagein.providers.wire.thinking_edits import after_body_edit, after_edit, body_without, without
 
 Wire = dict[str, Any]
 Mutation = Callable[[Wire], Wire | None]

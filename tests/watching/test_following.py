@@ -11,11 +11,11 @@ from pagein.model.references import Reference
 from pagein.model.values import Fields
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write
-from pagein.policy.moves import Lying, moves
-from pagein.store.ids import RandomIds
-from pagein.store.memory import MemoryStore
+from pagein.policy.file_moves import Lying, moves
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.random_ids import RandomIds
 from pagein.workspace.folder import Folder
-from pagein.workspace.following import FileObjects, Followed, Rim
+from pagein.workspace.followed_files import FileObjects, Followed, Rim
 
 
 class Desk:
@@ -100,7 +100,7 @@ def test_binary_files_have_no_content_and_are_followed_by_hash(desk: Desk) -> No
 
 
 def test_a_file_that_is_too_large_is_known_without_its_content(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pagein.workspace.following._LARGEST", 10)
+    monkeypatch.setattr("pagein.workspace.followed_files._LARGEST", 10)
     small = Desk(desk.path, desk.store)
     version = small.touch("big.txt", "x" * 11)
     assert (version.chars, version.content_hash, version.metadata["size"]) == (0, None, 11)

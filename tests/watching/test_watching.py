@@ -12,10 +12,10 @@ from tests.watching.test_following import Desk
 from pagein.archive import files_of, watch
 from pagein.errors import StoreError
 from pagein.model.writes import Outcome, Write
-from pagein.store.memory import MemoryStore
-from pagein.store.sqlite import SqliteStore
-from pagein.workspace.following import FileObjects, Followed, News
-from pagein.workspace.watching import Watcher
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.workspace.folder_watch import Watcher
+from pagein.workspace.followed_files import FileObjects, Followed, News
 
 _PATIENCE = 120.0
 

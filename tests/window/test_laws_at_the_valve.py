@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.window.prose import Talk, Wire, items_of, lost, sides, strings
 
 import pagein
-from pagein.engine import snapshots
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.requests import PreparedRequest
+from pagein.engine.log import snapshots
+from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Usage
-from pagein.policy.forcing import Valve
+from pagein.policy.eviction.overflow import Valve
 from pagein.providers.validity import Api, check_body
 
 WINDOW = 6000

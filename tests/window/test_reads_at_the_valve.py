@@ -11,9 +11,9 @@ from tests.library.test_windows import OneToken, World
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.forcing import Valve
-from pagein.policy.residency import Residency
-from pagein.store.sqlite_upkeep import SqliteUpkeep
+from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.residency import Residency
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.upkeep import check_store
 
 NEVER = Residency(batch_tokens=10**6, keep_calls=1, min_tokens=20)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.hand.rooms import PATIENT, opened, shown, spoken
 
-from pagein.engine.recalling import Lookup
+from pagein.engine.recall.session_recall import Lookup
 from pagein.engine.session import Session
 from pagein.errors import BadInput, BadSetting
 from pagein.model.entries import EpochOpened
 from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
-from pagein.policy.forcing import Valve
+from pagein.policy.eviction.overflow import Valve
 
 SMALL = Valve(window=20_000, pastes=2000)
 """At 18,000 feared tokens, 13,500 of our own count, the valve opens; 9,000 of these may stay."""

@@ -12,7 +12,7 @@ from tests.engine.test_thinking_laws import EAGER, HOWS, Client, walk
 
 import pagein
 from pagein.engine.engine import Engine
-from pagein.policy.forcing import Valve
+from pagein.policy.eviction.overflow import Valve
 
 FULL = replace(EAGER, valve=Valve(window=3000, pastes=1000))
 

@@ -15,16 +15,16 @@ from tests.window.prose import Talk, Wire, items_of, lost
 
 from pagein import wiring
 from pagein.engine.engine import Settings as EngineSettings
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.logs import logger_to
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch
-from pagein.policy.forcing import Valve
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.pages.json_logs import logger_to
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
+from pagein.policy.eviction.overflow import Valve
 from pagein.providers.validity import Api
-from pagein.testing.provider import SimulatedProvider
-from pagein.testing.provider.asked import Asked
-from pagein.testing.provider.settings import Settings
+from pagein.simulator import SimulatedProvider
+from pagein.simulator.model_call import Asked
+from pagein.simulator.provider_settings import Settings
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 WINDOW = 8000

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.conversations import TEXTS, WILD, valid
 
-from pagein.engine.repair import repaired
+from pagein.engine.log.repair import repaired
 from pagein.errors import BadInput, HostError
 from pagein.model.messages import Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire import WireRequest, decode, render, spans
+from pagein.providers.wire import WireRequest, decode, json_spans, render
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 KEYS: Mapping[Api, str] = {"anthropic": "messages", "openai_chat": "messages", "openai_responses": "input"}
@@ -145,13 +145,15 @@ def test_replacing_a_result_leaves_every_other_byte_of_every_message(api: Api, d
 
 
 def _keeps_all_but_the_content(api: Api, before: bytes, after: bytes, index: int) -> None:
-    old, new = spans.fields(before, "old"), spans.fields(after, "new")
+    old, new = json_spans.fields(before, "old"), json_spans.fields(after, "new")
     if api == "anthropic":
-        old_blocks, new_blocks = (spans.items(one["content"], "content") for one in (old, new))
+        old_blocks, new_blocks = (json_spans.items(one["content"], "content") for one in (old, new))
         assert [one for place, one in enumerate(old_blocks) if place != index] == [
             one for place, one in enumerate(new_blocks) if place != index
         ]
-        _keeps_all_but(spans.fields(old_blocks[index], "old"), spans.fields(new_blocks[index], "new"), "content")
+        _keeps_all_but(
+            json_spans.fields(old_blocks[index], "old"), json_spans.fields(new_blocks[index], "new"), "content"
+        )
     _keeps_all_but(old, new, "output" if api == "openai_responses" else "content")
 
 
@@ -165,11 +167,11 @@ def _keeps_all_but(old: dict[str, bytes], new: dict[str, bytes], name: str) -> N
 @given(VALUES, VALUES)
 def test_the_scanner_finds_what_msgspec_finds(one: str, other: str) -> None:
     array = f" [ {one} ,{other}] ".encode()
-    assert [value for _, value in spans._scanned(array, "[", "]", "it")] == spans.items(array, "it")
+    assert [value for _, value in json_spans._scanned(array, "[", "]", "it")] == json_spans.items(array, "it")
     text = f'{{"a" : {one},"\\u0062":{other} }}'.encode()
     assert (
-        dict(spans._scanned(text, "{", "}", "it"))
-        == spans.fields(text, "it")
+        dict(json_spans._scanned(text, "{", "}", "it"))
+        == json_spans.fields(text, "it")
         == {"a": one.encode(), "b": other.encode()}
     )
 
@@ -193,7 +195,7 @@ def test_the_scanner_finds_what_msgspec_finds(one: str, other: str) -> None:
     ],
 )
 def test_what_is_no_json_is_bad_input(text: bytes) -> None:
-    for read in (spans.fields, spans.items):
+    for read in (json_spans.fields, json_spans.items):
         with pytest.raises(BadInput, match="the thing"):
             read(text, "the thing")
 

@@ -9,8 +9,8 @@ from tests.truth.reader import Misled
 
 from pagein.model.messages import Message, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import Claim, ClaimKind
-from pagein.policy import markers
+from pagein.model.read_events import Claim, ClaimKind
+from pagein.policy.reads import markers
 
 SEEDS = st.integers(0, 2**32)
 

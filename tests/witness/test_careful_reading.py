@@ -12,9 +12,9 @@ import pytest
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import Claim, ClaimKind, Copy
+from pagein.model.read_events import Claim, ClaimKind, Copy
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.witness import Objection, witness
+from pagein.policy.audit.witness import Objection, witness
 from pagein.providers.validity import Api
 from pagein.providers.wire import decode, render
 

@@ -7,10 +7,10 @@ import pytest
 
 from pagein.model.messages import Message, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import Claim
+from pagein.model.read_events import Claim
 from pagein.model.spans import Spans
-from pagein.policy.request import ReadingSettings
-from pagein.policy.witness import Objection, witness
+from pagein.policy.audit.witness import Objection, witness
+from pagein.policy.reads.read_request import ReadingSettings
 from pagein.testing.read_script import ReadScript
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pagein
-from pagein.policy.exclusions import EXCLUDED
+from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.workspace.folder import Folder
 from pagein.workspace.hardlinks import names_an_excluded
 from pagein.workspace.tree import FileTree

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pagein.errors import BadInput
-from pagein.policy.exclusions import EXCLUDED, is_excluded
+from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
 from pagein.workspace.folder import Folder
 from pagein.workspace.paths import (
     absolute,

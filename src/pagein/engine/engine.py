@@ -7,36 +7,36 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
-from pagein.engine.chain import first_name
-from pagein.engine.claim import Claim
-from pagein.engine.exchanges import Exchange
-from pagein.engine.forwarding import forwarded_as
-from pagein.engine.heads import model_in
-from pagein.engine.ingesting import WIDE, Keeper, Limits
-from pagein.engine.owing import Forwarded
-from pagein.engine.paging import Pager
-from pagein.engine.placing import NOWHERE
-from pagein.engine.reading import Outside
-from pagein.engine.recalling import USUAL as RECALL_BOUNDS
-from pagein.engine.recalling import Bounds, Branch, Reach, Recalling
-from pagein.engine.requests import Observed, PreparedRequest
+from pagein.engine.branch_resolution import NOWHERE
+from pagein.engine.cache.prompt_prefix import model_in
+from pagein.engine.conversation import Reply, in_thread
+from pagein.engine.engine_resources import Shared
+from pagein.engine.intake.message_chain import first_name
+from pagein.engine.log.backlog import Forwarded
+from pagein.engine.log.pageout import Pager
+from pagein.engine.prepared_request import Observed, PreparedRequest
+from pagein.engine.provider_traffic import Traffic
+from pagein.engine.reads.session_reads import Outside
+from pagein.engine.recall.ingest import WIDE, Keeper, Limits
+from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
+from pagein.engine.recall.session_recall import Bounds, Branch, Reach, Recalling
+from pagein.engine.send.claim import Claim
+from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.undecided_requests import forwarded_as
 from pagein.engine.session import Parts, Session
 from pagein.engine.sessions import Sessions
-from pagein.engine.sharing import Shared
-from pagein.engine.talking import Reply, in_thread
-from pagein.engine.traffic import Traffic
 from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage
-from pagein.policy.exclusions import EXCLUDED
-from pagein.policy.forcing import SAFE, Valve
-from pagein.policy.manifest import BUDGET
-from pagein.policy.request import DEFAULTS, ReadingSettings
-from pagein.policy.residency import PRICED, Residency
+from pagein.policy.eviction.overflow import SAFE, Valve
+from pagein.policy.eviction.residency import PRICED, Residency
+from pagein.policy.privacy.exclusions import EXCLUDED
+from pagein.policy.reads.read_request import DEFAULTS, ReadingSettings
+from pagein.policy.stubs.manifest import BUDGET
 from pagein.ports import BlobStore, JournalStore, SnapshotStore, TokenCounter
-from pagein.providers.abilities import abilities
+from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
-from pagein.providers.wire.request import Envelope
-from pagein.providers.wire.tools import Offer
+from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.tool_offers import Offer
 
 T = TypeVar("T")
 

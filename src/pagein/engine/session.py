@@ -10,55 +10,45 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
 
-from pagein.engine import evidence, testimony
-from pagein.engine.curating import Curated, Scene, curated, window_of
-from pagein.engine.evidence import Evidence
-from pagein.engine.folds import Fold
-from pagein.engine.gating import allowed, at_prices
-from pagein.engine.given import Request
-from pagein.engine.inserting import Told, insertions
-from pagein.engine.journal import Journal
-from pagein.engine.keeping import Keeping
-from pagein.engine.marked import Marks
-from pagein.engine.paging import Pager
-from pagein.engine.passes import entering_big, toll
-from pagein.engine.privacy import Privacy
-from pagein.engine.reading import Learned, Outside, Reading, ReadResult
-from pagein.engine.readstatus import ReadingStatus
-from pagein.engine.recalling import Branch, Recalling
-from pagein.engine.rendering import Cell, length, pieces_since, shared
-from pagein.engine.repair import Repairs
-from pagein.engine.requests import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
-from pagein.engine.rereading import Rereads
-from pagein.engine.sharing import Shared
-from pagein.engine.snapshots import OfSession
-from pagein.engine.state import START, Rules, State, step
-from pagein.engine.talking import Reply, in_thread
-from pagein.engine.touching import Touch
-from pagein.engine.traffic import Traffic
-from pagein.engine.weighing import weighed
+from pagein.engine.cache.cache_breakpoints import Marks
+from pagein.engine.conversation import Reply, in_thread
+from pagein.engine.decision_gate import allowed, at_prices
+from pagein.engine.engine_resources import Shared
+from pagein.engine.intake.request_fields import Request
+from pagein.engine.log.folds import Fold
+from pagein.engine.log.journal import Journal
+from pagein.engine.log.message_weight import weighed
+from pagein.engine.log.pageout import Pager
+from pagein.engine.log.persistence import Keeping
+from pagein.engine.log.privacy import Privacy
+from pagein.engine.log.rendering import Cell, length, pieces_since, shared
+from pagein.engine.log.repair import Repairs
+from pagein.engine.log.snapshots import OfSession
+from pagein.engine.log.state import START, Rules, State, step
+from pagein.engine.prepared_request import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
+from pagein.engine.provider_traffic import Traffic
+from pagein.engine.reads import evidence, testimony
+from pagein.engine.reads.evidence import Evidence
+from pagein.engine.reads.read_figures import ReadingStatus
+from pagein.engine.reads.reread_notes import Rereads
+from pagein.engine.reads.session_reads import Learned, Outside, Reading, ReadResult
+from pagein.engine.recall.session_recall import Branch, Recalling
+from pagein.engine.window.decision_inputs import entering_big, toll
+from pagein.engine.window.eviction import Curated, Scene, curated, window_of
+from pagein.engine.window.inserts import Told, insertions
+from pagein.engine.window.pin_actions import Touch
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import (
-    Body,
-    Compacted,
-    Entry,
-    EntryId,
-    Noted,
-    PagedOut,
-    Previewed,
-    Recalled,
-    RequestSent,
-)
+from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, PagedOut, Previewed, Recalled, RequestSent
 from pagein.model.messages import Message
-from pagein.policy.clients.chains import ClientReads
 from pagein.policy.clients.profile import Profile
-from pagein.policy.economics import beginning
-from pagein.policy.exclusions import EXCLUDED
-from pagein.policy.forcing import NO_VALVE, Valve
-from pagein.policy.manifest import BUDGET
-from pagein.policy.previews import Previews
-from pagein.policy.residency import EMPTY, Residency, Standing
-from pagein.policy.ways import TOOLS
+from pagein.policy.clients.window_files import ClientReads
+from pagein.policy.economics.rewrite_cost import beginning
+from pagein.policy.eviction.overflow import NO_VALVE, Valve
+from pagein.policy.eviction.residency import EMPTY, Residency, Standing
+from pagein.policy.privacy.exclusions import EXCLUDED
+from pagein.policy.stubs.manifest import BUDGET
+from pagein.policy.stubs.previews import Previews
+from pagein.policy.stubs.recall_ways import TOOLS
 from pagein.ports import JournalStore, Signal, SnapshotStore, TokenCounter
 from pagein.providers.validity import Api
 

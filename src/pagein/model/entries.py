@@ -164,7 +164,7 @@ class RequestSent:
     """A request went to the model; `length` is the number of its messages. What it held is frozen from here on.
 
     moment: when, seconds since 1970, where known. bill, saved: what the session cost and saved up to and including it, in input tokens, estimated.
-    absent: tokens that it would have held without us. anew, found: what of it was written in one go last (`policy.economics.Account`).
+    absent: tokens that it would have held without us. anew, found: what of it was written in one go last (`policy.economics.rewrite_cost.Account`).
     """
 
     epoch: int

@@ -7,8 +7,8 @@ from typing import Final
 from pagein.errors import BadInput
 from pagein.model.identifiers import object_id
 from pagein.model.names import ContentHash
+from pagein.model.object_types import type_of
 from pagein.model.references import Pin, Reference
-from pagein.model.types import type_of
 from pagein.model.values import NO_FIELDS, Fields, frozen_fields
 
 _LONGEST_NICKNAME: Final = 200

@@ -15,21 +15,21 @@ from typing import Any, TypeAlias, TypeVar
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting, PageinError
 from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, Skipped
-from pagein.providers.prices import prices as prices_of
-from pagein.replay.calibration import Sample, accesses_files, chars_per_token, samples
-from pagein.replay.calls import Calls, gather
-from pagein.replay.doctor import Examined, examined, report
-from pagein.replay.figures import by_policy, mean_ratios
-from pagein.replay.growth import SessionFacts, SourceFacts, session_facts, source_facts
-from pagein.replay.layers import FULL, ablation
-from pagein.replay.needs import NOTHING as NO_NEEDS
-from pagein.replay.paging import USUAL, OpenEngine
-from pagein.replay.prediction import Compared, compare, own_prices, prediction
+from pagein.providers.prices.price_lookup import prices as prices_of
+from pagein.replay.policies.ablation import FULL, ablation
+from pagein.replay.policies.pagein_policy import USUAL, OpenEngine
+from pagein.replay.prompt.model_calls import Calls, gather
+from pagein.replay.prompt.prompt_sizes import SessionFacts, SourceFacts, session_facts, source_facts
+from pagein.replay.prompt.recorded_needs import NOTHING as NO_NEEDS
+from pagein.replay.prompt.recording import on_own_cache, record
+from pagein.replay.prompt.token_calibration import Sample, accesses_files, chars_per_token, samples
 from pagein.replay.readers import Skipped as Unfit
 from pagein.replay.readers import Source, find, read
-from pagein.replay.recorded import RecordedSession, SessionHead
-from pagein.replay.recording import on_own_cache, record
-from pagein.replay.session import EVERY_POLICY, POLICIES, Billed, Terms, bill_session
+from pagein.replay.record.recorded_session import RecordedSession, SessionHead
+from pagein.replay.results.bill_figures import by_policy, mean_ratios
+from pagein.replay.results.cache_misses import Examined, examined, report
+from pagein.replay.results.prediction import Compared, compare, own_prices, prediction
+from pagein.replay.session_bill import EVERY_POLICY, POLICIES, Billed, Terms, bill_session
 from pagein.replay.workers import workers
 
 __all__ = ["POLICIES", "Asked", "Progress", "Replayed", "replay"]
@@ -41,7 +41,7 @@ _DEAREST = 1e6  # sums beyond it would end as infinities
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to replay, and how. prices: see `providers.prices.prices`. jobs: worker processes, 0 = one per core.
+    """What to replay, and how. prices: see `providers.prices.price_lookup.prices`. jobs: worker processes, 0 = one per core.
 
     without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
     usual: the engine's settings but for the prices. recalls: whether what a later step needs is recalled; without, nobody asks for

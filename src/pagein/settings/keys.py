@@ -13,10 +13,10 @@ from dataclasses import fields
 from typing import Final
 
 from pagein.engine.engine import Settings
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.policy.forcing import Valve
-from pagein.policy.previews import Previews
-from pagein.policy.residency import PRICED
+from pagein.gateway.settings import GatewaySettings
+from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.residency import PRICED
+from pagein.policy.stubs.previews import Previews
 from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
 _RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from pagein.engine.engine import Settings
-from pagein.engine.ingesting import Limits
-from pagein.engine.recalling import Bounds
+from pagein.engine.recall.ingest import Limits
+from pagein.engine.recall.session_recall import Bounds
 from pagein.errors import BadSetting
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.policy.arguments import CAREFUL, SOON
-from pagein.policy.baseline import Caps
-from pagein.policy.forcing import Valve
-from pagein.policy.previews import Previews
-from pagein.policy.request import ReadingSettings
-from pagein.policy.residency import PRICED, THRIFTY
+from pagein.gateway.settings import GatewaySettings
+from pagein.policy.eviction.argument_masks import CAREFUL, SOON
+from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.residency import PRICED, THRIFTY
+from pagein.policy.reads.baseline import Caps
+from pagein.policy.reads.read_request import ReadingSettings
+from pagein.policy.stubs.previews import Previews
 from pagein.settings.keys import GATEWAY, KEYS
 
 PAGE: Final = "docs/reference/settings.md"

@@ -1,14 +1,14 @@
 """An adversary: it draws sessions from a seed and changes them step by step, to find one that pagein makes dearer.
 
 Each model has a cache of its own. What is not drawn: requests beside the session, and a provider that loses what it holds while nothing changed. That is nobody's doing,
-but an anchor may be lost by it (`policy.keepalive`). Nothing that left is asked for again, so no recall hides or makes a loss.
+but an anchor may be lost by it (`policy.economics.cache_keepalive`). Nothing that left is asked for again, so no recall hides or makes a loss.
 """
 
 import random
 from dataclasses import dataclass
 
 from pagein.testing.losses import Loss, losses
-from pagein.testing.made import Made, changed
+from pagein.testing.made_sessions import Made, changed
 
 
 @dataclass(slots=True)

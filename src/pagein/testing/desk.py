@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pagein.engine.engine import Engine
-from pagein.engine.reading import ReadResult
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.wiring import open as open_engine
 

@@ -9,24 +9,24 @@ from typing import Final, Literal
 
 from pagein.engine.engine import Engine, Settings
 from pagein.model.messages import Access, Block, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
-from pagein.policy.forcing import SAFE, UNREPORTED
+from pagein.policy.eviction.overflow import SAFE, UNREPORTED
 from pagein.ports import TokenCounter
-from pagein.providers.cache import CacheSimulator, Served
-from pagein.providers.prices import Prices, prices
-from pagein.replay.bridging import KeptLedger
-from pagein.replay.calls import gather
-from pagein.replay.growth import Sized, SourceFacts
-from pagein.replay.keeping import KeptPaging
-from pagein.replay.layers import FULL, QUIET, THRIFTY_NAME, keeps_alive
-from pagein.replay.ledger import Ledger, Policy
-from pagein.replay.limits import window_of
-from pagein.replay.needs import NOTHING
-from pagein.replay.paging import Paging
-from pagein.replay.policies import APPEND
-from pagein.replay.recorded import SessionHead
-from pagein.replay.recording import Recording, record
-from pagein.store.memory import MemoryStore
-from pagein.testing.made import Made, Result
+from pagein.providers.cache_simulator import CacheSimulator, Served
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.policies.ablation import FULL, QUIET, THRIFTY_NAME, keeps_alive
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.keepalive_bill import KeptLedger
+from pagein.replay.policies.keepalive_policy import KeptPaging
+from pagein.replay.policies.ledger import Ledger, Policy
+from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.prompt.context_limit import window_of
+from pagein.replay.prompt.model_calls import gather
+from pagein.replay.prompt.prompt_sizes import Sized, SourceFacts
+from pagein.replay.prompt.recorded_needs import NOTHING
+from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.record.recorded_session import SessionHead
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.testing.made_sessions import Made, Result
 
 POLICIES: Final = (QUIET, FULL, THRIFTY_NAME)
 _RATIO: Final = 3.0  # characters per token
@@ -201,7 +201,7 @@ def _course(name: str, told: Recording, charged: Prices) -> Sequence[float]:
     return ledger.trace.cost if ledger.trace is not None else ()
 
 
-def open_in_memory(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 -- as `replay.paging.OpenEngine`
+def open_in_memory(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 -- as `replay.policies.pagein_policy.OpenEngine`
     """An engine whose store is in memory: sessions are many and small, and what leaves them is not looked at."""
     return Engine(blobs=MemoryStore(), counter=counter, settings=settings, workspace="replay")
 

@@ -12,13 +12,13 @@ from typing import Self
 from pagein.model.documents import Document
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.reading import Claim, Compacted, FileAuthored, Invalidated, ReadEvent, claim_of
-from pagein.policy import authoring, readmeta
-from pagein.policy.baseline import Baseline, baseline
-from pagein.policy.knowledge import Knowledge, fold, step
-from pagein.policy.reading import decide
-from pagein.policy.request import DEFAULTS, Decision, ReadingSettings, ReadRequest
-from pagein.policy.witness import Objection, witness
+from pagein.model.read_events import Claim, Compacted, FileAuthored, Invalidated, ReadEvent, claim_of
+from pagein.policy.audit.witness import Objection, witness
+from pagein.policy.reads import own_writes, read_records
+from pagein.policy.reads.baseline import Baseline, baseline
+from pagein.policy.reads.knowledge import Knowledge, fold, step
+from pagein.policy.reads.read_answers import decide
+from pagein.policy.reads.read_request import DEFAULTS, Decision, ReadingSettings, ReadRequest
 
 
 @dataclass
@@ -77,19 +77,19 @@ class ReadScript:
     def writes(self, path: str, text: str) -> Self:
         """The model writes a whole file."""
         self.changes(path, text)
-        return self._authored(authoring.written(path, text), {"path": path, "content": text})
+        return self._authored(own_writes.written(path, text), {"path": path, "content": text})
 
     def edits(self, path: str, old: str, new: str, *, everywhere: bool = False, seen_before: bool = True) -> Self:
         """The model replaces text; `seen_before` says whether the host had the file before the edit at hand."""
         before = self.files[path]
         self.changes(path, before.replace(old, new, -1 if everywhere else 1))
-        edit = authoring.Edit(old, new, everywhere)
+        edit = own_writes.Edit(old, new, everywhere)
         known = self._state.of(path)
-        event = authoring.edited(path, self.files[path], edit, known, before=before if seen_before else None)
+        event = own_writes.edited(path, self.files[path], edit, known, before=before if seen_before else None)
         arguments: dict[str, object] = {"path": path, "oldText": old, "newText": new}
         if event is None:
-            event = authoring.unplaced(path, self.files[path])
-        return self._authored(authoring.followed(event, before, known, self._fetch), arguments)
+            event = own_writes.unplaced(path, self.files[path])
+        return self._authored(own_writes.followed(event, before, known, self._fetch), arguments)
 
     def refreshes(self, path: str, first: int | None = None, last: int | None = None) -> Self:
         """Somebody asks for a fresh read."""
@@ -152,11 +152,11 @@ class ReadScript:
         for event in self.events:
             match event:
                 case Invalidated():
-                    out.append(readmeta.encode_invalidation(event, 1))
+                    out.append(read_records.encode_invalidation(event, 1))
                 case FileAuthored():
-                    out.append(readmeta.encode_authored(event))
+                    out.append(read_records.encode_authored(event))
                 case Compacted():
                     out.append({"type": "compaction"})
                 case _:
-                    out.append({"readcache": readmeta.encode(event)} if not hasattr(event, "why") else {})
+                    out.append({"readcache": read_records.encode(event)} if not hasattr(event, "why") else {})
         return out

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pagein import wiring
 from pagein.engine.engine import Settings
-from pagein.hosts.gateway.engine import EngineCurator
-from pagein.hosts.gateway.server import Gateway, Parts
-from pagein.hosts.gateway.settings import GatewaySettings
-from pagein.hosts.gateway.switch import Switch
+from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.settings import GatewaySettings
 from pagein.ports import TokenCounter
 
 

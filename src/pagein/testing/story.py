@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 from pagein.model.messages import Block, Message, Recorded, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.providers.prices import Prices, prices
-from pagein.replay.calls import Calls, gather
-from pagein.replay.growth import SourceFacts
-from pagein.replay.recorded import SessionHead
-from pagein.replay.recording import Recording, record
+from pagein.providers.prices.price_lookup import Prices, prices
+from pagein.replay.prompt.model_calls import Calls, gather
+from pagein.replay.prompt.prompt_sizes import SourceFacts
+from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.record.recorded_session import SessionHead
 
 RATIO = 2.0  # characters per token in these stories, so that sizes are easy to check
 FLOOR = 2000.0

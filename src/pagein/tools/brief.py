@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from pagein.engine.reading import ReadResult
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import BadName
 from pagein.model.objects import ObjectId
 from pagein.providers.validity import Api
-from pagein.providers.wire.tools import Offer, definition
+from pagein.providers.wire.tool_offers import Offer, definition
 from pagein.tools.calls import Call, refused, schema
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
@@ -32,7 +32,7 @@ OFFERS: Final = (
         schema(("pattern",), pattern=_TEXT, scope={"type": "array", "items": _TEXT}, skip=_NUMBER),
     ),
 )
-"""The same bytes in every request; so a change here is one that sessions under way do not see (`engine.offering`)."""
+"""The same bytes in every request; so a change here is one that sessions under way do not see (`engine.intake.recall_tools`)."""
 
 
 def definitions(api: Api) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from pagein.engine.reading import ReadResult
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.tools import read
 from pagein.tools.calls import Call, Offer, refused

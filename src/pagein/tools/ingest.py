@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pagein.engine.ingesting import Done, Report, Tell
-from pagein.engine.reading import ReadResult
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.recall.ingest import Done, Report, Tell
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError, StoreError
-from pagein.policy.baseline import Caps, byte_length
+from pagein.policy.reads.baseline import Caps, byte_length
 from pagein.tools.calls import Call, Given, Offer, refused, schema
 
 _NAMED: Final = 10

@@ -6,12 +6,12 @@ Of what stands in the window as a preview, who asks for no place is shown what t
 from dataclasses import replace
 from typing import Final
 
-from pagein.engine.reading import ReadResult
+from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
-from pagein.policy.baseline import Caps
-from pagein.policy.previews import behind_head
-from pagein.policy.slices import LENGTH, LINES, Slice, by_characters, by_lines
+from pagein.policy.reads.baseline import Caps
+from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
+from pagein.policy.stubs.previews import behind_head
 from pagein.tools.calls import Call, Given, Offer, refused, schema
 
 _GOES_ON: Final = "[This goes on where the preview stops; offset=0 shows what stands in front.]"

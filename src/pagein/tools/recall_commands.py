@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
 from pagein.errors import BadSetting
-from pagein.policy.slices import LENGTH, LINES, Slice, by_characters, by_lines
+from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
 from pagein.tools.calls import Call
 from pagein.tools.ingest import INGEST
 from pagein.tools.peek import PEEK
-from pagein.tools.reading_commands import answered
+from pagein.tools.read_commands import answered
 from pagein.tools.stats import STATS
 
 Numbers: TypeAlias = Mapping[str, int | None]

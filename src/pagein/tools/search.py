@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from pagein.engine.reading import ReadResult
-from pagein.engine.recalling import Bounds, Hits, Lookup
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.recall.session_recall import Bounds, Hits, Lookup
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
-from pagein.model.recalls import ObjectMatch
-from pagein.policy.baseline import byte_length
+from pagein.model.recall_entries import ObjectMatch
+from pagein.policy.reads.baseline import byte_length
 from pagein.tools.calls import Call, Given, Offer, refused, schema
 
 _TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"

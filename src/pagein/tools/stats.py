@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.engine.reading import ReadResult
-from pagein.engine.recalling import Figures
-from pagein.engine.rendering import size
+from pagein.engine.log.rendering import size
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.recall.session_recall import Figures
 from pagein.engine.session import Session
 from pagein.errors import HostError
 from pagein.tools.calls import Call, Offer, refused, schema

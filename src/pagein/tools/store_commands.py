@@ -13,12 +13,12 @@ from pagein.model.links import Backlink, Link
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import Reference, reference_to_fields
-from pagein.model.sealing import metadata_view
-from pagein.model.search import Hit, Results, Search
+from pagein.model.search_query import Hit, Results, Search
 from pagein.model.values import Fields, Value
+from pagein.model.version_hash import metadata_view
 from pagein.model.versions import Version
 from pagein.model.writes import Query
-from pagein.policy.paths_matching import path_matches
+from pagein.policy.recall.path_filter import path_matches
 from pagein.ports import BlobStore, ObjectStore
 
 Answer: TypeAlias = dict[str, Any]

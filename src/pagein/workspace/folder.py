@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pagein.model.documents import Document, Located
-from pagein.policy.exclusions import EXCLUDED, is_excluded
+from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
 from pagein.ports import Signal
 from pagein.workspace import paths
 from pagein.workspace.files import MAX_FILE_BYTES, read_document

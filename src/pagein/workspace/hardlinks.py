@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from pagein.policy.exclusions import is_excluded
-from pagein.workspace.walking import IGNORED
+from pagein.policy.privacy.exclusions import is_excluded
+from pagein.workspace.folder_walk import IGNORED
 
 _MOST: Final = 20_000
 """Names that are looked at before a search gives up."""

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 
 from pagein.errors import Aborted, BadInput
 from pagein.model.trees import Matched, TreeFile
-from pagein.policy.exclusions import EXCLUDED, is_excluded
-from pagein.policy.paths_matching import path_matches
+from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
+from pagein.policy.recall.path_filter import path_matches
 from pagein.ports import Signal
 from pagein.workspace import paths
 from pagein.workspace.files import MAX_FILE_BYTES, read_document

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import Access, Block, Message, ShownLines, ToolCall, ToolResult
-from pagein.policy.clients.accesses import accesses, arguments_of
-from pagein.policy.clients.layouts import Layout, ShownText, raw_text, shown_by
+from pagein.policy.clients.file_accesses import accesses, arguments_of
+from pagein.policy.clients.line_layouts import Layout, ShownText, raw_text, shown_by
 from pagein.policy.clients.shell_reads import ExactRead, exact_read
 
 Op: TypeAlias = Literal["read", "write", "edit", "list", "search", "exec", "other"]

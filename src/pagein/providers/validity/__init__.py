@@ -1,9 +1,9 @@
 """What providers refuse: rules as data, and the checker that applies them."""
 
-from pagein.providers.validity.bonds import with_messages, with_request
-from pagein.providers.validity.checking import Checker, Violation, check_body, check_messages
+from pagein.providers.validity.body_check import Checker, Violation, check_body, check_messages
 from pagein.providers.validity.rules import RULES, Api, Rule
 from pagein.providers.validity.target import ANYBODY, Target, target
+from pagein.providers.validity.thinking_bonds import with_messages, with_request
 from pagein.providers.validity.turns import NOTHING_RECEIVED, Received
 
 __all__ = [

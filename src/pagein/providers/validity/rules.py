@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from pagein.providers.validity import items, marking, pairing, reasoning, settings
+from pagein.providers.validity import breakpoint_checks, call_pairs, request_settings, response_items, thinking_checks
 from pagein.providers.validity.turns import Api, Part, Turns
 
 __all__ = ["RULES", "Api", "Check", "Rule"]
@@ -42,128 +42,138 @@ _NOT_FOUND: Final = 404
 
 
 _ANTHROPIC: Final[Mapping[str, Rule]] = {
-    "M1": Rule(_MESSAGES, "every call is answered in the very next message", pairing.unanswered, (pairing.UNANSWERED,)),
-    "M2": Rule(_MESSAGES, "every result answers a call of the message before", pairing.orphaned, (pairing.ORPHANED,)),
+    "M1": Rule(
+        _MESSAGES, "every call is answered in the very next message", call_pairs.unanswered, (call_pairs.UNANSWERED,)
+    ),
+    "M2": Rule(
+        _MESSAGES, "every result answers a call of the message before", call_pairs.orphaned, (call_pairs.ORPHANED,)
+    ),
     "M3": Rule(
         _MESSAGES,
         "results stand in front of everything else in their message",
-        pairing.results_late,
-        (pairing.UNANSWERED,),
+        call_pairs.results_late,
+        (call_pairs.UNANSWERED,),
     ),
     "M4": Rule(
         _MESSAGES,
         "every call has an id of its own and exactly one result, all in one message",
-        pairing.paired_twice,
-        (pairing.TWICE, pairing.CALLED_TWICE),
+        call_pairs.paired_twice,
+        (call_pairs.TWICE, call_pairs.CALLED_TWICE),
     ),
     "M5": Rule(
         _MESSAGES,
         "a server tool's result has its call before it; while a server tool is pending, the user's message holds only "
         "results, and the tool is still offered",
-        pairing.server_tools,
-        (pairing.SERVER_ORPHANED, pairing.SERVER_UNANSWERED, pairing.SERVER_TOOL_GONE),
+        call_pairs.server_tools,
+        (call_pairs.SERVER_ORPHANED, call_pairs.SERVER_UNANSWERED, call_pairs.SERVER_TOOL_GONE),
     ),
     "M6": Rule(
         _MESSAGES,
         "results of members of a toolset carry its name, and text and images only",
-        pairing.toolset_results,
-        words=(pairing.TOOLSET_NAME, pairing.TOOLSET_CONTENT),
+        call_pairs.toolset_results,
+        words=(call_pairs.TOOLSET_NAME, call_pairs.TOOLSET_CONTENT),
     ),
     "M7": Rule(
         _MESSAGES,
         "no message and no text block is empty, and the assistant's words do not end the request with white space",
-        pairing.empty,
-        (pairing.NO_TEXT, pairing.BLANK_TEXT, pairing.NO_SYSTEM_TEXT, pairing.NO_CONTENT, pairing.ENDS_BLANK),
+        call_pairs.empty,
+        (
+            call_pairs.NO_TEXT,
+            call_pairs.BLANK_TEXT,
+            call_pairs.NO_SYSTEM_TEXT,
+            call_pairs.NO_CONTENT,
+            call_pairs.ENDS_BLANK,
+        ),
     ),
     "M8": Rule(
         _MESSAGES,
         "the first message is the user's; older platforms want the sides to alternate",
-        pairing.begins_wrong,
-        (pairing.NO_MESSAGES, pairing.FIRST_ROLE, pairing.ALTERNATE),
+        call_pairs.begins_wrong,
+        (call_pairs.NO_MESSAGES, call_pairs.FIRST_ROLE, call_pairs.ALTERNATE),
     ),
     "M9": Rule(
         _MESSAGES,
         "from 4.6 on the conversation does not end with the assistant's words",
-        settings.prefill,
-        (settings.NO_PREFILL,),
+        request_settings.prefill,
+        (request_settings.NO_PREFILL,),
     ),
     "M10": Rule(
         _MESSAGES,
         "thinking in the assistant message whose calls are being answered is as it came",
-        reasoning.modified,
-        (reasoning.MODIFIED,),
+        thinking_checks.modified,
+        (thinking_checks.MODIFIED,),
     ),
     "M11": Rule(
         _MESSAGES,
         "with thinking on a manual budget that message begins with thinking, and no tool is forced; later models take no "
         "forced tool at all",
-        reasoning.manual_thinking,
-        (reasoning.NO_THINKING, reasoning.FORCED, reasoning.NO_FORCE),
+        thinking_checks.manual_thinking,
+        (thinking_checks.NO_THINKING, thinking_checks.FORCED, thinking_checks.NO_FORCE),
     ),
     "M12": Rule(_MESSAGES, "thinking stands behind the prefix that it was made for", kept="refused as T2 or T6"),
     "M13": Rule(
         _MESSAGES,
         "the model knows the mode of thinking that is asked for",
-        settings.thinking_mode,
-        (settings.NO_MODE, settings.NO_ADAPTIVE),
+        request_settings.thinking_mode,
+        (request_settings.NO_MODE, request_settings.NO_ADAPTIVE),
     ),
-    "M14": Rule(_MESSAGES, "at most four cache marks", marking.too_many, (marking.TOO_MANY,)),
+    "M14": Rule(_MESSAGES, "at most four cache marks", breakpoint_checks.too_many, (breakpoint_checks.TOO_MANY,)),
     "M15": Rule(
         _MESSAGES,
         "cache marks of one hour stand before those of five minutes",
-        marking.long_late,
-        (marking.LONG_LATE,),
+        breakpoint_checks.long_late,
+        (breakpoint_checks.LONG_LATE,),
     ),
     "M16": Rule(
         _MESSAGES,
         "the automatic mark has a free slot and the lifetime of a mark that stands where it falls; legacy platforms have none",
-        marking.automatic,
-        (marking.CLASH, marking.NO_AUTOMATIC),
-        (marking.NO_SLOT,),
+        breakpoint_checks.automatic,
+        (breakpoint_checks.CLASH, breakpoint_checks.NO_AUTOMATIC),
+        (breakpoint_checks.NO_SLOT,),
     ),
     "M17": Rule(
         _MESSAGES,
         "no cache mark on thinking, empty text or a tool that is loaded later",
-        marking.misplaced,
-        (marking.ON_EMPTY, marking.ON_THINKING, marking.ON_DEFERRED),
+        breakpoint_checks.misplaced,
+        (breakpoint_checks.ON_EMPTY, breakpoint_checks.ON_THINKING, breakpoint_checks.ON_DEFERRED),
     ),
     "M18": Rule(
         _MESSAGES,
         "a system message within the conversation follows a user's, is the last or followed by the assistant's, and is taken "
         "by the model at all",
-        pairing.system_messages,
-        (pairing.NO_SYSTEM_ROLE,),
-        (pairing.SYSTEM_PLACE,),
+        call_pairs.system_messages,
+        (call_pairs.NO_SYSTEM_ROLE,),
+        (call_pairs.SYSTEM_PLACE,),
     ),
     "M19": Rule(
         _MESSAGES,
         "tools that are referred to are declared, and not all are loaded later",
-        pairing.undeclared_tools,
-        (pairing.ALL_DEFERRED,),
-        (pairing.NO_SUCH_TOOL,),
+        call_pairs.undeclared_tools,
+        (call_pairs.ALL_DEFERRED,),
+        (call_pairs.NO_SUCH_TOOL,),
     ),
     "M20": Rule(
         _MESSAGES,
         "no sampling parameters that the model does not take; Opus 5 thinks at the highest efforts",
-        settings.sampling,
-        (settings.DEPRECATED, settings.TWO_SAMPLERS),
-        (settings.HIGH_EFFORT,),
+        request_settings.sampling,
+        (request_settings.DEPRECATED, request_settings.TWO_SAMPLERS),
+        (request_settings.HIGH_EFFORT,),
     ),
     "M21": Rule(
         _MESSAGES,
         "at most 32 MB and 100,000 messages",
-        settings.size,
-        (settings.TOO_LARGE,),
-        (settings.TOO_MANY,),
+        request_settings.size,
+        (request_settings.TOO_LARGE,),
+        (request_settings.TOO_MANY,),
         _TOO_LARGE,
     ),
-    "M22": Rule(_MESSAGES, "fields of a beta come with its header", settings.betas, (settings.EXTRA,)),
+    "M22": Rule(_MESSAGES, "fields of a beta come with its header", request_settings.betas, (request_settings.EXTRA,)),
     "M23": Rule(
         _MESSAGES,
         "clearing of thinking is the first edit, with thinking on; compaction is triggered at 50,000 tokens or more",
-        settings.context_edits,
-        (settings.CLEAR_NEEDS_THINKING,),
-        (settings.CLEAR_FIRST, settings.TRIGGER_LOW),
+        request_settings.context_edits,
+        (request_settings.CLEAR_NEEDS_THINKING,),
+        (request_settings.CLEAR_FIRST, request_settings.TRIGGER_LOW),
     ),
 }
 
@@ -176,8 +186,8 @@ _BOUND: Final[Mapping[str, Rule]] = {
     "T2": Rule(
         _MESSAGES,
         "nothing before thinking has changed since it was made",
-        reasoning.prefix_changed,
-        (reasoning.BOUND,),
+        thinking_checks.prefix_changed,
+        (thinking_checks.BOUND,),
         kept="`thinking.py` drops what a change makes invalid",
     ),
     "T3": Rule(_MESSAGES, "cache marks are not compared", kept="`bonds.py` leaves them out of its names"),
@@ -189,14 +199,14 @@ _BOUND: Final[Mapping[str, Rule]] = {
     "T5": Rule(
         _MESSAGES,
         "the setting for broken bindings comes with its beta header; with `drop_block` nothing is refused",
-        settings.binding_without_beta,
-        (settings.EXTRA,),
+        request_settings.binding_without_beta,
+        (request_settings.EXTRA,),
     ),
     "T6": Rule(
         _MESSAGES,
         "thinking is removed from the oldest on, none from between others, none moved",
-        reasoning.left_out,
-        (reasoning.BOUND,),
+        thinking_checks.left_out,
+        (thinking_checks.BOUND,),
         kept="`thinking.py`",
     ),
     "T7": Rule(_MESSAGES, "what the server edits or compacts breaks no binding", kept="nothing of it is compared"),
@@ -216,60 +226,69 @@ _OPENAI_RULES: Final[Mapping[str, Rule]] = {
     "C1": Rule(
         _CHAT,
         "tool messages that answer every call follow it at once",
-        pairing.chat_unanswered,
-        (pairing.CHAT_UNANSWERED,),
+        call_pairs.chat_unanswered,
+        (call_pairs.CHAT_UNANSWERED,),
     ),
     "C2": Rule(
         _CHAT,
         "every tool message answers a call of the assistant message before it",
-        pairing.chat_orphaned,
-        (pairing.CHAT_ORPHANED,),
+        call_pairs.chat_orphaned,
+        (call_pairs.CHAT_ORPHANED,),
     ),
     "C3": Rule(
         _CHAT,
         "from GPT-5.4 on functions are offered without a reasoning effort",
-        settings.tools_with_effort,
-        (settings.TOOLS_WITH_EFFORT, settings.TOOLS_WITH_EFFORT_SINCE_5_6),
+        request_settings.tools_with_effort,
+        (request_settings.TOOLS_WITH_EFFORT, request_settings.TOOLS_WITH_EFFORT_SINCE_5_6),
     ),
     "C4": Rule(
         _OPENAI,
         "cache options and breakpoints from GPT-5.6 on only",
-        marking.cache_options,
-        words=(marking.NO_OPTIONS,),
+        breakpoint_checks.cache_options,
+        words=(breakpoint_checks.NO_OPTIONS,),
     ),
-    "R1": Rule(_RESPONSES, "every output has its call before it", pairing.output_without_call, (pairing.NO_CALL,)),
-    "R2": Rule(_RESPONSES, "every call has its output behind it", pairing.call_without_output, (pairing.NO_OUTPUT,)),
+    "R1": Rule(
+        _RESPONSES, "every output has its call before it", call_pairs.output_without_call, (call_pairs.NO_CALL,)
+    ),
+    "R2": Rule(
+        _RESPONSES, "every call has its output behind it", call_pairs.call_without_output, (call_pairs.NO_OUTPUT,)
+    ),
     "R3": Rule(
         _RESPONSES,
         "a call that goes by its item's id has the reasoning before it that it came with",
-        items.call_without_reasoning,
-        (items.NO_REASONING,),
+        response_items.call_without_reasoning,
+        (response_items.NO_REASONING,),
     ),
-    "R4": Rule(_RESPONSES, "reasoning has behind it what came with it", items.reasoning_alone, (items.NO_FOLLOWER,)),
+    "R4": Rule(
+        _RESPONSES,
+        "reasoning has behind it what came with it",
+        response_items.reasoning_alone,
+        (response_items.NO_FOLLOWER,),
+    ),
     "R5": Rule(
         _RESPONSES,
         "ids begin as their kind of item demands, and stand once",
-        items.id_shape,
-        (items.ID_SHAPE, items.DUPLICATE),
+        response_items.id_shape,
+        (response_items.ID_SHAPE, response_items.DUPLICATE),
     ),
     "R6": Rule(
         _RESPONSES,
         "reasoning that was not stored carries its encrypted content",
-        items.not_kept,
-        (items.NOT_KEPT,),
+        response_items.not_kept,
+        (response_items.NOT_KEPT,),
         status=_NOT_FOUND,
     ),
     "R7": Rule(
         _OPENAI,
         "cache options and cache retention exclude each other",
-        marking.options_with_retention,
-        words=(marking.BOTH,),
+        breakpoint_checks.options_with_retention,
+        words=(breakpoint_checks.BOTH,),
     ),
     "O6": Rule(
         _OPENAI,
         "breakpoints stand on text, images and files of the input",
-        marking.breakpoint_misplaced,
-        words=(marking.NOT_AN_INPUT,),
+        breakpoint_checks.breakpoint_misplaced,
+        words=(breakpoint_checks.NOT_AN_INPUT,),
     ),
 }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final, Literal, TypeAlias
 
-from pagein.providers.abilities import UNKNOWN, Abilities, abilities
+from pagein.providers.prices.model_abilities import UNKNOWN, Abilities, abilities
 
 Platform: TypeAlias = Literal["current", "legacy"]
 

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from pagein.model.codec import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.wire import spans
-from pagein.providers.wire.format import Format
-from pagein.providers.wire.values import (
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.json_values import (
     Json,
     image_of,
     json_bytes,
@@ -22,6 +21,7 @@ from pagein.providers.wire.values import (
     text_at,
     with_field,
 )
+from pagein.providers.wire.wire_format import Format
 
 _ROLES: Final[Mapping[str, Role]] = {
     "assistant": "assistant",
@@ -94,9 +94,11 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
 
 def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
     """The message with the arguments of some calls replaced, given by block. Calls are its last blocks, an old `function_call` the very last."""
-    fields = spans.fields(item, "a message")
+    fields = json_spans.fields(item, "a message")
     calls = (
-        spans.items(fields["tool_calls"], "tool_calls") if fields.get("tool_calls", b"").lstrip()[:1] == b"[" else []
+        json_spans.items(fields["tool_calls"], "tool_calls")
+        if fields.get("tool_calls", b"").lstrip()[:1] == b"["
+        else []
     )
     places = [place for place, call in enumerate(calls) if call.lstrip()[:1] == b"{"]
     is_old = fields.get("function_call", b"").lstrip()[:1] == b"{"
@@ -107,7 +109,7 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
             calls[places[at]] = _with_call(calls[places[at]], text)
         else:
             fields["function_call"] = _with_arguments(fields["function_call"], text)
-    return spans.object_of({**fields, "tool_calls": spans.array_of(calls)} if places else fields)
+    return json_spans.object_of({**fields, "tool_calls": json_spans.array_of(calls)} if places else fields)
 
 
 def _with_arguments(function: bytes, text: str) -> bytes:
@@ -115,7 +117,7 @@ def _with_arguments(function: bytes, text: str) -> bytes:
 
 
 def _with_call(call: bytes, text: str) -> bytes:
-    inner = spans.fields(call, "a call")
+    inner = json_spans.fields(call, "a call")
     if "function" in inner:
         return with_field(call, "function", lambda raw: _with_arguments(raw or b"{}", text))
     return with_field(call, "custom", lambda raw: with_field(raw or b"{}", "input", lambda _: json_bytes(text)))

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from pagein.model.codec import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.wire.format import Format
-from pagein.providers.wire.values import (
+from pagein.providers.wire.json_values import (
     Json,
     image_of,
     json_bytes,
@@ -22,6 +21,7 @@ from pagein.providers.wire.values import (
     text_at,
     with_field,
 )
+from pagein.providers.wire.wire_format import Format
 
 _ROLES: Final[Mapping[str, Role]] = {"assistant": "assistant", "system": "system", "developer": "system"}
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from pagein.model.messages import Text
 from pagein.replay.readers.blocks import flat
-from pagein.replay.readers.fields import Row, json_text, lines_of, mapping, text
+from pagein.replay.readers.row_fields import Row, json_text, lines_of, mapping, text
 
 _FOR_PEOPLE: Final = frozenset(
     ("command_permissions", "hook_system_message", "hook_cancelled", "hook_non_blocking_error")

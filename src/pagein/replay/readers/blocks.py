@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pagein.model.messages import Block, Image, Other, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.policy.clients.accesses import accesses
-from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, text
+from pagein.policy.clients.file_accesses import accesses
+from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, text
 
 REMINDER: Final = "<system-reminder>"
 

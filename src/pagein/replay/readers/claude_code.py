@@ -5,27 +5,17 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from pagein.model.messages import (
-    Block,
-    HostEvent,
-    Message,
-    Recorded,
-    ShownLines,
-    Text,
-    ToolResult,
-    Unreadable,
-    Usage,
-)
+from pagein.model.messages import Block, HostEvent, Message, Recorded, ShownLines, Text, ToolResult, Unreadable, Usage
 from pagein.replay.readers.attachments import attachment_text
 from pagein.replay.readers.blocks import Calls, answered, anthropic_usage, content_blocks
 from pagein.replay.readers.claude_tree import Lane, Thread, lanes, thread, to_decode
-from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
-from pagein.replay.readers.heads import flags_of, models_of
-from pagein.replay.readers.marks import Mark, rows_of
+from pagein.replay.readers.line_index import Mark, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
+from pagein.replay.readers.session_heads import flags_of, models_of
 from pagein.replay.readers.source import Source
-from pagein.replay.recorded import RecordedSession, SessionHead
-from pagein.replay.tallies import UsageTally
+from pagein.replay.record.recorded_session import RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import UsageTally
 
 _SCALARS: Final = (str, int, float, bool)
 

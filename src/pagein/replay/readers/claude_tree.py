@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pagein.replay.readers.marks import Mark
+from pagein.replay.readers.line_index import Mark
 
 _CONVERSATION: Final = frozenset(("prompt", "assistant", "result", "summary-of-compaction"))
 _FOLLOWING: Final = _CONVERSATION | {"compact_boundary"}

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pagein.model.messages import Block, HostEvent, Message, Recorded, Text, Thinking, ToolResult, Unreadable, Usage
-from pagein.replay.readers.answers import usage
+from pagein.replay.readers.api_responses import usage
 from pagein.replay.readers.blocks import Calls, flat
-from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
-from pagein.replay.readers.heads import flags_of, models_of
-from pagein.replay.readers.marks import Mark, rows_of
+from pagein.replay.readers.line_index import Mark, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.session_heads import flags_of, models_of
 from pagein.replay.readers.source import Source
-from pagein.replay.recorded import RecordedSession, SessionHead
-from pagein.replay.tallies import Told, UsageTally
+from pagein.replay.record.recorded_session import RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import Told, UsageTally
 
 _EVENTS: Final = {"session.error": "api_error", "abort": "turn_aborted", "session.task_complete": "turn_end"}
 

@@ -20,14 +20,14 @@ from pagein.model.messages import (
     Unreadable,
     Usage,
 )
-from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
-from pagein.replay.readers.heads import flags_of
-from pagein.replay.readers.marks import Mark, rows_of
+from pagein.replay.readers.line_index import Mark, rows_of
 from pagein.replay.readers.prunings import Prunings
+from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
+from pagein.replay.readers.session_heads import flags_of
 from pagein.replay.readers.source import Source
-from pagein.replay.recorded import RecordedSession, SessionHead
-from pagein.replay.tallies import UsageTally
+from pagein.replay.record.recorded_session import RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import UsageTally
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _OPS: Final = ("read", "edit", "write", "delete")

@@ -7,11 +7,11 @@ from typing import Final, TypeAlias
 from pagein.errors import BadInput
 from pagein.model.messages import Unreadable
 from pagein.replay.readers import claude_code, codex, copilot_cli, corpus, gemini_cli, opencode, pi, requests_log
-from pagein.replay.readers.fields import objects, text
-from pagein.replay.readers.marks import Mark, marks
+from pagein.replay.readers.line_index import Mark, marks
+from pagein.replay.readers.row_fields import objects, text
 from pagein.replay.readers.rows import DAMAGE, decode_json, rows_at
 from pagein.replay.readers.source import MAGIC_SQLITE, Source, open_stream
-from pagein.replay.recorded import RecordedSession
+from pagein.replay.record.recorded_session import RecordedSession
 
 Reader: TypeAlias = Callable[[Source, Sequence[Mark]], Iterator[RecordedSession]]
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from pagein.errors import BadInput
 from pagein.model.messages import Unreadable
-from pagein.replay.readers.fields import Row, mapping, text
 from pagein.replay.readers.opencode import database_sessions
+from pagein.replay.readers.row_fields import Row, mapping, text
 from pagein.replay.readers.rows import DAMAGE, decode, decode_json, raw_lines
 from pagein.replay.readers.source import Source
 

@@ -22,12 +22,12 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers.blocks import Calls, image
-from pagein.replay.readers.fields import Row, count, json_text, mapping, objects, seconds, sequence, text
-from pagein.replay.readers.heads import flags_of
-from pagein.replay.readers.marks import Mark, rows_of
+from pagein.replay.readers.line_index import Mark, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, mapping, objects, seconds, sequence, text
+from pagein.replay.readers.session_heads import flags_of
 from pagein.replay.readers.source import Source
-from pagein.replay.recorded import CARRIED_OVER, RecordedSession, SessionHead
-from pagein.replay.tallies import UsageTally
+from pagein.replay.record.recorded_session import CARRIED_OVER, RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import UsageTally
 
 _SPEAKERS: Final = ("user", "gemini")
 _KINDS: Final = frozenset((*_SPEAKERS, "info", "warning", "error"))

@@ -25,13 +25,13 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers.blocks import Calls
-from pagein.replay.readers.fields import Row, count, json_text, mapping, objects, seconds, text
 from pagein.replay.readers.prunings import Prunings
+from pagein.replay.readers.row_fields import Row, count, json_text, mapping, objects, seconds, text
 from pagein.replay.readers.rows import decode_json
-from pagein.replay.readers.shown import shown_lines
+from pagein.replay.readers.shown_ranges import shown_lines
 from pagein.replay.readers.source import Source
-from pagein.replay.recorded import RecordedSession, SessionHead
-from pagein.replay.tallies import UsageTally
+from pagein.replay.record.recorded_session import RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import UsageTally
 
 Stored: TypeAlias = tuple[Row, list[Row]] | Unreadable
 _FAILED: Final = ("MessageAbortedError", "aborted")

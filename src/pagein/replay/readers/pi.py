@@ -21,13 +21,13 @@ from pagein.model.messages import (
     Usage,
 )
 from pagein.replay.readers.blocks import Calls, flat, image, spoken
-from pagein.replay.readers.fields import Row, count, json_text, mapping, number, objects, seconds, text
-from pagein.replay.readers.heads import flags_of, models_of
-from pagein.replay.readers.marks import Mark, rows_of
+from pagein.replay.readers.line_index import Mark, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
+from pagein.replay.readers.session_heads import flags_of, models_of
 from pagein.replay.readers.source import Source
-from pagein.replay.recorded import RecordedSession, SessionHead
-from pagein.replay.tallies import UsageTally
+from pagein.replay.record.recorded_session import RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import UsageTally
 
 _COMPACTED: Final = (
     "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",

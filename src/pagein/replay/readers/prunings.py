@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterator
 
 from pagein.model.messages import HostEvent
-from pagein.replay.readers.fields import json_text
+from pagein.replay.readers.row_fields import json_text
 
 
 class Prunings:

@@ -10,15 +10,11 @@ from hashlib import blake2b
 from typing import Final, TypeAlias
 
 from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolResult, Unreadable
-from pagein.replay.readers.answers import answer
+from pagein.replay.readers.api_responses import answer
 from pagein.replay.readers.blocks import Calls
-from pagein.replay.readers.fields import Row, json_text, mapping, seconds, text
-from pagein.replay.readers.heads import flags_of
-from pagein.replay.readers.lineage import Answered, Asked, Front, Lineage, Name, Step
-from pagein.replay.readers.marks import Mark
-from pagein.replay.readers.rows import decode_json, rows_at
-from pagein.replay.readers.source import Source
-from pagein.replay.readers.wire import (
+from pagein.replay.readers.line_index import Mark
+from pagein.replay.readers.request_lineage import Answered, Asked, Front, Lineage, Name, Step
+from pagein.replay.readers.request_units import (
     behind,
     carried_over,
     instructions,
@@ -29,8 +25,12 @@ from pagein.replay.readers.wire import (
     system_text,
     units,
 )
-from pagein.replay.recorded import RecordedSession, SessionHead
-from pagein.replay.tallies import UsageTally
+from pagein.replay.readers.row_fields import Row, json_text, mapping, seconds, text
+from pagein.replay.readers.rows import decode_json, rows_at
+from pagein.replay.readers.session_heads import flags_of
+from pagein.replay.readers.source import Source
+from pagein.replay.record.recorded_session import RecordedSession, SessionHead
+from pagein.replay.record.usage_tally import UsageTally
 
 Numbered: TypeAlias = tuple[int, Row | Unreadable]
 

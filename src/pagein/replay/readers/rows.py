@@ -10,7 +10,7 @@ import msgspec
 from zstandard import ZstdError
 
 from pagein.model.messages import Unreadable
-from pagein.replay.readers.fields import Row
+from pagein.replay.readers.row_fields import Row
 from pagein.replay.readers.source import Source, open_stream
 
 Numbered: TypeAlias = tuple[int, bytes]

@@ -1,0 +1,117 @@
+"""The command that takes a text out of everything that pagein keeps. `cli` adds it to its app.
+
+Exit status: 0; 1 where something of it may be left, each said in words; 2 as in `cli`.
+"""
+
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pagein.cli.options import AsJson, Store, Workspace
+from pagein.errors import BadInput
+
+if TYPE_CHECKING:
+    from pagein.erasure import Forgotten
+
+_LEFT = 1
+_COPIES = (
+    "not touched: exports and other copies of the store, backups, the agent's own transcripts, what the provider keeps, and the sectors "
+    "of the disk"
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog="Examples:\n\npagein forget pg-9b0e51c7-3d2f8a64\n\npagein forget - < the-secret.txt\n\npagein forget --session fix-login"
+    )(forget)
+
+
+def forget(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID|TEXT]",
+            help="An object, by id or nickname: all its text; or a text, wherever it stands. - reads it from standard input, "
+            "so that it stands in no history of a shell.",
+        ),
+    ] = None,
+    *,
+    session: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="All that was said in this session so far, and what was paged out of it."),
+    ] = None,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a text out of the store, its indexes and logs, for good.
+
+    What is left is a keyed digest, by which the text is known, and not stored, where it comes again. Sessions go on. Nobody can recall it.
+    """
+    from pagein import erasure, wiring
+
+    if (target is None) == (session is None):
+        raise BadInput("name what to forget: an id or a text, or a session with --session; one of them")
+    file = wiring.store_file(store, workspace=workspace)
+    log = wiring.log_of(store, workspace=workspace)
+    with contextlib.closing(wiring.open_for_forgetting(store, workspace=workspace)) as opened:
+        if session is not None:
+            done = erasure.forget_session(opened, session, file, log)
+        else:
+            wanted = (
+                _text(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
+                if target == "-"
+                else _text(os.fsencode(target or ""))
+            )
+            done = erasure.forget_texts(opened, erasure.texts_of(opened, wanted), file, log)
+    beside = _beside(file)
+    if as_json:
+        answer = {
+            "texts": done.texts,
+            "found": done.found,
+            "left": done.left,
+            "searched": done.searched,
+            "beside": beside,
+        }
+        sys.stdout.write(json.dumps(answer) + "\n")
+    else:
+        sys.stdout.write("\n".join(_told(done, beside)) + "\n")
+    if done.left:
+        raise typer.Exit(_LEFT)
+
+
+def _text(raw: bytes) -> str:
+    """A text as the store has it, half a surrogate pair included, whatever the locale made of it. Raises BadInput for what is no text."""
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise BadInput(
+            "the text to forget is not UTF-8, so it is nowhere in the store as it stands; give it in UTF-8, or name its object by id"
+        ) from None
+
+
+def _told(done: "Forgotten", beside: list[str]) -> list[str]:
+    found = ", ".join(f"{count:,} {name}" for name, count in done.found.items() if count) or "nothing"
+    lines = [f"told anew: {found}"]
+    if done.searched and not done.left:
+        lines.append(
+            f"searched afterwards, byte for byte, and found nowhere: {', '.join(done.searched)}, and all that is packed in them"
+        )
+    lines += [f"left: {one}" for one in done.left]
+    lines += [f"beside the store, not touched: {one}" for one in beside]
+    return [*lines, _COPIES]
+
+
+def _beside(file: Path | None) -> list[str]:
+    """Files beside the store that may be copies of it."""
+    if file is None:
+        return []
+    ours = {file.name + end for end in ("", "-wal", "-shm", "-search", "-search-wal", "-search-shm")}
+    there = (one for one in sorted(file.parent.glob(f"{file.stem}*")) if one.is_file())
+    return [one.name for one in there if one.name not in ours and ".trajectory.jsonl" not in one.name]

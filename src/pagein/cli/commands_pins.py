@@ -1,0 +1,169 @@
+"""The commands by which a user lays a hand on a running session. `cli` adds them to its app.
+
+They write into the session's journal in the store; the agent's own process takes it over at its next call. Heavy imports stand
+inside the commands, as in `cli`.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from pagein.cli.options import AsJson, Store, Workspace
+from pagein.errors import BadSetting, StoreError
+
+SessionName: TypeAlias = Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")]
+Target: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="OBJECT", help="An object's id (pg-...), or the id of the tool call; `pagein window` lists both."
+    ),
+]
+Now: TypeAlias = Annotated[bool, typer.Option("--now", help="Have the next call open an epoch for it.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(epilog="Examples:\n\npagein window fix-login\n\npagein window fix-login --json")(window)
+    app.command(
+        epilog="Examples:\n\npagein pin fix-login pg-01234567-89abcdef\n\npagein pin fix-login toolu_01AbC\n\n"
+        'pagein pin fix-login --text "Never touch the migrations."'
+    )(pin)
+    app.command(
+        epilog="Examples:\n\npagein unpin fix-login toolu_01AbC\n\npagein unpin fix-login --text text-0a1b2c3d"
+    )(unpin)
+    app.command(epilog="Example: pagein drop fix-login toolu_01AbC --now")(drop)
+    app.command(epilog="Example: pagein restore fix-login pg-01234567-89abcdef --now")(restore)
+    app.command(epilog="Example: pagein veto fix-login toolu_01AbC")(veto)
+    app.command(epilog="Example: pagein epoch fix-login")(epoch)
+
+
+def window(
+    session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False
+) -> None:
+    """List the tool results in a session's window: whole, as a preview or as a stub, and what is wished for them."""
+    from pagein import wiring
+    from pagein.tools import pin_commands as commands
+
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
+        _print(commands.window(opened), as_json=as_json)
+
+
+def pin(
+    session: SessionName,
+    target: Annotated[
+        str | None, typer.Argument(metavar="[OBJECT]", help="An object's id (pg-...), or that of the tool call.")
+    ] = None,
+    *,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Words that every window is to show, verbatim.")
+    ] = None,
+    now: Now = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a result in the window whatever its age, or a text through every epoch and compaction.
+
+    A result that is out comes back with the next epoch.
+    """
+    from pagein import wiring
+    from pagein.tools import pin_commands as commands
+
+    wanted = _either(target, text)
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
+        done = commands.say(opened, wanted) if target is None else commands.touch(opened, "pin", wanted, now=now)
+        _print(done, as_json=as_json)
+
+
+def unpin(
+    session: SessionName,
+    target: Annotated[
+        str | None, typer.Argument(metavar="[OBJECT]", help="An object's id (pg-...), or that of the tool call.")
+    ] = None,
+    *,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="NAME", help="The name of a pinned text, or the text itself.")
+    ] = None,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take back a pin or a veto: the result may leave again; the text is not shown anew any more."""
+    from pagein import wiring
+    from pagein.tools import pin_commands as commands
+
+    wanted = _either(target, text)
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
+        done = commands.unsay(opened, wanted) if target is None else commands.touch(opened, "unpin", wanted)
+        _print(done, as_json=as_json)
+
+
+def drop(
+    session: SessionName,
+    target: Target,
+    *,
+    now: Now = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have a result leave the window with the next epoch, whatever its age. It can be recalled."""
+    _touch("drop", session, target, now=now, workspace=workspace, store=store, as_json=as_json)
+
+
+def restore(
+    session: SessionName,
+    target: Target,
+    *,
+    now: Now = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have a result's own text take the place of its stub or preview with the next epoch."""
+    _touch("restore", session, target, now=now, workspace=workspace, store=store, as_json=as_json)
+
+
+def veto(
+    session: SessionName, target: Target, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False
+) -> None:
+    """Have a result never leave the window again."""
+    _touch("veto", session, target, now=False, workspace=workspace, store=store, as_json=as_json)
+
+
+def epoch(session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
+    """Have the next call open an epoch, if anything may go or is to come back. It is paid for, whether it pays or not."""
+    from pagein import wiring
+    from pagein.tools import pin_commands as commands
+
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
+        _print(commands.epoch(opened), as_json=as_json)
+
+
+def _touch(
+    act: str, session: str, target: str, *, now: bool, workspace: Path, store: str | None, as_json: bool
+) -> None:
+    from pagein import wiring
+    from pagein.tools import pin_commands as commands
+
+    with wiring.kept_session(session, store, workspace=workspace) as opened:
+        _print(commands.touch(opened, act, target, now=now), as_json=as_json)
+
+
+def _either(target: str | None, text: str | None) -> str:
+    if (target is None) == (text is None):
+        raise BadSetting("name an OBJECT or give --text, one of the two")
+    return target if target is not None else text or ""
+
+
+def _print(answer: dict[str, Any], *, as_json: bool) -> None:
+    if answer["failure"] is not None:
+        raise StoreError(f"the store could not be written, so nothing is changed: {answer['failure']}")
+    if as_json:
+        # ASCII, so that text in no known encoding is escaped and not refused
+        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+    else:
+        sys.stdout.write(f"{answer['text']}\n")

@@ -1,0 +1,201 @@
+"""The command that runs the simulated provider. `cli` adds it to its app.
+
+Heavy imports stand inside the command, as in `cli`.
+"""
+
+import json
+import sys
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from pagein.errors import BadInput, BadSetting
+
+if TYPE_CHECKING:
+    from pagein.providers.validity import Api
+    from pagein.simulator.http_server import Server
+    from pagein.simulator.provider_settings import Settings
+
+_APIS: Final = {"anthropic": "anthropic", "openai-chat": "openai_chat", "openai-responses": "openai_responses"}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(
+        epilog="Examples:\n\npagein provider --port 8765 --script job.json\n\n"
+        "pagein provider --api anthropic --speed 60 --record requests.jsonl\n\n"
+        'ANTHROPIC_BASE_URL=http://127.0.0.1:8765 claude -p \'SCRIPT:[[{"text": "hello"}]]\'\n\n'
+        "curl http://127.0.0.1:8765/__provider/bill"
+    )(provider)
+
+
+def provider(  # noqa: PLR0913 - a command has as many options as it has
+    *,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0: any that is free.")] = 0,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    script: Annotated[
+        Path | None,
+        typer.Option(
+            "--script",
+            metavar="FILE.json",
+            help="What is answered: a list of turns, or named lists that prompts choose by SCRIPT@name.",
+            show_default="scripts in prompts only",
+        ),
+    ] = None,
+    api: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--api", metavar="NAME", help=f"Speak only this: {', '.join(_APIS)}; several times.", show_default="all"
+        ),
+    ] = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            "--prices",
+            metavar="MODEL[@DATE]",
+            help="One price table for all models, or multipliers: generic:r=.1,w=1.25.",
+            show_default="each model's own",
+        ),
+    ] = None,
+    speed: Annotated[
+        float, typer.Option("--speed", metavar="X", help="Seconds that pass on its clock in one second.")
+    ] = 1.0,
+    account: Annotated[
+        str | None,
+        typer.Option("--account", metavar="DATE", help="When the account was made.", show_default="lately"),
+    ] = None,
+    needs_key: Annotated[bool, typer.Option("--needs-key", help="Refuse calls without credentials.")] = False,
+    foreign_thinking: Annotated[
+        bool, typer.Option("--foreign-thinking", help="Take thinking that was signed elsewhere.")
+    ] = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE.jsonl", help="Write every request here, too.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: a line with the address, at the end one with the bill.")
+    ] = False,
+) -> None:
+    """Run a model provider that answers by script: no model, no key, no cost.
+
+    It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, refuses what the providers refuse, in their words,
+    and reports the usage that their prompt caches would report. Ends with Ctrl-C.
+    """
+    settings = _settings(
+        {
+            "port": port,
+            "host": host,
+            "apis": _apis(api),
+            "prices": prices,
+            "speed": speed,
+            "account": _date(account),
+            "needs_key": needs_key,
+            "takes_foreign_thinking": foreign_thinking,
+            "record": record,
+        }
+    )
+    if record is not None:
+        _check_writable(record)
+    _run(None if script is None else _read(script), settings, as_json=as_json)
+
+
+def _apis(names: list[str] | None) -> "tuple[Api, ...]":
+    if strange := [name for name in names or () if name not in _APIS]:
+        raise BadSetting(f"--api {strange[0]}: one of {', '.join(_APIS)}")
+    return tuple(_APIS[name] for name in names or _APIS)  # type: ignore[misc]  # the values are Api's
+
+
+def _date(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise BadSetting(f"--account {text}: no date; write YYYY-MM-DD") from None
+
+
+def _settings(given: dict[str, Any]) -> "Settings":
+    try:
+        from pagein.simulator.provider_settings import Settings
+    except ImportError as problem:
+        raise BadSetting(f"the simulated provider needs more: pip install 'pagein[gateway]' ({problem})") from problem
+    if not given["speed"] > 0:
+        raise BadSetting(f"--speed {given['speed']:g}: more than 0")
+    return Settings(**given)
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse before the first request what would fail at it."""
+    from pagein.simulator.records import opened
+
+    try:
+        opened(path).close()
+    except OSError as problem:
+        raise BadSetting(f"--record {path}: {problem.strerror}") from problem
+
+
+def _read(path: Path) -> object:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as problem:
+        raise BadInput(f"{path}: {problem.strerror}") from problem
+    except ValueError as problem:
+        raise BadInput(f"{path} is not JSON: {problem}") from problem
+
+
+def _run(script: object, settings: "Settings", *, as_json: bool) -> None:
+    import asyncio
+
+    from pagein.simulator.http_server import Server
+    from pagein.simulator.service import Service
+
+    server = Server(Service(script, settings), settings)
+    try:
+        asyncio.run(_served(server, as_json=as_json))
+    except OSError as problem:
+        raise BadSetting(f"cannot listen at {settings.host} port {settings.port}: {problem.strerror}") from problem
+    bill = server.bill()
+    if as_json:
+        _say(json.dumps({"bill": bill.as_json()}))
+        return
+    from pagein.ui.figures import plural
+
+    usage = bill.usage
+    sys.stderr.write(
+        f"{plural(bill.requests, 'model call')}, {bill.refused} refused; {bill.bit:.0f} BIT: {usage.read} read, "
+        f"{usage.written} written, {usage.fresh} fresh, {usage.output} output tokens\n"
+    )
+
+
+async def _served(server: "Server", *, as_json: bool) -> None:
+    """Serve until Ctrl-C or the signal that ends processes."""
+    import asyncio
+    import signal
+
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    url = await server.start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        _say(json.dumps({"url": url}) if as_json else _greeting(url))
+        await ended.wait()
+    finally:
+        await server.stop()
+
+
+def _greeting(url: str) -> str:
+    return (
+        f"simulated provider at {url}\n"
+        f"  Anthropic  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any\n"
+        f"  OpenAI     base URL {url}/v1, any key\n"
+        f"  bill       {url}/__provider/bill\n"
+        f"  requests   {url}/__provider/requests"
+    )
+
+
+def _say(line: str) -> None:
+    """Whoever waits for the address reads it at once, pipe or not."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

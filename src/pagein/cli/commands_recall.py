@@ -1,0 +1,126 @@
+"""The commands that bring back what left a window, and put files beside it. `cli` adds them to its app.
+
+Heavy imports stand inside the commands, as in `cli`.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from pagein.cli.options import AsJson, SessionName, Store, Workspace
+from pagein.errors import BadInput, StoreError
+
+ShownTo: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        "-s",
+        metavar="NAME",
+        envvar="PAGEIN_SESSION",
+        help="The session whose model is shown it.",
+        show_default="nobody's",
+    ),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(
+        epilog="Examples:\n\npagein peek pg-01234567-89abcdef --line 40 --lines 20\n\npagein peek pg-01234567-89abcdef --all > result.txt"
+    )(peek)
+    app.command(epilog="Example: pagein ingest 'src/**/*.py' docs --session fix-login")(ingest)
+    app.command(epilog="Example: pagein stats --session fix-login --json")(stats)
+
+
+def peek(  # noqa: PLR0913 - a command has as many options as it has
+    object_id: Annotated[str, typer.Argument(metavar="ID", help="The object's id, as its stub shows it.")],
+    *,
+    session: ShownTo = None,
+    offset: Annotated[int | None, typer.Option("--offset", metavar="N", help="First character, from 0.")] = None,
+    length: Annotated[int | None, typer.Option("--length", metavar="N", help="How many characters.")] = None,
+    line: Annotated[int | None, typer.Option("--line", metavar="N", help="First line, from 1.")] = None,
+    lines: Annotated[int | None, typer.Option("--lines", metavar="N", help="How many lines.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of it, byte for byte, and nothing else.")] = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a part of what was paged out or ingested.
+
+    With --session it is shown as that session's model would see it, and counts as recalled by it.
+    """
+    from pagein import wiring
+    from pagein.tools import recall_commands as commands
+
+    numbers = {"offset": offset, "length": length, "line": line, "lines": lines}
+    if everything and (as_json or any(one is not None for one in numbers.values())):
+        raise BadInput("--all prints all of it and nothing else; leave out what selects or shapes a part")
+    with wiring.open(store, workspace=workspace) as engine:
+        if everything:
+            sys.stdout.buffer.write(commands.whole(engine, object_id).encode("utf-8", "surrogatepass"))
+        elif session is None:
+            _print(commands.look(engine, object_id, numbers), as_json=as_json)
+        else:
+            opened = engine.session(session, workspace=workspace)
+            _print(commands.peek(opened, object_id, numbers), as_json=as_json)
+
+
+def ingest(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders or globs in the workspace.")],
+    *,
+    session: SessionName,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Put files into the store for a session, without showing them to its model.
+
+    Files that git ignores, binary files and files with secrets are left out.
+    """
+    from pagein import wiring
+    from pagein.tools import recall_commands as commands
+
+    def tell(words: str) -> None:
+        sys.stderr.write(f"{words}\n")
+
+    with wiring.open(store, workspace=workspace) as engine:
+        opened = engine.session(session, workspace=workspace)
+        told = None if quiet or not sys.stderr.isatty() else tell
+        done = commands.ingest(opened, paths, told)
+        if done["failure"] is not None and not done["details"]["objectIds"]:
+            raise StoreError(f"nothing was ingested: {done['failure']}")
+        _print(done, as_json=as_json)
+
+
+def stats(
+    *,
+    session: Annotated[
+        str, typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session's name.")
+    ],
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what left a session's window, what was recalled, and what the store holds, as its model is told."""
+    from pagein import wiring
+    from pagein.tools import recall_commands as commands
+
+    with wiring.kept_session(session, store, workspace=workspace) as kept:
+        _print(commands.stats(kept), as_json=as_json)
+
+
+def _print(answer: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        # ASCII, so that text in no known encoding is escaped and not refused
+        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
+    if answer["is_error"]:
+        raise BadInput(str(answer["text"]))
+    if not as_json:
+        text = str(answer["text"])
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    if answer["failure"] is not None:
+        sys.stderr.write(f"pagein: done, but not all of it was kept: {answer['failure']}\n")

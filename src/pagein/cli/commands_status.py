@@ -1,0 +1,102 @@
+"""The command that tells how things stand: gateway, store, sessions, savings. `cli` adds it to its app.
+
+Exit status as in `cli`: what is not there (no gateway, no store yet) is told, and is no failure.
+Heavy imports stand inside the command, as in `cli`.
+"""
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pagein.cli.options import AsJson, Store, Workspace
+
+if TYPE_CHECKING:
+    from pagein.ui.status import GatewayStatus, StoreStatus
+
+_SHOWN = 10
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(epilog="Examples:\n\npagein status\n\npagein status --json")(status)
+
+
+def status(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"
+        ),
+    ] = None,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell how things stand: the gateway, its sessions and what they saved since it started, and what the store keeps."""
+    from pagein.ui.status import Status, told
+
+    now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
+    sys.stdout.write(json.dumps(now) + "\n" if as_json else told(now, _SHOWN) + "\n")
+
+
+def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
+    from pagein.gateway.http.access_token import default_file
+    from pagein.gateway.setup.inquiry import Gateway, NoAnswer
+    from pagein.settings.sources import configured
+    from pagein.ui.status import GatewayStatus, SessionStatus
+
+    settings = configured(workspace).gateway
+    gateway = Gateway(url or f"http://{settings.host}:{settings.port}", settings.host, default_file())
+    try:
+        seen = gateway.overview()
+    except NoAnswer as problem:
+        return GatewayStatus(url=gateway.address, problem=str(problem), version="", since=None, mode="", sessions=[])
+    return GatewayStatus(
+        url=gateway.address,
+        problem="",
+        version=seen["version"],
+        since=seen["began"],
+        mode=f"off: {seen['off']}" if seen["off"] else "curating" if seen["curating"] else "measuring only",
+        sessions=[
+            SessionStatus(
+                name=one["name"],
+                model=one["model"],
+                calls=one["calls"],
+                epochs=one["epochs"],
+                recalls=one["recalls"],
+                cost=one["cost"],
+                unbilled=one["unbilled"],
+                saved=one["saved"],
+                last=one["last"],
+            )
+            for one in seen["sessions"]
+        ],
+    )
+
+
+def _store(store: str | None, workspace: Path) -> "StoreStatus":
+    from pagein import wiring
+    from pagein.errors import BadInput, StoreError
+    from pagein.ui.status import StoreStatus
+
+    file = wiring.store_file(store, workspace=workspace)
+    where = str(file) if file is not None else "database"
+    found = StoreStatus(where=where, problem="", bytes=None, sessions=0, ended=0, newest=None)
+    try:
+        with closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True)) as kept:
+            sessions = kept.sessions()
+    except (BadInput, StoreError) as problem:
+        return {**found, "problem": str(problem)}
+    files = [] if file is None else [file, file.with_name(file.name + "-wal")]
+    return {
+        **found,
+        "bytes": sum(one.stat().st_size for one in files if one.exists()) if files else None,
+        "sessions": len(sessions),
+        "ended": sum(one.ended for one in sessions),
+        "newest": max((one.touched for one in sessions if one.touched is not None), default=None),
+    }

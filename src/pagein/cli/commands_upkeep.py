@@ -1,0 +1,345 @@
+"""The commands that look after a store. `cli` adds them to its app.
+
+Exit status: 0; 1 where `check` found what is not repaired, or `export` had to leave out what could not be read; 2 as in `cli`.
+Heavy imports stand inside the commands, as in `cli`.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from pagein.cli.options import AsJson, Store, Workspace
+from pagein.errors import BadInput, BadSetting
+
+if TYPE_CHECKING:
+    from pagein.ports import WholeStore
+    from pagein.upkeep import Plan, Repaired
+
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+_WRONG = 1
+_LARGEST = 1e18
+# Where lines go that cannot be read in a database; of a file, the whole old file is kept.
+_SALVAGED = "pagein.salvaged.jsonl"
+_DAY = 86_400.0
+_SHOWN = 20
+_TIMES = {"h": 3_600.0, "d": _DAY, "w": 7 * _DAY}
+_SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(
+        "export",
+        epilog="Examples:\n\npagein export store.jsonl.gz\n\npagein export - | wc -l\n\n"
+        "pagein export ~/project/.pi/rlm --pi-rlm fix-login",
+    )(export_)
+    app.command(
+        "import",
+        epilog="Examples:\n\npagein import store.jsonl.gz --workspace ~/project\n\npagein import .pi/rlm/SESSION --workspace ~/project",
+    )(import_)
+    app.command(epilog="Examples:\n\npagein check\n\npagein check --repair")(check)
+    app.command(
+        epilog="Examples:\n\npagein gc\n\npagein gc --apply\n\npagein gc --older-than 90d --quota 2G --apply\n\npagein gc --end fix-login"
+    )(gc)
+
+
+def export_(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Where to; - for standard output. A name in .gz is compressed.")
+    ],
+    *,
+    pi_rlm: Annotated[
+        str | None,
+        typer.Option(
+            "--pi-rlm",
+            metavar="SESSION",
+            help="Write what was paged out of this session in the format of Pi-RLM, into a folder of its name in FILE.",
+        ),
+    ] = None,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write everything a store keeps as JSON lines (docs/format.md).
+
+    Content of files that must not be stored is never in it. Others may go on working while it is written.
+    """
+    from pagein import upkeep
+
+    if pi_rlm is not None:
+        with _opened(store, workspace) as opened:
+            folder = upkeep.export_rlm(opened, Path(file), pi_rlm)
+        if as_json:
+            _print_json({"folder": str(folder)}, sys.stdout)
+        elif not quiet:
+            sys.stdout.write(_plain(f"written to {folder}") + "\n")
+        return
+    with _opened(store, workspace) as opened, _progress("exporting", wanted=not quiet) as tick:
+        done = upkeep.export_to(opened, file, tick)
+    answer = {"records": done.counts, "withheld": done.withheld, "lost": done.lost}
+    out = sys.stderr if file == upkeep.STANDARD else sys.stdout
+    if as_json:
+        _print_json(answer, out)
+    elif not quiet:
+        out.write(f"exported {_told(done.counts)}\n")
+        if done.withheld:
+            out.write(f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n")
+    for line in done.lost:
+        _warn(f"not exported: {line}")
+    if done.lost:
+        raise typer.Exit(_WRONG)
+
+
+def import_(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|DIR",
+            help="An export, compressed or not; - for standard input. Or a session folder of Pi-RLM, or what a repair left "
+            "(STORE.damaged-1, STORE.salvaged.jsonl).",
+        ),
+    ],
+    *,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take an export into a store: all of it or nothing.
+
+    What is there already is left alone, so importing again changes nothing. What contradicts it is refused.
+    """
+    from pagein import upkeep, wiring
+
+    with wiring.open_for_import(store, workspace=workspace) as opened, _progress("importing", wanted=not quiet) as tick:
+        done = upkeep.import_from(opened, file, tick)
+    if as_json:
+        answer = {
+            "records": done.counts,
+            "added": done.added,
+            "withheld": done.withheld,
+            "forgotten": done.forgotten,
+            "lost": done.lost,
+        }
+        _print_json(answer, sys.stdout)
+    elif not quiet:
+        sys.stdout.write(f"read {_told(done.counts)}; new here: {_told(done.added)}\n")
+        if done.forgotten:
+            sys.stdout.write(f"{done.forgotten} of them told anew without what was ordered to be forgotten here\n")
+        if done.withheld:
+            sys.stdout.write(
+                f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n"
+            )
+    for line in done.lost:
+        _warn(f"not imported: {line}")
+    if done.lost:
+        raise typer.Exit(_WRONG)
+
+
+def check(
+    *,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read and prove everything a store keeps: every hash, reference, stub, journal and answer.
+
+    Exit status 1 where something is wrong or missing and not repaired. Without --repair nothing is changed; with it, a new file takes
+    the place of a damaged one, which is kept beside it.
+    """
+    from pagein import upkeep
+
+    done = _repaired(store, workspace, quiet=quiet) if repair else None
+    if done is not None:
+        report = done.report
+    else:
+        with _opened(store, workspace, looks=True) as opened, _progress("checking", wanted=not quiet) as tick:
+            report = upkeep.check_store(opened, tick)
+    findings = [
+        {"kind": one.kind, "where": one.where, "why": one.why, "repaired": one.repaired} for one in report.findings
+    ]
+    if as_json:
+        answer = {"clean": report.is_clean, "checked": report.counts, "unresolved_references": report.unresolved}
+        if done is not None:
+            answer |= {"rows": done.rows, "kept": None if done.kept is None else str(done.kept)}
+        _print_json({**answer, "findings": findings}, sys.stdout)
+    else:
+        for one in report.findings:
+            mark = "repaired" if one.repaired else "WRONG"
+            sys.stdout.write(_plain(f"{mark}  {one.kind}  {one.where}: {one.why}") + "\n")
+        if not quiet:
+            sys.stdout.write(f"checked {_told(report.counts)}: {'all well' if report.is_clean else 'not all well'}\n")
+        if done is not None and done.kept is not None:
+            sys.stdout.write(
+                _plain(f"the old file is kept as {done.kept}; pagein import reads what can be read of it") + "\n"
+            )
+    if not report.is_clean:
+        if not repair:
+            _warn("pagein check --repair repairs what can be repaired")
+        raise typer.Exit(_WRONG)
+
+
+def gc(  # noqa: PLR0913 - a command has as many options as it has
+    *,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it. Otherwise it is only shown.")] = False,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="TIME", help="Also ended sessions untouched for so long: 90d, 12h, 4w."),
+    ] = None,
+    quota: Annotated[
+        str | None,
+        typer.Option(
+            "--quota", metavar="SIZE", help="Also the oldest ended sessions, until so much is kept: 500M, 2G."
+        ),
+    ] = None,
+    idle: Annotated[
+        str, typer.Option("--idle", metavar="TIME", help="A session untouched for so long counts as ended.")
+    ] = "30d",
+    end: Annotated[
+        list[str] | None, typer.Option("--end", metavar="SESSION", help="Say first that this session has ended.")
+    ] = None,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show, or with --apply give up, what no session needs; with --older-than or --quota also ended sessions.
+
+    What a session that has not ended may still recall, and every version of every object, always stays.
+    """
+    import time
+
+    from pagein import upkeep
+    from pagein.ui.figures import plural
+
+    keep = None if older_than is None else _time(older_than)
+    retention = upkeep.Retention(_time(idle), keep, None if quota is None else _size(quota))
+    with _opened(store, workspace) as opened:
+        _end(opened, end or ())
+        planned = upkeep.garbage(opened, retention, time.time(), apply=apply)  # noqa: TID251 - the rim reads the clock
+    if as_json:
+        _print_json({"applied": apply, **_plan_json(planned)}, sys.stdout)
+        return
+    for session in planned.sessions[:_SHOWN]:
+        sys.stdout.write(_plain(f"session  {session.name}") + "\n")
+    if len(planned.sessions) > _SHOWN:
+        sys.stdout.write(f"and {len(planned.sessions) - _SHOWN} more sessions\n")
+    sessions, objects, blobs = (len(one) for one in (planned.sessions, planned.objects, planned.blobs))
+    what = f"{plural(sessions, 'session')}, {plural(objects, 'object')} and {plural(blobs, 'blob')}"
+    amount = f"about {planned.freed:,} of {planned.size:,} bytes"
+    if apply:
+        sys.stdout.write(f"gave up {what}, {amount}\n")
+    else:
+        sys.stdout.write(f"would give up {what}, {amount}; --apply does it\n")
+
+
+def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
+    known = {one.name for one in opened.sessions()}
+    for name in names:
+        if name not in known:
+            raise BadInput(f"there is no session {name!r} in this store")
+        opened.end_session(name)
+
+
+def _plan_json(planned: "Plan") -> dict[str, Any]:
+    return {
+        "sessions": [one.name for one in planned.sessions],
+        "objects": sorted(map(str, planned.objects)),
+        "blobs": len(planned.blobs),
+        "bytes": planned.freed,
+        "bytes_before": planned.size,
+    }
+
+
+@contextmanager
+def _opened(store: str | None, workspace: Path, *, looks: bool = False) -> "Iterator[WholeStore]":
+    from pagein import wiring
+
+    opened = wiring.open_for_upkeep(store, workspace=workspace, looks=looks)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _progress(doing: str, *, wanted: bool) -> Iterator[Callable[[str], object]]:
+    """How many records were done, on stderr, where a person is looking."""
+    if not (wanted and sys.stderr.isatty()):
+        yield lambda _kind: None
+        return
+    from rich.console import Console
+
+    done = 0
+    with Console(stderr=True).status(doing) as status:
+
+        def tick(kind: str) -> None:
+            nonlocal done
+            done += 1
+            if done % 500 == 0:
+                status.update(f"{doing}: {done:,} records, at a {kind}")
+
+        yield tick
+
+
+def _repaired(store: str | None, workspace: Path, *, quiet: bool) -> "Repaired":
+    """A file is made anew; a database is mended where it stands, as its pages are its own business."""
+    from pagein import upkeep, wiring
+
+    path = wiring.store_file(store, workspace=workspace)
+    with _opened(store, workspace, looks=True) as opened, _progress("repairing", wanted=not quiet) as tick:
+        if path is not None:
+            return upkeep.repair_file(path, tick)
+        return upkeep.Repaired(upkeep.repair_store(opened, Path(_SALVAGED), tick))
+
+
+def _time(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([hdw])", text.strip().lower())
+    if found is None:
+        raise BadSetting(f"not a time: {text!r}; expected a number with h, d or w, such as 30d")
+    return _bounded(text, float(found[1]) * _TIMES[found[2]], "a time")
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)b?", text.strip().lower())
+    if found is None:
+        raise BadSetting(f"not a size: {text!r}; expected a number of bytes, or one with k, M, G or T, such as 2G")
+    return int(_bounded(text, float(found[1]) * _SIZES[found[2]], "a size"))
+
+
+def _bounded(text: str, value: float, what: str) -> float:
+    if value > _LARGEST:
+        raise BadSetting(f"not {what} that anything reaches: {text[:40]!r}")
+    return value
+
+
+def _told(counts: dict[str, int]) -> str:
+    from pagein.ui.figures import plural
+
+    things = {"entry": "entries", "history": "histories"}
+    named = [plural(number, kind, things.get(kind)) for kind, number in counts.items() if kind != "key"]
+    return ", ".join(named) or "nothing"
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"pagein: {_plain(text)}\n")
+
+
+def _plain(text: str) -> str:
+    from pagein.ui.figures import plain
+
+    return plain(text)
+
+
+def _print_json(answer: dict[str, Any], out: Any) -> None:  # noqa: ANN401 -- a text stream
+    # ASCII, so that a name in no known encoding is escaped and not refused
+    out.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")

@@ -1,0 +1,356 @@
+"""Where a request stands in the journal of its session, what is decided for it there, and the bytes that it goes out as.
+
+Rules of this file
+------------------
+1. A message is known by its name, which stands for all that was said before it (`chain`). What of a request is known already
+   is where its branch goes on.
+2. What was sent once is sent again: a request whose last message ended one before is not decided anew, whoever sent it.
+3. All of it happens in one turn of the session, up to the bytes that go out and their check: two processes on one store decide once,
+   and what is journaled as sent is sent. Whatever fails takes back all of it.
+4. A message that was lost from the journal, and of which a repair left a bridge, takes its place there again before anything is decided for
+   a request that says it. Where that cannot be done the conversation goes on behind the last message before, and all since is said anew.
+"""
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pagein.engine.cache import cache_breakpoints, cache_ttl, cache_use, prompt_prefix
+from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Head, Part, head_of, profile_in
+from pagein.engine.cache.request_prices import asks_long, economics_for, uncached_for
+from pagein.engine.conversation import Talk
+from pagein.engine.decision_gate import gate_of
+from pagein.engine.intake import recall_tools
+from pagein.engine.intake.message_chain import Transcript, Unit
+from pagein.engine.intake.request_reader import Listening
+from pagein.engine.log.backlog import Debt, Forwarded
+from pagein.engine.log.folds import Fold
+from pagein.engine.log.message_index import BROKEN, Places
+from pagein.engine.log.state import State
+from pagein.engine.prepared_request import CLOSED_GATE, Placed, Prepared
+from pagein.engine.reads import reread_notes
+from pagein.engine.send import passthrough
+from pagein.engine.send.call import Call
+from pagein.engine.send.claim import Claim
+from pagein.engine.send.outgoing_body import Bytes, Outgoing, may_be_bound
+from pagein.engine.window.decision_inputs import moment_of
+from pagein.errors import HostError, StoreError
+from pagein.model.entries import EntryId, RequestSent
+from pagein.policy.clients.profile import Profile
+from pagein.policy.economics.rewrite_cost import Economics, is_cold
+from pagein.providers.wire.request_body import Envelope
+
+NOWHERE: Final = "the request stands in no session"
+MENDED: Final = "request.mended"
+"""The kind of a note that messages were put back in the places of their bridges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """Where a request stands after it was placed, and what was decided for it. call: as it goes out. made: its bytes; chosen: its marks."""
+
+    call: Call
+    placed: Placed
+    shared: int
+    entry: EntryId
+    made: Bytes
+    chosen: cache_breakpoints.Chosen = cache_breakpoints.AS_THE_CLIENT
+    terms: cache_ttl.Terms | None = None
+    prepared: Prepared | None = None
+    changes: tuple[Part, ...] = ()
+    repaired: bool = False
+
+
+class Placing:
+    """Places the requests of one session. Called by one thread at a time. `Traffic` says what `begins_anew` and `marks` mean."""
+
+    def __init__(self, talk: Talk, *, begins_anew: bool, marks: cache_breakpoints.Marks) -> None:
+        self._talk = talk
+        self._begins_anew = begins_anew
+        kept = {} if talk.journal.restored is None else talk.journal.restored.states
+        self.places = Places.restored(kept["places"]) if "places" in kept else Places()
+        self.heads = Fold(talk.journal, NO_HEAD, prompt_prefix.step, "heads")
+        self._settled: Fold[recall_tools.Settled] = Fold(talk.journal, None, recall_tools.step, "settled")
+        self._chosen: Fold[cache_breakpoints.Chosen] = Fold(
+            talk.journal, cache_breakpoints.AS_THE_CLIENT, cache_breakpoints.step, "chosen"
+        )
+        self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
+        self.listening = Listening(kept.get("messages"), self.places.breaks)
+        self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
+        self.leases = cache_ttl.Leases(talk.journal)
+        self._fronts = Fronts(talk.journal)
+        self._caching = Fold(talk.journal, cache_use.FROM_THE_START, cache_use.step, "caching")
+
+    def kept(self, sent: EntryId) -> Mapping[str, Any] | None:
+        """What a later process needs to go on behind a request, besides the states of folds; None where it was not looked at lately."""
+        shown = self.outgoing.showing.kept(sent)
+        messages = self.listening.kept(self.places.owner(sent))
+        if shown is None or messages is None:
+            return None
+        return {
+            "places": self.places.kept(),
+            "conversations": dict(self._newest),
+            "messages": messages,
+            "shown": shown,
+        }
+
+    def placed(self, call: Call, at: float | None, claim: Claim | None = None) -> Stood | None:
+        """Where a request stands from now on, None for one that is passed as it is. Raises GivenUp where nobody waits for it any more."""
+        units = call.script.units
+        with self._talk.turn():
+            self.learn()
+            known = self.known(units)
+            call = self.offering(call, known)
+            sent = self.places.sent(units[-1].name) if known == len(units) else None
+            if sent is not None:
+                stood = self._again(call, known, sent, at)
+            elif self.listening.is_retold(units, known):
+                self.outgoing.hold(call, self.outgoing.passed(call), decided=False)
+                return None
+            else:
+                stood = self._decided(call, known, at)
+            if claim is not None:
+                claim.keep()
+        self.learn()
+        return stood
+
+    def mended(self, script: Transcript, envelope: Envelope) -> Transcript:
+        """The messages of a request in a journal from which some may have been lost: those are put back, or said anew. Raises StoreError.
+
+        script: as they were read.
+        """
+        if not self.places.has_lost:
+            return script
+        script = self.listening.read(envelope)  # by names that the journal may have told of only now
+        names = [one.name for one in script.units[: self.known(script.units)]]
+        lost = self.places.lost(names)
+        if lost:
+            with self._talk.turn():
+                here = self._talk.leaf
+                for place, parent in lost:
+                    self._talk.move(parent)
+                    self._talk.append(script.units[place].message, name=names[place])
+                self._talk.move(here)  # where others take the session up
+                self._talk.note(MENDED, json.dumps({"messages": len(lost)}))
+            for place, _ in lost:
+                self.places.mended(names[place])
+        broken = self.places.first_lost(names)
+        if broken is not None:
+            with self._talk.turn():
+                self._talk.move(self.places.stand(names[broken - 1]) if broken else self.places.root)
+                self._talk.note(BROKEN, json.dumps({"messages": len(names) - broken}))
+        self.learn()
+        return script if broken is None else self.listening.read(envelope)
+
+    def _again(self, call: Call, known: int, sent: EntryId, at: float | None) -> Stood:
+        """A request that went out before: as it was sent then, marks included."""
+        chosen = self._chosen.at(self.places.stand(self.places.owner(sent)))
+        made = self.outgoing.marked(call, self.outgoing.rendered(call, sent), chosen)
+        self.outgoing.hold(call, made, decided=False)
+        return Stood(
+            call, "retried", known, sent, made, chosen, chosen.terms(self._terms(call, sent, sent, at, "retried"))
+        )
+
+    def _decided(self, call: Call, known: int, at: float | None) -> Stood:
+        """A request that did not go out before."""
+        talk = self._talk
+        placed, parent = self._parent(call.script.units, known, call.head)
+        talk.move(parent)
+        if placed == "compacted":
+            parent = talk.compacted()
+        before = self._talk.journal.state_at(parent)
+        changes = self._said(call, known, parent)
+        for kind, data in call.recall.notes:
+            talk.note(kind, data)
+        repaired = self._here().draft.ready().repairs != before.draft.repairs
+        gate = gate_of(call, self._here, has_exchanges=bool(self.places.exchanges), repaired=repaired)
+        terms = self._terms(call, parent, talk.leaf, at, placed)
+        economics = self._economics(call, parent, terms, at)
+        is_unread = _is_unread(self._here(), economics, at)
+        prepared = talk.advance(at, replace(gate, economics=economics))
+        entry = talk.leaf
+        if entry is None:
+            raise HostError("a session stands nowhere after it advanced")
+        begun = call.begun(self._settled.at(entry))
+        # tools stand in front of all else
+        anew = cache_breakpoints.Anew(prepared.opened, is_unread or begun is not call)
+        terms = terms if terms is None else terms.settled(rewritten=prepared.opened is not None)
+        call = begun
+        made, chosen = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
+        parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
+        return Stood(call, placed, known, entry, made, chosen, terms, prepared, parts, repaired)
+
+    def _said(self, call: Call, known: int, parent: EntryId | None) -> tuple[Part, ...]:
+        """Say what is new in a request, where the session stands; what the client changed in front of it."""
+        self._introduced(profile_in(call.envelope))
+        for unit in call.script.units[known:]:
+            self._talk.append(unit.message, name=unit.name)
+        marks = cache_use.has_marks(call.theirs.fields, call.script)
+        front = not marks and cache_use.marks_front(call.theirs.fields, call.script)
+        marking = cache_use.noted(self._caching.at(parent), marks=marks, front=front)
+        if marking is not None:
+            self._talk.note(cache_use.KIND, marking)
+        return self._noted(call.head, parent)
+
+    def _made(
+        self, call: Call, entry: EntryId, terms: cache_ttl.Terms | None, anew: cache_breakpoints.Anew, *, decided: bool
+    ) -> tuple[Bytes, cache_breakpoints.Chosen]:
+        """The bytes of a request that stands here, checked, and its marks, which are journaled behind it."""
+        made = self.outgoing.rendered(call, entry)
+        chosen = self.outgoing.chosen(call, made, entry, anew).with_terms(terms)
+        made = self.outgoing.marked(call, made, chosen)
+        self.outgoing.hold(call, made, decided=decided)
+        if chosen != cache_breakpoints.AS_THE_CLIENT:
+            self._talk.note(cache_breakpoints.KIND, cache_breakpoints.encoded(chosen))
+        return made, chosen
+
+    def _economics(
+        self, call: Call, parent: EntryId | None, terms: cache_ttl.Terms | None, at: float | None
+    ) -> Economics | None:
+        """The prices of a call, None for a model that has none."""
+        found = self._uncached(call, parent, at)
+        if found is not None:
+            return found
+        found = economics_for(call.head.model, call.envelope.fields, call.script, at)
+        if terms is not None and found is not None:
+            found = cache_ttl.economics(found, terms)
+        if found is not None and self._fronts.is_new(parent, call.head, call.script.api):
+            found = replace(found, void=True)
+        return found
+
+    def _uncached(self, call: Call, parent: EntryId | None, at: float | None) -> Economics | None:
+        """The prices of a call of whose conversation the cache holds nothing, None for any other."""
+        if cache_use.has_marks(call.theirs.fields, call.script):
+            return None
+        front = cache_use.marks_front(call.theirs.fields, call.script)
+        return uncached_for(call.head.model, at, self._caching.at(parent), front=front)
+
+    def _terms(
+        self, call: Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
+    ) -> cache_ttl.Terms | None:
+        """What the cache is asked for with a request, None where that is left to the client."""
+        script, model = call.script, call.head.model
+        if call.lasting <= 0 or script.api != "anthropic" or self._uncached(call, parent, at) is not None:
+            return None
+        long = asks_long(call.envelope.fields, script)
+        # on the way back to a front, too: each has a cache of its own
+        switched = prompt_prefix.is_switched(self.heads.at(parent), call.head)
+        asking = cache_ttl.Asking(model, long, call.lasting, self._chosen.at(parent).short, switched)
+        return self.leases.terms(parent, here, asking, at, anew=placed in ("new", "compacted"))
+
+    def known(self, units: Sequence[Unit]) -> int:
+        """How many messages were said before, behind each other."""
+        return next((count for count in range(len(units), 0, -1) if units[count - 1].name in self.places), 0)
+
+    def _parent(self, units: Sequence[Unit], known: int, head: Head) -> tuple[Placed, EntryId | None]:
+        if known:
+            name = units[known - 1].name
+            is_forked = self.places.goes_on(name) and name not in self.places.breaks
+            return ("forked" if is_forked else "continued"), self.places.stand(name)
+        last = self._newest.get(head.conversation) if self._begins_anew else None
+        if last is not None:
+            return "compacted", self.places.stand(last)
+        return "new", self.places.root
+
+    def _noted(self, head: Head, parent: EntryId | None) -> tuple[Part, ...]:
+        """What stands in front of the conversation, journaled where it is not what it was; and what of it the client changed."""
+        before = self.heads.at(parent)
+        if before == head:
+            return ()
+        self._talk.note(prompt_prefix.KIND, prompt_prefix.encoded(head))
+        return () if before == NO_HEAD else before.differs_in(head)
+
+    def offering(self, call: Call, known: int) -> Call:
+        """The call as it stands to recall where its first so many messages are known."""
+        if call.offers is None:
+            return call
+        _, parent = self._parent(call.script.units, known, call.head)
+        settled = self._settled.at(parent)
+        if call.recall.settled == settled is not None:
+            return call
+        offers = call.offers
+        if (
+            not offers and isinstance(settled, tuple) and may_be_bound(call)
+        ):  # what is thought beside our tools is refused without them
+            offers = settled
+        return call.offering(recall_tools.recall_of(call.theirs, call.script, offers, settled))
+
+    def _introduced(self, profile: Profile | None) -> None:
+        """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
+        if profile is not None and self._talk.client is not profile:
+            self._talk.note(reread_notes.KIND, reread_notes.noted(profile))
+
+    def learn(self) -> None:
+        fresh = self._talk.journal.newest(len(self._talk.journal) - len(self.places))
+        self.places.learn(fresh)
+        for entry in fresh:
+            if isinstance(entry.body, RequestSent):
+                self._newest[self.heads.at(entry.id).conversation] = self.places.owner(entry.id)
+
+    def noted_behind(self, entry: EntryId, kind: str, data: str) -> None:
+        """Journal a fact behind a request."""
+        with self._talk.turn():
+            self.learn()
+            self._note_at(self.places.owner(entry), kind, data)
+        self.learn()
+
+    def stand_behind(self, entry: EntryId | None) -> None:
+        if entry is None:
+            raise HostError(NOWHERE)
+        with self._talk.turn():
+            self.learn()
+            self._talk.move(self.places.stand(self.places.owner(entry)))
+
+    def passed(self, call: Call) -> None:
+        """What was sent before goes out otherwise: noted, so that the answer is not taken for one to that."""
+        name = call.script.units[-1].name if call.script.units else ""
+        sent = self.places.sent(name)
+        if sent is not None and may_be_bound(call):
+            with contextlib.suppress(StoreError):
+                self.noted_behind(sent, passthrough.KIND, passthrough.DATA)
+
+    def settle(self, debts: Sequence[Debt]) -> None:
+        """Journal what is owed. Raises StoreError, and whatever a debt raises; then none of it is journaled."""
+        with self._talk.turn():
+            self.learn()
+            for debt in debts:
+                if isinstance(debt, Forwarded):
+                    self._went_out(debt)
+                else:
+                    entry = debt.entry if debt.entry is not None else self.places.sent(debt.last)
+                    if entry is not None:
+                        self._note_at(self.places.owner(entry), debt.kind, debt.data)
+                self.learn()
+        self.learn()
+
+    def _went_out(self, sent: Forwarded) -> None:
+        """A request of a conversation that is known went out without a decision: so it stands where one with a decision would."""
+        script = self.listening.read(sent.envelope)
+        units, known = script.units, self.known(script.units)
+        head = head_of(sent.envelope, script, sent.context)
+        call = Call(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
+        if 0 < known < len(units):
+            _, parent = self._parent(units, known, head)
+            self._talk.move(parent)
+            self._said(call, known, parent)
+            economics = self._economics(call, parent, None, sent.at)
+            self._talk.advance(sent.at, replace(CLOSED_GATE, economics=economics))
+            self.learn()
+        if known and not sent.is_last and self.places.sent(units[-1].name) is not None:
+            self._note_at(units[-1].name, passthrough.KIND, passthrough.DATA)
+
+    def _note_at(self, owner: EntryId, kind: str, data: str) -> None:
+        self._talk.move(self.places.stand(owner))
+        self._talk.note(kind, data)
+
+    def _here(self) -> State:
+        return self._talk.journal.state_at(self._talk.leaf)
+
+
+def _is_unread(state: State, economics: Economics | None, at: float | None) -> bool:
+    """Whether the cache holds nothing of the request that comes next: it is the first, or nothing of the last one can be read any more."""
+    if state.sent_at is None:
+        return True
+    return economics is not None and is_cold(moment_of(state, state.now if at is None else at), economics)

@@ -1,0 +1,156 @@
+"""What stands in front of a conversation (model, tools, instructions) and around it, as digests: so that a change of it is noticed.
+
+Journaled on the branch when it is not what it was; a provider's cache holds nothing behind the first of its parts that changed.
+"""
+
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from pagein.engine.intake.message_chain import Transcript
+from pagein.engine.log.folds import Entries, Fold
+from pagein.model.codec import decode_json, encode_json
+from pagein.model.entries import Body, EntryId, Noted
+from pagein.policy.clients.profile import Profile
+from pagein.policy.clients.profiles import profile_of, tools_of
+from pagein.providers.validity.rules import Api
+from pagein.providers.wire.message_names import same_name
+from pagein.providers.wire.request_body import Envelope
+
+Part: TypeAlias = Literal["model", "tools", "system", "settings", "headers", "messages"]
+"""A part of a request on which a provider's cache depends."""
+
+KIND: Final = "request.head"
+_SETTINGS: Final = (
+    "tool_choice",
+    "disable_parallel_tool_use",
+    "parallel_tool_calls",
+    "thinking",
+    "reasoning",
+    "reasoning_effort",
+    "output_config",
+    "response_format",
+    "text",
+    "speed",
+    "context_management",
+)
+_PARTS: Final[tuple[Part, ...]] = ("model", "tools", "system", "settings", "headers")
+
+
+class Head(msgspec.Struct, frozen=True):
+    """Digests of what stands in front of a conversation. headers: of what the gateway says the cache depends on besides."""
+
+    model: str = ""
+    tools: str = ""
+    system: str = ""
+    settings: str = ""
+    headers: str = ""
+
+    @property
+    def conversation(self) -> tuple[str, str]:
+        """What tells the agent's conversation from those of its sub-agents."""
+        return self.tools, self.system
+
+    def differs_in(self, other: "Head") -> tuple[Part, ...]:
+        """The parts that are not the same."""
+        return tuple(part for part in _PARTS if getattr(self, part) != getattr(other, part))
+
+
+NO_HEAD: Final = Head()
+
+
+class Fronts:
+    """What stood in front of the conversation so far, on each branch: where it is new, no cache holds anything behind it.
+
+    What was there before may be held still, so a client that goes back to it finds that.
+    """
+
+    def __init__(self, entries: Entries) -> None:
+        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _seen, "fronts")
+
+    def is_new(self, parent: EntryId | None, head: Head, api: Api) -> bool:
+        """Whether this front is another one than all that requests on this branch had."""
+        seen = self._seen.at(parent)
+        if api != "anthropic":  # there settings are no part of what the cache holds
+            return bool(seen) and head.conversation not in {one[1:3] for one in seen if one[0] == head.model}
+        return bool(seen) and _front(head) not in seen
+
+
+def _front(head: Head) -> tuple[str, ...]:
+    return head.model, head.tools, head.system, head.settings
+
+
+def is_switched(before: Head, head: Head) -> bool:
+    """Whether Anthropic's cache is another one for a request than for the one before it."""
+    return before != NO_HEAD and _front(before) != _front(head)
+
+
+def _seen(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[str, ...]]:
+    head = step(NO_HEAD, body)
+    return seen if head == NO_HEAD else seen | {_front(head)}
+
+
+def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Head:
+    """What stands in front of the conversation in this request. context: as the caller says it."""
+    fields = envelope.fields
+    model = decode_json(fields.get("model", b'""'))
+    settings = b",".join(encode_json(name) + b":" + fields[name] for name in _SETTINGS if name in fields)
+    instructions = [fields[name] for name in ("system", "instructions") if name in fields]
+    system = [*instructions, *(item.raw for item in script.items[: script.head])]
+    return Head(
+        # journaled as text, which half of a surrogate pair is not
+        model.encode("utf-8", "replace").decode() if isinstance(model, str) else "",
+        _digest([fields["tools"]] if "tools" in fields else []),
+        _digest(system),
+        _digest([b"{%s}" % settings]) if settings else "",
+        _digest([encode_json(context)]) if context else "",
+    )
+
+
+def encoded(head: Head) -> str:
+    """As it is journaled."""
+    return msgspec.json.encode(head).decode()
+
+
+def step(head: Head, body: Body) -> Head:
+    """What stands in front after one more entry."""
+    if not isinstance(body, Noted) or body.kind != KIND:
+        return head
+    try:
+        return msgspec.json.decode(body.data, type=Head)
+    except msgspec.MsgspecError:  # a record of another version
+        return head
+
+
+def _digest(raws: list[bytes]) -> str:
+    name = blake2b(digest_size=8)
+    for raw in raws:
+        name.update(_digest_of(raw))
+    return name.hexdigest() if raws else ""
+
+
+@lru_cache(maxsize=64)
+def _digest_of(raw: bytes) -> bytes:
+    """Tools and prompts are large, and the same from call to call."""
+    return same_name(decode_json(raw))
+
+
+def model_in(envelope: Envelope) -> str | None:
+    """The model that a request asks, None where it names none."""
+    named = envelope.fields.get("model")
+    model = None if named is None else decode_json(named)
+    return model if isinstance(model, str) else None
+
+
+def profile_in(envelope: Envelope) -> Profile | None:
+    """Which client's tools a request has, None where that is not known."""
+    return _profile(bytes(envelope.fields.get("tools", b"[]")))
+
+
+@lru_cache(maxsize=64)
+def _profile(tools: bytes) -> Profile | None:
+    """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
+    offered = tools_of(decode_json(tools))
+    return profile_of(offered) if offered else None

@@ -1,0 +1,63 @@
+"""At which prices a request is decided: those of the model that it asks, on its day, with the lifetime that its marks ask for."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Final
+
+from pagein.engine.cache.cache_use import Caching
+from pagein.engine.intake.message_chain import Transcript
+from pagein.errors import BadSetting
+from pagein.policy.economics.decision_prices import economics_of, uncached, waits_for_marks
+from pagein.policy.economics.rewrite_cost import Economics
+from pagein.providers.prices.price_lookup import prices
+from pagein.providers.prices.token_prices import Prices
+
+_MARK: Final = b'"cache_control"'
+_LONG: Final = (b'"ttl":"1h"', b'"ttl": "1h"')
+_LOOKED_AT: Final = 4  # messages at the end: the client's last mark stands there, or it has none
+
+
+def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, at: float | None) -> Economics | None:
+    """The prices of a request; None for a model that has none in the table."""
+    day = None if at is None else datetime.fromtimestamp(at, UTC).date()
+    return _economics(model, day, asks_long(fields, script)) if model else None
+
+
+def uncached_for(model: str, at: float | None, caching: Caching, *, front: bool = False) -> Economics | None:
+    """The prices of a request without marks in its conversation, by what is known of its branch; None where the cache takes part in it all
+    the same. front: whether there are marks in front of that.
+    """
+    found = prices_for(model, at)
+    if found is None or caching.told or not waits_for_marks(found):
+        return None
+    held = caching.holds(at, found.cache.long_ttl + found.cache.grace)
+    return uncached(economics_of(found, long=True), held=held, front=front)
+
+
+def prices_for(model: str, at: float | None) -> Prices | None:
+    """The row of the table for a model on a day; None for a model that has none."""
+    return _prices(model, None if at is None else datetime.fromtimestamp(at, UTC).date()) if model else None
+
+
+def asks_long(fields: Mapping[str, bytes], script: Transcript) -> bool:
+    """Whether the client asks the cache to keep the end of a request for an hour."""
+    marked = [item.raw for item in script.items[-_LOOKED_AT:] if _MARK in item.raw]
+    last = marked[-1] if marked else fields.get("cache_control", b"")
+    return any(one in last for one in _LONG)
+
+
+@lru_cache(maxsize=256)
+def _prices(model: str, day: date | None) -> Prices | None:
+    try:
+        return prices(model, day)
+    except BadSetting:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _economics(model: str, day: date | None, long: bool) -> Economics | None:  # noqa: FBT001 -- a key of the cache
+    try:
+        return economics_of(prices(model, day), long=long)
+    except BadSetting:
+        return None

@@ -1,0 +1,16 @@
+"""What the sessions of one engine share: what outlives one of them, or must be had while it is at work."""
+
+from dataclasses import dataclass, field
+
+from pagein.engine.intake.body_reader import Opener
+from pagein.engine.log.backlog import Owed
+from pagein.engine.send.undecided_requests import Forwarding
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """opener: what takes request bodies apart. forwarding: what was sent last. owed: what the journals are owed."""
+
+    opener: Opener = field(default_factory=Opener)
+    forwarding: Forwarding = field(default_factory=Forwarding)
+    owed: Owed = field(default_factory=Owed)

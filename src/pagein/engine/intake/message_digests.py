@@ -1,0 +1,85 @@
+"""The messages of a request that another process has read, told by digests of their bytes: they need not be read again."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pagein.engine.intake.message_chain import Item, Transcript, Unit
+from pagein.engine.log.lazy_messages import Unread
+from pagein.model.entries import EntryId
+from pagein.model.messages import Message
+from pagein.providers.validity import Api
+from pagein.providers.wire.request_body import Envelope, message_of
+
+_DIGEST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the messages of a request. digests: of their bytes, as hexadecimal digits. names: of them, "" in front of the
+    conversation. units: their numbers, as in `Unit`: first, count and thought of each.
+    """
+
+    api: Api
+    head: int
+    digests: str
+    names: tuple[EntryId, ...]
+    units: tuple[tuple[int, int, int], ...]
+
+
+def known_of(script: Transcript) -> Known:
+    """What is known of a request that was read."""
+    digests = "".join(map(digest_of, script.raws))
+    units = tuple((one.first, one.count, one.thought) for one in script.units)
+    return Known(script.api, script.head, digests, tuple(script.names), units)
+
+
+def known_again(known: Known, envelope: Envelope) -> Transcript | None:
+    """The messages that a request has in common with that one, unread; None where there are none."""
+    if envelope.api != known.api:
+        return None
+    same = _same(known, envelope)
+    if same <= known.head:
+        return None
+    units = [one for one in known.units if one[0] + one[1] <= same]
+    same = units[-1][0] + units[-1][1] if units else 0
+    if not units:
+        return None
+    raws, names = envelope.items[:same], known.names[:same]
+    read = _reader(known.api)
+    messages = [Unread.of(read, one) for one in enumerate(raws)]
+    items = [Item(raw, message, name) for raw, message, name in zip(raws, messages, names, strict=True)]
+    made = [
+        Unit(
+            names[first + count - 1],
+            messages[first] if count == 1 else Unread.of(_joined, messages[first : first + count]),
+            first,
+            count,
+            thought,
+        )
+        for first, count, thought in units
+    ]
+    places = {one.name: place for place, one in enumerate(made)}
+    return Transcript(known.api, items, known.head, made, raws, names, places)
+
+
+def _same(known: Known, envelope: Envelope) -> int:
+    """How many messages are the same, from the first on."""
+    digests, width = known.digests, 2 * _DIGEST
+    for place, raw in enumerate(envelope.items[: len(known.names)]):
+        if not digests.startswith(digest_of(raw), place * width):
+            return place
+    return min(len(envelope.items), len(known.names))
+
+
+def digest_of(raw: bytes) -> str:
+    """What tells the bytes of a message."""
+    return hashlib.blake2b(raw, digest_size=_DIGEST).hexdigest()
+
+
+def _reader(api: Api) -> Callable[[tuple[int, bytes]], Message]:
+    return lambda one: message_of(one[1], api, one[0])[1]
+
+
+def _joined(parts: list[Message]) -> Message:
+    return replace(parts[0], blocks=tuple(block for one in parts for block in one.blocks))

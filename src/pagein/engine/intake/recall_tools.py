@@ -1,0 +1,209 @@
+"""Which tools of ours a conversation has, from which request on, and how else its model gets back what left the window.
+
+Rules of this file
+------------------
+1. Tools stand in front of everything that a provider caches. So a conversation has ours in all of its requests, the very same
+   bytes also after an upgrade, or in none; what it began with is journaled on its branch. The one exception is rule 5.
+2. They are offered to agents: to requests that offer functions of their client's, and let the model choose. Titles, searches of
+   the provider's and probes have none of that, and settle nothing.
+3. A client that brings tools of ours by itself (over MCP, say) is not offered them twice.
+4. A response that the provider keeps is gone on with by its id, past us. So none are offered where it is kept.
+5. Tools cost something in each request, also where nothing is ever saved (law 5). A coding agent that is known grows a window
+   beside which they are next to nothing; any other that begins with a small prompt gets them with the first decision that takes
+   something out. That voids the cache once, and is a price of that decision (`Begins`).
+6. Nothing leaves the window where no way leads back: our tools, the client's own from us, or a known agent's shell.
+7. A history of calls without any list of tools (a recording, a loop of one's own) does not say what its model can do. It is
+   answered as the library's callers are: stubs name `peek` and `search`, and whoever made the history has the engine to ask.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from pagein.engine.intake.message_chain import Transcript
+from pagein.model.codec import decode_json, encode_json
+from pagein.model.entries import Body, Noted, RequestSent
+from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
+from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
+from pagein.providers.validity import Api
+from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.tool_offers import Offer, definition, names_of
+
+KIND: Final = "request.tools"
+LATER_KIND: Final = "request.tools.later"
+LATER: Final = "later"
+Settled: TypeAlias = tuple[Offer, ...] | Literal["later"] | None
+"""The tools of ours that a conversation has, None where that is open, `LATER` where it gets them when something leaves."""
+
+_OURS: Final = re.compile(r"(^|_)pagein(_|$)|(^|_)rlm_peek$")
+_FREE: Final = (None, "auto")
+_PROGRAMS: Final = "exec"  # codex's tool that runs programs, which call its shell
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How a request stands to recall. tools: of ours that it goes out with. settled: what was settled on its branch.
+
+    notes: what is to be journaled with it, kind and data. way: how what leaves with it is brought back, None: nothing may leave.
+    begins: what has to be paid and journaled before anything does, None: nothing.
+    """
+
+    tools: tuple[Offer, ...] = ()
+    settled: Settled = None
+    notes: tuple[tuple[str, str], ...] = ()
+    way: Way | None = TOOLS
+    begins: Begins | None = None
+
+
+NO_WORD: Final = Recall()
+
+
+class _Tool(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+def step(settled: Settled, body: Body) -> Settled:
+    """What is settled after one more entry. A request that was sent with nothing settled had none."""
+    if isinstance(body, Noted) and body.kind == KIND:
+        try:
+            tools = msgspec.json.decode(body.data, type=list[_Tool])
+        except msgspec.MsgspecError:  # a record of another version
+            return settled
+        return tuple(Offer(one.name, one.description, one.schema) for one in tools)
+    if isinstance(body, Noted) and body.kind == LATER_KIND and settled is None:
+        return LATER
+    return () if settled is None and isinstance(body, RequestSent) else settled
+
+
+def encoded(offers: Sequence[Offer]) -> str:
+    """As it is journaled."""
+    return msgspec.json.encode([_Tool(one.name, one.description, dict(one.schema)) for one in offers]).decode()
+
+
+def recall_of(envelope: Envelope, script: Transcript, offers: Sequence[Offer] | None, settled: Settled) -> Recall:
+    """How a request of a client stands to recall. offers: the tools that there are; none of them: the user wants none any more;
+    None: recall is the caller's own business.
+    """
+    if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
+        return Recall(settled=settled)
+    if not offers:
+        return Recall(settled=settled, way=_other_way(envelope, script))
+    if isinstance(settled, tuple):
+        return _with(settled, settled, envelope, script)
+    if not _is_agents(envelope):
+        return Recall(settled=settled, way=_other_way(envelope, script) if settled is None else None)
+    if settled is None and not _is_small(envelope, offers):
+        return _with(tuple(offers), settled, envelope, script, notes=((KIND, encoded(offers)),))
+    begins = Begins(KIND, encoded(offers), tokens_of(_weight(offers, envelope.api)))
+    notes = () if settled == LATER else ((LATER_KIND, "{}"),)
+    return Recall(settled=settled, notes=notes, begins=begins)
+
+
+def _with(
+    tools: tuple[Offer, ...],
+    settled: Settled,
+    envelope: Envelope,
+    script: Transcript,
+    notes: tuple[tuple[str, str], ...] = (),
+) -> Recall:
+    ours = {one.name for one in tools} - names_of(envelope.fields)
+    is_there = TOOLS.peek in ours and "tools" in envelope.fields
+    return Recall(tools, settled, notes, TOOLS if is_there else _other_way(envelope, script))
+
+
+def _is_small(envelope: Envelope, offers: Sequence[Offer]) -> bool:
+    """Whether our tools would be no small part of what this conversation costs, as far as its first request tells."""
+    if _is_known(bytes(envelope.fields["tools"])):
+        return False
+    whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
+    return not are_small(_weight(offers, envelope.api), whole)
+
+
+def _weight(offers: Sequence[Offer], api: Api) -> int:
+    return sum(len(encode_json(definition(one, api))) for one in offers)
+
+
+@lru_cache(maxsize=64)
+def _is_known(tools: bytes) -> bool:
+    """Whether these are the tools of a coding agent that we know."""
+    return profile_of(tools_of(decode_json(tools))) is not OTHER
+
+
+def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
+    """How a client brings things back without tools of ours that we offer, None where nothing says that it can."""
+    brought = _brought(bytes(envelope.fields.get("tools", b"[]")))
+    if brought is not None:
+        return brought
+    return SHELL if any(_hands_over_a_shell(item.raw) for item in script.items[: script.head + 1]) else None
+
+
+def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
+    """Whether neither the request nor its input says which tools there are."""
+    return "tools" not in envelope.fields and not any(
+        b'"additional_tools"' in item.raw for item in script.items[: script.head + 1]
+    )
+
+
+@lru_cache(maxsize=64)
+def _brought(tools: bytes) -> Way | None:
+    """By tools of ours that the client brings (over MCP, say), else by the shell of an agent that we know."""
+    specs = tools_of(decode_json(tools))
+    ours = [one.name for one in specs if _OURS.search(one.name)]
+    peek = next((name for name in ours if name.endswith("peek")), None)
+    if peek is not None:
+        return Way(peek, next((name for name in ours if name.endswith("search")), TOOLS.search))
+    profile = profile_of(specs)
+    has_shell = profile is not OTHER and any(profile.ops.get(one.name) == "exec" for one in specs)
+    return SHELL if has_shell else None
+
+
+@lru_cache(maxsize=16)
+def _hands_over_a_shell(raw: bytes) -> bool:
+    """Whether an item of the input hands over tools, as codex does for GPT-5.6 and later, and a shell among them."""
+    if b'"additional_tools"' not in raw:
+        return False
+    value = decode_json(raw)
+    tools = value.get("tools") if isinstance(value, dict) and value.get("type") == "additional_tools" else None
+    return any(one.name == _PROGRAMS or CODEX.ops.get(one.name) == "exec" for one in tools_of(tools))
+
+
+def _is_agents(envelope: Envelope) -> bool:
+    fields, api = envelope.fields, envelope.api
+    tools = _value(fields, "tools")
+    functions = (
+        [one for one in tools if isinstance(one, dict) and _is_function(one, api)] if isinstance(tools, list) else []
+    )
+    if not functions or any(_OURS.search(_name(one)) for one in functions):
+        return False
+    choice = _value(fields, "tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    if kind not in _FREE:
+        return False
+    if api == "openai_responses":
+        return _value(fields, "store") is False and not any(fields.get(one, b"null") != b"null" for one in _KEPT)
+    return _value(fields, "n") in (None, 1)
+
+
+_KEPT: Final = ("previous_response_id", "conversation")
+
+
+def _is_function(tool: Mapping[str, Any], api: Api) -> bool:
+    if api == "anthropic":
+        return tool.get("type") in (None, "custom") and "input_schema" in tool
+    return tool.get("type") == "function"
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    function = tool.get("function")
+    return str((function if isinstance(function, dict) else tool).get("name"))
+
+
+def _value(fields: Mapping[str, bytes], name: str) -> object:
+    raw = fields.get(name)
+    return None if raw is None else decode_json(raw)

@@ -1,0 +1,81 @@
+"""Requests as they come: read by what they have in common with those before, and watched for clients that say everything anew.
+
+Rules of this file
+------------------
+1. A client that changes its first messages from call to call leaves nothing to a cache, and every call of it would be journaled
+   whole. After a few such calls in a row its requests are passed as they are, until one goes on from the one before.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pagein.engine.intake.message_chain import Transcript, Unit, alike, transcript
+from pagein.engine.intake.message_digests import Known, known_again, known_of
+from pagein.engine.log.gc_pause import uncollected
+from pagein.model.entries import EntryId
+from pagein.providers.wire.request_body import Envelope
+
+_BRANCHES: Final = 8
+_MOVED: Final = 3  # messages at the end of a request that its successor may hold with other marks
+_NEWS: Final = 24  # messages that may be new in a call without being the whole conversation
+_MOST_RETOLD: Final = 4.0
+_FORGOTTEN: Final = 0.9
+
+
+class Listening:
+    """The requests of one session. Called by one thread at a time. breaks: behind which messages its journal was broken; more may come."""
+
+    def __init__(self, known: Known | None = None, breaks: Mapping[EntryId, int] | None = None) -> None:
+        self._breaks = {} if breaks is None else breaks
+        self._broken = sum(self._breaks.values())
+        self._scripts: list[Transcript] = []
+        self._known = known
+        self._goes_on = False
+        self._retold = 0.0
+
+    def read(self, envelope: Envelope) -> Transcript:
+        """The messages of a request. Raises BadInput where one cannot be read."""
+        broken = sum(self._breaks.values())
+        if broken != self._broken:  # names are others
+            self._scripts, self._known, self._broken = [], None, broken
+        before, shared = self._most_alike(envelope.items)
+        if before is None and self._known is not None:
+            with uncollected():
+                before = known_again(self._known, envelope)
+            shared = 0 if before is None else len(before.items)
+            self._known = None
+            self._scripts = [] if before is None else [before]
+        script = transcript(envelope.items, envelope.api, before, shared, self._breaks)
+        self._goes_on = before is not None and _goes_on(shared, before)
+        if before is not None and self._goes_on:
+            self._scripts.remove(before)
+        self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
+        return script
+
+    def kept(self, last: EntryId) -> Known | None:
+        """What is known of the messages of a request, for a later process; None where it was not read lately. last: its last message."""
+        script = next((one for one in self._scripts if one.units and one.units[-1].name == last), None)
+        return None if script is None else known_of(script)
+
+    def is_retold(self, units: Sequence[Unit], known: int) -> bool:
+        """Whether the request that was read last says its conversation anew, as the ones before it did."""
+        if len(units) - known <= _NEWS:
+            self._retold *= _FORGOTTEN
+            return False
+        self._retold += 1 - known / len(units)
+        return self._retold > _MOST_RETOLD and not self._goes_on
+
+    def _most_alike(self, items: Sequence[bytes]) -> tuple[Transcript | None, int]:
+        """The request before that has most in common with these messages, and how many."""
+        best, most = None, 0
+        for one in self._scripts:
+            shared = alike(items, one.raws)
+            if shared > most:
+                best, most = one, shared
+            if shared and _goes_on(shared, one):
+                break
+        return best, most
+
+
+def _goes_on(shared: int, before: Transcript) -> bool:
+    return shared >= len(before.items) - _MOVED

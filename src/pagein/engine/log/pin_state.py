@@ -1,0 +1,222 @@
+"""The user's hand on a branch: what must stay, what is to go or to come back, and which texts every window shows.
+
+A fold over the entries of the branch (law 6); of two wishes about one object the later one counts. It knows also what stands in
+place of results now, so that an object's id finds its call.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.engine.log.pageout import SAID
+from pagein.model.entries import Body, EpochOpened, Inserted, Noted, PagedOut, Part, Previewed, RequestSent
+from pagein.model.messages import Block, Text, ToolCall, ToolResult
+from pagein.model.pins import Wish, name_of, wish_of
+from pagein.model.shared_map import SharedMap
+
+PINNED: Final = "pinned"
+MANIFEST: Final = "manifest"
+_OURS: Final = "pagein:"
+_NOBODY: Final[frozenset[str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hand:
+    """What the user wants, where the branch stands.
+
+    pinned, vetoed: calls whose results stay. dropping: calls whose results are to go, whatever their age. restoring: calls whose results are to
+    come back. epoch_now: whether the next call opens an epoch if anything may go. texts: pinned texts by name, in the order in which they came;
+    shown: names of those that stand in the window. listed: ids of the objects that pages of the manifest in the window list, pages: how many there are. off: whether we are to decide nothing. heard: ids of all wishes so far.
+    away: by call, what stands for its result in the window, and for its arguments (`away_as`). calls: by object id, the call it came from.
+    """
+
+    pinned: frozenset[str] = _NOBODY
+    vetoed: frozenset[str] = _NOBODY
+    dropping: frozenset[str] = _NOBODY
+    restoring: frozenset[str] = _NOBODY
+    epoch_now: bool = False
+    texts: tuple[tuple[str, str], ...] = ()
+    shown: frozenset[str] = _NOBODY
+    listed: frozenset[str] = _NOBODY
+    pages: int = 0
+    off: bool = False
+    heard: frozenset[str] = _NOBODY
+    away: SharedMap[PagedOut] = field(default_factory=SharedMap)
+    calls: SharedMap[str] = field(default_factory=SharedMap)
+
+    @property
+    def staying(self) -> frozenset[str]:
+        """Calls whose results may not leave."""
+        return self.pinned | self.vetoed if self.vetoed else self.pinned
+
+    @property
+    def unsaid(self) -> tuple[tuple[str, str], ...]:
+        """Pinned texts that the window does not show yet."""
+        return tuple(one for one in self.texts if one[0] not in self.shown)
+
+    def stands_for(self, result: ToolResult) -> PagedOut | None:
+        """What was paged out, if this result shows what stands for it."""
+        away = self.away.get(result.call_id)
+        return away if away is not None and away.stub == result.text else None
+
+    def stands_for_arguments(self, call: ToolCall) -> PagedOut | None:
+        """What was masked, if the arguments of this call are what stands for it."""
+        away = self.away.get(away_as(call.id, "arguments"))
+        return away if away is not None and away.stub == call.arguments else None
+
+    def previews(self, object_id: str) -> PagedOut | None:
+        """What entered the window as a preview and stands there so, by the id of what it stands for."""
+        paged = self.away.get(self.calls.get(object_id) or "")
+        return paged if paged is not None and paged.short and paged.object_id == object_id else None
+
+    def is_away(self, call: str) -> bool:
+        """Whether something stands for the result of this call, or its arguments are masked."""
+        return call in self.away or away_as(call, "arguments") in self.away
+
+    def kept_behind(self, blocks: Collection[Block]) -> "Hand":
+        """The hand behind a compaction that kept these blocks: nothing else is in the window."""
+        away: SharedMap[PagedOut] = SharedMap()
+        kept: set[str] = set()
+        back: set[str] = set()
+        for block in blocks:
+            paged: PagedOut | None = None
+            if isinstance(block, ToolResult):
+                kept.add(block.call_id)
+                paged = self.stands_for(block)
+            elif isinstance(block, ToolCall):
+                paged = self.stands_for_arguments(block)
+            if paged is not None:
+                away = away.put(away_as(paged.call_id, paged.part), paged)
+                back.add(paged.call_id)
+        restoring = self.restoring & back
+        texts = _names_in(blocks, PINNED)
+        listed = self.listed & _names_in(blocks, MANIFEST)
+        return replace(
+            self,
+            away=away,
+            restoring=restoring,
+            dropping=self.dropping & kept,
+            shown=self.shown & texts,
+            listed=listed,
+            pages=self.pages if listed else 0,
+        )
+
+
+NOTHING: Final = Hand()
+
+
+def away_as(call: str, part: Part) -> str:
+    """Under which name something of a call is known in `Hand.away`: a result by the call's own."""
+    return call if part == "result" else f"{call}\0{part}"
+
+
+def label(kind: str, names: Iterable[str]) -> str:
+    """How a text of ours in the window is marked, for those who look at messages."""
+    return " ".join((f"{_OURS}{kind}", *names))
+
+
+def is_ours(injected: str | None) -> bool:
+    """Whether a text of a message is marked as one of ours."""
+    return injected is not None and injected.startswith(_OURS)
+
+
+def _names_in(blocks: Iterable[Block], kind: str) -> frozenset[str]:
+    """What the texts of ours of this kind among these blocks are marked with."""
+    marks = (
+        block.injected.split()
+        for block in blocks
+        if isinstance(block, Text) and block.injected and is_ours(block.injected)
+    )
+    return frozenset(name for first, *names in marks if first == _OURS + kind for name in names)
+
+
+def step(hand: Hand, body: Body) -> Hand:
+    """The hand after one more entry. What a compaction kept is told apart by `kept_behind`."""
+    match body:
+        case Noted():
+            wish = wish_of(body)
+            return hand if wish is None or wish.id in hand.heard else _wished(hand, wish)
+        case Previewed():
+            return _left(hand, body.paged)
+        case EpochOpened():
+            return _at_edge(hand, body)
+        case Inserted():
+            return _entered(hand, body)
+        case RequestSent() if hand.epoch_now:
+            return replace(hand, epoch_now=False)
+        case _:
+            return hand
+
+
+def _entered(hand: Hand, inserted: Inserted) -> Hand:
+    if inserted.kind == MANIFEST:
+        return replace(hand, listed=hand.listed.union(inserted.names), pages=hand.pages + 1)
+    return replace(hand, shown=hand.shown.union(inserted.names)) if inserted.kind == PINNED else hand
+
+
+def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:
+    left = _left(hand, epoch.paged)
+    for back in epoch.restored:
+        left = replace(left, away=left.away.without(away_as(back.call_id, back.part)))
+    gone = frozenset(epoch.calls)
+    restored = frozenset(one.call_id for one in epoch.restored)
+    names = frozenset(name for one in epoch.turns for name in one.names)
+    calls = left.calls
+    for one in epoch.turns:
+        calls = calls.put(one.object_id, f"{SAID}{one.object_id}")
+    return replace(
+        left,
+        calls=calls,
+        dropping=left.dropping - gone,
+        restoring=left.restoring - restored - frozenset(call for one in epoch.turns for call in one.calls),
+        epoch_now=False,
+        # pinned texts that left with a turn enter again
+        shown=left.shown - names,
+        listed=left.listed - names,
+    )
+
+
+def _left(hand: Hand, paged: tuple[PagedOut, ...]) -> Hand:
+    away, calls = hand.away, hand.calls
+    for one in paged:
+        away, calls = away.put(away_as(one.call_id, one.part), one), calls.put(one.object_id, one.call_id)
+    return replace(hand, away=away, calls=calls)
+
+
+def _wished(hand: Hand, wish: Wish) -> Hand:
+    heard = replace(hand, heard=hand.heard | {wish.id})
+    if wish.act in ("pin", "unpin", "drop", "restore", "veto"):
+        return _of_object(heard, wish)
+    match wish.act:
+        case "epoch":
+            return replace(heard, epoch_now=True)
+        case "say":
+            name = name_of(wish.text)
+            others = tuple(one for one in hand.texts if one[0] != name)
+            return replace(heard, texts=(*others, (name, wish.text)))
+        case "unsay":
+            name = name_of(wish.text)
+            texts = tuple(one for one in hand.texts if one[0] != name)
+            return replace(heard, texts=texts, shown=hand.shown - {name})
+        case _:
+            return replace(heard, off=wish.act == "off")
+
+
+def _of_object(hand: Hand, wish: Wish) -> Hand:
+    this = frozenset((wish.call_id,))
+    is_away = hand.is_away(wish.call_id)
+    pinned, vetoed = hand.pinned - this, hand.vetoed - this
+    dropping, restoring = hand.dropping - this, hand.restoring - this
+    match wish.act:
+        case "pin":
+            pinned |= this
+        case "veto":
+            vetoed = hand.vetoed | this
+            pinned = hand.pinned
+        case "drop":
+            dropping |= this
+        case "restore":
+            pinned, vetoed = hand.pinned, hand.vetoed
+    if wish.act in ("pin", "restore") and is_away:
+        restoring |= this
+    return replace(hand, pinned=pinned, vetoed=vetoed, dropping=dropping, restoring=restoring)

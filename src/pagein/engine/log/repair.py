@@ -1,0 +1,278 @@
+"""A conversation as it was said becomes a request that a provider takes.
+
+Rules of this file
+------------------
+1. A valid conversation comes out as the very messages that went in.
+2. What a request held when it was sent is never touched again: everything here happens between two requests (law 4).
+   Hence the messages that follow an assistant message are *held* until the next one, or the next request, seals them.
+3. Each call is answered right behind its message, once. A call that nobody answered gets an answer that says so.
+4. Text is never lost: a result without its call becomes text.
+
+Recordings have all of these gaps: calls whose host died, results cut from their calls by a compaction, results that came late,
+two assistant messages in a row. Rules M1-M4, M7, M8, C1, C2 of `notes/provider-rules.md`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.engine.log.rendering import Cell, Piece, length, pieces_since, pushed
+from pagein.model.messages import Block, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
+
+UNANSWERED: Final = "[no result was recorded for this call]"
+NOBODY_SPOKE: Final = "[no message of the user was recorded here]"
+_MADE_UP: Final = "repair"
+_NOT_THE_MODELS: Final = (ToolResult,)
+_NOT_THE_USERS: Final = (ToolCall, Thinking)
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What had to be done, counted in messages or blocks.
+
+    unanswered: calls that got an answer saying there was none. orphans: results turned into text. merged: assistant messages put
+    together with the one before. fillers: user messages made up. emptied: messages dropped because nothing was in them. moved:
+    results brought in front of text. twins: calls turned into text because one before them in their message has their id.
+    """
+
+    unanswered: int = 0
+    orphans: int = 0
+    merged: int = 0
+    fillers: int = 0
+    emptied: int = 0
+    moved: int = 0
+    twins: int = 0
+
+
+NO_REPAIRS: Final = Repairs()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Held:
+    piece: Piece
+    before: "_Held | None"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Draft:
+    """The next request in the making: what is settled, and what was said since the last assistant message (held).
+
+    head: how many system messages it begins with. said: messages said so far, calls: those of them that a model said.
+    """
+
+    tip: Cell | None = None
+    head: int = 0
+    said: int = 0
+    calls: int = 0
+    repairs: Repairs = NO_REPAIRS
+    unsettled: _Held | None = None
+    # what `ready` gave: it is asked for at each step of a call, and costs what is held
+    _ready: "list[Draft]" = field(default_factory=list, init=False)
+
+    def with_said(self, message: Message, tokens: Sequence[int] = (), weight: int = 0) -> "Draft":
+        """One more message was said; `tokens` estimates each tool result in it, `weight` all of it. O(1) amortised."""
+        next_draft = self.with_piece(Piece(message, tuple(tokens), None, self.said + 1, weight))
+        return replace(next_draft, calls=self.calls + 1) if message.role == "assistant" else next_draft
+
+    def with_piece(self, piece: Piece) -> "Draft":
+        """One more message, of which more is known. An assistant message settles what is held."""
+        role = piece.message.role
+        full, orphans, twins = _cleaned(piece)
+        repairs = _counted(self.repairs, orphans=orphans, twins=twins)
+        here = replace(self, said=max(self.said, piece.said), repairs=repairs)
+        if full is None:
+            return replace(here, repairs=_counted(here.repairs, emptied=1))
+        if role == "assistant":
+            return _with_answer(here.settled(), full)
+        return replace(here, unsettled=_Held(full, here.unsettled))
+
+    def settled(self) -> "Draft":
+        """Nothing is held any more: what was said since the last assistant message stands behind it, in a valid order."""
+        calls = _calls(self.tip)
+        if self.unsettled is None and not calls:
+            return self
+        ordered, repairs = _ordered(calls, list(self.held()), self.repairs)
+        tip, head = self.tip, self.head
+        for piece in ordered:
+            if piece.message.role == "system" and length(tip) == head:
+                head += 1
+            tip = pushed(tip, piece if piece.born is not None else replace(piece, born=self.calls))
+        return replace(self, tip=tip, head=head, repairs=repairs, unsettled=None)
+
+    def ready(self) -> "Draft":
+        """Settled, and ending with words that a model can answer: a request."""
+        if not self._ready:
+            draft = self.settled()
+            self._ready.append(_with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft)
+        return self._ready[0]
+
+    def held(self) -> Iterator[Piece]:
+        """What is not settled yet, in order."""
+        link, found = self.unsettled, []
+        while link is not None:
+            found.append(link.piece)
+            link = link.before
+        return reversed(found)
+
+
+def repaired(messages: Iterable[Message]) -> tuple[list[Message], Repairs]:
+    """These messages as one valid request, and what that took."""
+    draft = Draft()
+    for message in messages:
+        draft = draft.with_said(message)
+    draft = draft.ready()
+    return [piece.message for piece in pieces_since(draft.tip, 0)], draft.repairs
+
+
+def _with_answer(draft: Draft, piece: Piece) -> Draft:
+    """The model spoke, and nothing is held."""
+    if _nobody_spoke(draft):
+        return _with_answer(_with_filler(draft), piece)
+    if draft.tip is None or not _is_answer(draft.tip):
+        return replace(draft, tip=pushed(draft.tip, piece))
+    # Whatever a request held ends with a user's words, so the message before has not been sent and may still change.
+    first = draft.tip.piece
+    both = replace(piece.message, blocks=(*first.message.blocks, *piece.message.blocks))
+    tip = pushed(draft.tip.before, replace(piece, message=both, weight=first.weight + piece.weight))
+    return replace(draft, tip=tip, repairs=_counted(draft.repairs, merged=1))
+
+
+def _with_filler(draft: Draft) -> Draft:
+    filler = Piece(Message("user", (Text(NOBODY_SPOKE, injected=_MADE_UP),)), born=draft.calls, said=draft.said)
+    return replace(draft, tip=pushed(draft.tip, filler), repairs=_counted(draft.repairs, fillers=1))
+
+
+def _nobody_spoke(draft: Draft) -> bool:
+    return length(draft.tip) == draft.head
+
+
+def _is_answer(tip: Cell | None) -> bool:
+    return tip is not None and tip.piece.message.role == "assistant"
+
+
+def _calls(tip: Cell | None) -> tuple[ToolCall, ...]:
+    """The calls that wait for answers behind this message."""
+    if tip is None or not _is_answer(tip):
+        return ()
+    return tuple(block for block in tip.piece.message.blocks if isinstance(block, ToolCall))
+
+
+def _cleaned(piece: Piece) -> tuple[Piece | None, int, int]:
+    """The piece without blank text, without blocks on the wrong side and without two calls of one id, None where nothing is left.
+
+    Also how many results became text, and how many calls.
+    """
+    blocks = piece.message.blocks
+    models = piece.message.role == "assistant"
+    wrong = _NOT_THE_MODELS if models else _NOT_THE_USERS
+    twins = _twins(blocks) if models else frozenset()
+    if not twins and not any(isinstance(block, wrong) or _is_blank(block) for block in blocks):
+        return (piece if blocks else None), 0, 0
+    kept: list[Block] = []
+    for index, block in enumerate(blocks):
+        if isinstance(block, wrong) or index in twins:
+            kept.extend(_as_text(block))
+        elif not _is_blank(block):
+            kept.append(block)
+    tokens = () if models else piece.tokens
+    orphans = sum(isinstance(block, ToolResult) for block in blocks) if models else 0
+    message = replace(piece.message, blocks=tuple(kept))
+    return (replace(piece, message=message, tokens=tokens) if kept else None), orphans, len(twins)
+
+
+def _twins(blocks: Sequence[Block]) -> frozenset[int]:
+    """Where calls stand whose id a call before them has."""
+    seen: set[str] = set()
+    found: set[int] = set()
+    for index, block in enumerate(blocks):
+        if isinstance(block, ToolCall):
+            if block.id in seen:
+                found.add(index)
+            seen.add(block.id)
+    return frozenset(found)
+
+
+def _is_blank(block: Block) -> bool:
+    text = block.text if isinstance(block, Text) else block.json if isinstance(block, Other) else "full"
+    return not text or text.isspace()
+
+
+def _as_text(block: Block) -> tuple[Block, ...]:
+    """A call, result or thought that cannot stand where it stands, as text that can."""
+    match block:
+        case ToolResult():
+            text = f"[result of call {block.call_id}]\n{block.text}"
+            return (Text(text, injected=_MADE_UP, withheld=block.withheld), *block.images)
+        case ToolCall():
+            text = f"[call {block.id} of {block.name}]\n{block.arguments}"
+            return (Text(text, injected=_MADE_UP, withheld=block.withheld),)
+        case Thinking(text=text) if text and not text.isspace():
+            return (Text(text, injected=_MADE_UP),)
+        case _:
+            return ()
+
+
+def _counted(repairs: Repairs, **more: int) -> Repairs:
+    grown = {name: getattr(repairs, name) + count for name, count in more.items() if count}
+    return replace(repairs, **grown) if grown else repairs
+
+
+def _is_in_order(calls: Sequence[ToolCall], held: Sequence[Piece]) -> bool:
+    """Whether each call has one answer, all answers stand in front, and nothing else claims to be one."""
+    waiting = {call.id for call in calls}
+    text_came = False
+    for piece in held:
+        for block in piece.message.blocks:
+            if not isinstance(block, ToolResult):
+                text_came = True
+            elif text_came or block.call_id not in waiting:
+                return False
+            else:
+                waiting.discard(block.call_id)
+        if text_came and piece.message.role == "tool":
+            return False
+    return not waiting
+
+
+def _ordered(calls: Sequence[ToolCall], held: list[Piece], repairs: Repairs) -> tuple[list[Piece], Repairs]:
+    """What was held, answers first, each call answered once."""
+    if _is_in_order(calls, held):
+        return held, repairs
+    waiting = {call.id: call for call in calls}
+    answers: list[Piece] = []
+    rest: list[Piece] = []
+    for piece in held:
+        ours, others = _parted(piece, waiting)
+        orphans = sum(isinstance(block, ToolResult) for block in piece.message.blocks) - len(ours)
+        repairs = _counted(repairs, orphans=orphans, moved=len(ours) if rest else 0)
+        if ours:
+            blocks, tokens = zip(*ours, strict=True)
+            answering = replace(piece.message, blocks=blocks)
+            answers.append(replace(piece, message=answering, tokens=tokens, weight=min(sum(tokens), piece.weight)))
+        if others:
+            role: Role = "user" if piece.message.role == "tool" else piece.message.role
+            left = replace(piece.message, role=role, blocks=tuple(others))
+            weight = max(0, piece.weight - sum(count for _, count in ours))
+            rest.append(replace(piece, message=left, tokens=(), weight=weight))
+    if waiting:
+        made_up = tuple(ToolResult(call.id, UNANSWERED, call.name) for call in waiting.values())
+        said = held[-1].said if held else 0
+        answers.append(Piece(Message("tool", made_up), (0,) * len(made_up), said=said))
+    return [*answers, *rest], _counted(repairs, unanswered=len(waiting))
+
+
+def _parted(piece: Piece, waiting: dict[str, ToolCall]) -> tuple[list[tuple[ToolResult, int]], list[Block]]:
+    """The answers in it to waiting calls, which then wait no longer, with their tokens; and everything else."""
+    tokens = iter(piece.tokens)
+    ours: list[tuple[ToolResult, int]] = []
+    others: list[Block] = []
+    for block in piece.message.blocks:
+        if not isinstance(block, ToolResult):
+            others.append(block)
+            continue
+        count = next(tokens, 0)
+        if waiting.pop(block.call_id, None) is not None:
+            ours.append((block, count))
+        else:
+            others.extend(_as_text(block))
+    return ours, others

@@ -1,0 +1,264 @@
+"""The folded state of a session, kept now and then, so that another process need not fold its whole journal.
+
+Rules of this file
+------------------
+1. A snapshot is a memory of what the journal says, and nothing else: without it, or with one that is damaged or of other code, the journal
+   is folded anew, and the state is the same.
+2. It holds what the entries of its session hold (law 9), and is bound to them: a store that changes or drops one of them drops the snapshot.
+3. It is taken at a request that was sent. Entries up to there are loaded only when somebody asks for one; messages of the window only
+   when somebody looks at them.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from importlib import import_module, resources
+from importlib.resources.abc import Traversable
+from typing import Any, Final
+
+import msgspec
+
+from pagein.engine.log.gc_pause import uncollected
+from pagein.engine.log.journal import Journal, Restored
+from pagein.engine.log.lazy_messages import Unread
+from pagein.engine.log.persistence import Keeping
+from pagein.engine.log.state import Rules, State
+from pagein.errors import BadInput, StoreError
+from pagein.model.codec import decode_entry, encode_entry
+from pagein.model.entries import Entry, EntryId, Said
+from pagein.model.graphs import Graphs
+from pagein.model.messages import Message
+from pagein.policy.clients.profiles import OTHER, PROFILES
+from pagein.ports import SnapshotStore
+
+EVERY: Final = 2_000
+"""Entries after which a snapshot is taken anew. To fold so many takes a fraction of a second."""
+_MOST_NOTES: Final = 64  # behind the request at which it is taken
+
+_MODULES: Final = (
+    "engine.log.state",
+    "engine.log.repair",
+    "engine.log.rendering",
+    "engine.log.pin_state",
+    "engine.reads.evidence",
+    "engine.log.read_notes",
+    "engine.reads.reread_notes",
+    "engine.cache.cache_use",
+    "engine.cache.prompt_prefix",
+    "engine.cache.cache_breakpoints",
+    "engine.cache.cache_ttl",
+    "engine.log.holdings",
+    "engine.send.splice",
+    "engine.intake.message_digests",
+    "model.messages",
+    "model.entries",
+    "model.names",
+    "model.read_events",
+    "model.spans",
+    "model.shared_map",
+    "policy.eviction.residency",
+    "policy.eviction.residents",
+    "policy.eviction.read_ages",
+    "policy.eviction.shared_queues",
+    "policy.eviction.written_texts",
+    "policy.eviction.recall_warmth",
+    "policy.economics.rewrite_cost",
+    "policy.reads.knowledge",
+    "policy.view",
+    "policy.economics.cache_keepalive",
+    "policy.reads.echo_guard",
+    "policy.clients.window_files",
+    "providers.wire.request_body",
+    "providers.wire.tool_offers",
+)
+"""Modules whose values may stand in a state. A value of another class means that no snapshot is taken."""
+_CODE: Final = ("engine", "model", "policy")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A snapshot that was found. place: of the last entry of the store that it knows of. leaf: where the session stood. size: entries it knows of."""
+
+    restored: Restored
+    place: int
+    leaf: EntryId
+    size: int
+    said: Mapping[EntryId, Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a snapshot is taken of. sent: the request; leaf: where the session stands, not far behind that. place: of the last entry that was
+    kept. states: of all folds at the request, and what else a later process needs. entries: that are loaded; said: messages of those that
+    are not, by their names; names: of all entries.
+    """
+
+    sent: EntryId
+    leaf: EntryId
+    place: int
+    states: Mapping[str, Any]
+    entries: tuple[Entry, ...]
+    said: Mapping[EntryId, Message]
+
+
+class Snapshots:
+    """Takes snapshots of sessions, and finds them again. Any number of threads may use it."""
+
+    def __init__(self, store: SnapshotStore, rules: Rules) -> None:
+        self._store = store
+        settings = hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
+        self._version = f"{_graphs().version}-{_code()}-{settings}"
+
+    def found(self, session: str) -> Kept | None:
+        """The snapshot of a session; None where there is none that can be used. Raises StoreError."""
+        kept = self._store.kept_snapshot(session, self._version)
+        if kept is None:
+            return None
+        place, data = kept
+        said: dict[EntryId, Message] = {}
+        read = self._reader(session)
+
+        def named(name: str) -> Message:
+            said[name] = one = Unread.of(read, name)
+            return one
+
+        try:
+            with uncollected():
+                root = _graphs().decoded(data, named)
+            lines = [decode_entry(line.encode(), 0) for line in root["newest"]]
+            newest = [entry for entry in lines if isinstance(entry, Entry)]
+            names = set(root["states"]["places"]["owners"])
+            size = len(names)
+            names.difference_update(entry.id for entry in newest)
+            restored = Restored(root["sent"], root["states"], names, lambda: self._entries(session), newest)
+        except (BadInput, KeyError, TypeError, AttributeError):  # of another make: then the journal tells
+            return None
+        return Kept(restored, place, root["leaf"], size, said)
+
+    def keep(self, session: str, moment: Moment, check: Callable[[], None]) -> None:
+        """Take a snapshot. check: asked while nobody else writes; raises StoreError where what is remembered may not be stored any more.
+
+        Raises StoreError, and BadInput for a state that cannot be kept so.
+        """
+        names = {id(one): name for name, one in moment.said.items()}
+        names |= {id(one.body.message): one.id for one in moment.entries if isinstance(one.body, Said)}
+        lines = [encode_entry(one).decode() for one in _newest(moment)]
+        root = {"sent": moment.sent, "leaf": moment.leaf, "newest": lines, "states": dict(moment.states)}
+        with uncollected():
+            data = _graphs().encoded(root, names)
+        with self._store.exclusive():
+            check()
+            self._store.keep_snapshot(session, moment.place, self._version, data)
+
+    def _entries(self, session: str) -> Iterator[Entry]:
+        return (entry for entry in self._store.entries(session) if isinstance(entry, Entry))
+
+    def _reader(self, session: str) -> Callable[[EntryId], Message]:
+        def read(name: EntryId) -> Message:
+            entry = self._store.entry(session, name)
+            if not isinstance(entry, Entry) or not isinstance(entry.body, Said):
+                raise StoreError(f"entry {name} of the journal cannot be read any more")
+            return entry.body.message
+
+        return read
+
+
+class OfSession:
+    """The snapshots of one session. Called while nobody adds to it. store: None for one of which none are kept."""
+
+    def __init__(self, name: str, store: SnapshotStore | None, rules: Rules) -> None:
+        self._name = name
+        self._store = store
+        self._rules = rules
+        self._said: Mapping[EntryId, Message] = {}  # messages of entries that were not loaded
+        self._known = 0  # entries that the last snapshot knows of
+
+    def restore(self, keeping: Keeping) -> None:
+        """Have a session that has nothing yet begin where its last snapshot was taken, if there is one that can be had."""
+        with contextlib.suppress(Exception):  # whatever is wrong with it, the journal tells the same
+            found = None if self._store is None else Snapshots(self._store, self._rules).found(self._name)
+            if found is not None:
+                keeping.restore(found.leaf, found.place, found.restored)
+                self._said, self._known = found.said, found.size
+
+    def taking(
+        self,
+        journal: Journal[State],
+        keeping: Keeping,
+        sent: EntryId,
+        more: Callable[[], Mapping[str, Any] | None],
+        check: Callable[[], None],
+    ) -> Callable[[], None] | None:
+        """What takes a snapshot behind this request, as the session stands now; None where none is due, or can be taken.
+
+        It may be called in another thread while the session goes on, takes a while, and raises StoreError, BadInput. more: gives what is
+        to be kept besides the states of folds, None where that is not at hand. check: as in `Snapshots.keep`.
+        """
+        if self._store is None or len(journal) < self._known + EVERY:
+            return None
+        place, leaf = keeping.place, keeping.leaf
+        if place is None or leaf is None or not _is_near(journal, sent, leaf):
+            return None
+        found = more()
+        if found is None:
+            return None
+        states = {name: at(sent) for name, at in journal.folds.items()}
+        taken = Moment(sent, leaf, place, {**states, **found}, journal.loaded(), self._said)
+        snapshots, self._known = Snapshots(self._store, self._rules), len(journal)
+        return lambda: snapshots.keep(self._name, taken, check)
+
+
+def _is_near(journal: Journal[State], sent: EntryId, leaf: EntryId) -> bool:
+    """Whether the session stands right behind the request."""
+    here: EntryId | None = leaf
+    for _ in range(_MOST_NOTES):
+        if here is None or here == sent:
+            break
+        here = journal.entry(here).parent
+    return here == sent
+
+
+def _newest(one: Moment) -> list[Entry]:
+    """The entries from the request on to where the session stands."""
+    known = {entry.id: entry for entry in one.entries}
+    found = [known[one.leaf]]
+    while found[-1].id != one.sent:
+        found.append(known[found[-1].parent or ""])
+    return found
+
+
+@cache
+def _graphs() -> Graphs:
+    modules = [import_module(f"pagein.{one}") for one in _MODULES]
+    classes = [
+        one
+        for module in modules
+        for one in vars(module).values()
+        if isinstance(one, type) and one.__module__ == module.__name__ and _is_value(one)
+    ]
+    return Graphs(classes, {**{f"profile {name}": one for name, one in PROFILES.items()}, "profile": OTHER})
+
+
+def _is_value(kind: type) -> bool:
+    return is_dataclass(kind) or issubclass(kind, msgspec.Struct) or kind.__name__ == "SharedMap"
+
+
+@cache
+def _code() -> str:
+    """What the code is that folds: where it is other code, the state may be another."""
+    digest = hashlib.sha256()
+    for part in _CODE:
+        for file in sorted(_files(resources.files("pagein") / part), key=lambda one: one.name):
+            digest.update(file.name.encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _files(folder: Traversable) -> Iterator[Traversable]:
+    for one in folder.iterdir():
+        if one.is_dir():
+            yield from _files(one)
+        elif one.name.endswith(".py"):
+            yield one

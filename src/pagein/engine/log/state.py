@@ -1,0 +1,424 @@
+"""The state of a session at a leaf: a fold over the entries of its branch (law 6).
+
+`step` is the only way in which state comes about. It looks at nothing but the state before and the entry; what it keeps it
+shares with the state before.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from pagein.engine.log import pin_state as the_hand
+from pagein.engine.log.argument_masks import Asking, half_masked, succeeded
+from pagein.engine.log.argument_masks import residents as masked_residents
+from pagein.engine.log.pin_state import Hand
+from pagein.engine.log.rendering import Cell, Piece, cells_of, cut, length, pieces_since, pushed, size
+from pagein.engine.log.repair import Draft
+from pagein.engine.log.reply_notes import usage_in
+from pagein.engine.log.turn_removal import without
+from pagein.model.entries import (
+    Body,
+    Compacted,
+    EpochOpened,
+    Inserted,
+    Noted,
+    PagedOut,
+    Previewed,
+    RequestSent,
+    Restored,
+    Said,
+    TurnsLeft,
+)
+from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult, Usage
+from pagein.policy.economics.rewrite_cost import Account
+from pagein.policy.eviction import recall_warmth
+from pagein.policy.eviction.recall_warmth import COLD, Warmth
+from pagein.policy.eviction.residency import EMPTY, Residency, Resident, Standing, removable
+from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
+from pagein.policy.stubs.turn_stubs import SHORTENED
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class State:
+    """What a session is at one entry.
+
+    draft: the next request in the making. standing: what in it may be paged out. epoch: how many times the window was rewritten, by
+    us or by the host. sent: the last request that left, None before the first. sent_at: when that was. now: the latest time that
+    anything said carried. account: what the session cost and saved so far. floor: tokens in front of all messages, scale: tokens the
+    provider counts for one of our estimate; both by the usage it
+    reported: the first tells the floor, each later one the scale. hand: what the user wants. warm: what
+    was recalled lately. hasty: whether results that are to go may wait for their age still. withheld: digests of texts that were read
+    from excluded files.
+    """
+
+    draft: Draft = field(default_factory=Draft)
+    standing: Standing = EMPTY
+    epoch: int = 0
+    sent: Cell | None = None
+    sent_at: float | None = None
+    now: float | None = None
+    account: Account = field(default_factory=Account)
+    floor: float | None = None
+    scale: float = 1.0
+    hand: Hand = the_hand.NOTHING
+    warm: Warmth = COLD
+    hasty: bool = False
+    withheld: frozenset[str] = frozenset()
+
+
+START: Final = State()
+WITHHELD_READ: Final = "reading.withheld"
+"""The kind of a note on a text that was read from an excluded file: its keyed digest."""
+_Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restored]
+_LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides which results may be paged out. excluded: names of files whose content never is."""
+
+    residency: Residency
+    excluded: tuple[str, ...] = EXCLUDED
+
+
+def step(state: State, body: Body, rules: Rules) -> State:
+    """The state after one more entry. O(1) amortised; opening an epoch, compacting and the user's wishes cost what they touch."""
+    before = state.hand
+    hand, warm = the_hand.step(before, body), recall_warmth.step(state.warm, body)
+    if hand is not before or warm is not state.warm:
+        state = replace(state, hand=hand, warm=warm)
+    match body:
+        case Said():
+            state = _said(state, body, rules)
+        case RequestSent():
+            ready = _with_draft(state, state.draft.ready(), rules)
+            account = Account(body.bill, body.saved, body.absent, anew=body.anew, found=body.found)
+            state = replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
+        case Previewed():
+            state = _entered(state, body, rules)
+        case EpochOpened():
+            state = _paged_out(state, body, rules)
+        case Inserted():
+            state = _inserted(state, body, rules)
+        case Compacted():
+            state = _compacted(state, body.kept, rules)
+        case Noted():
+            state = _touched(state, before, rules) if hand is not before else _noted(state, body)
+        case _ if hand is not before:
+            state = _touched(state, before, rules)
+    return state
+
+
+def _noted(state: State, note: Noted) -> State:
+    if note.kind == WITHHELD_READ:
+        return replace(state, withheld=state.withheld | {note.data.strip('"')})
+    return _calibrated(state, usage_in(note))
+
+
+def _said(state: State, said: Said, rules: Rules) -> State:
+    moved = _with_draft(state, state.draft.with_said(said.message, said.result_tokens, said.tokens), rules)
+    now = _latest(state.now, said.message.at)
+    standing = moved.standing
+    if standing is not state.standing or standing.call != moved.draft.calls:  # else nobody grew old by it
+        standing = standing.at_call(moved.draft.calls, rules.residency)
+    usage = said.message.usage if said.message.role == "assistant" else None
+    return _calibrated(_hastened(replace(moved, standing=standing, now=now)), usage)
+
+
+def _with_draft(
+    state: State, draft: Draft, rules: Rules, kept: Mapping[tuple[int, int], PagedOut] | None = None
+) -> State:
+    """The draft moved on: results that were settled by that are resident from now on. kept: those that are previews, by place."""
+    before = state.draft.tip
+    if draft.tip is before:
+        return replace(state, draft=draft)
+    calls = {
+        block.id: block for block in (before.piece.message.blocks if before else ()) if isinstance(block, ToolCall)
+    }
+    standing, dropping, hasty = state.standing, state.hand.dropping, state.hasty
+    # The message at the old end may have been merged with the next; it is an assistant's and holds no result.
+    known = length(before)
+    pieces = pieces_since(draft.tip, known)
+    in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
+    answered: dict[str, int] = {}
+    for place, piece in enumerate(pieces, start=known):
+        standing = _worked_on(standing, piece, calls)
+        answered.update(_succeeded(piece))
+        for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
+            if resident.call_id not in state.hand.staying:
+                standing = standing.born(replace(resident, before=in_front))
+                hasty = hasty or resident.call_id in dropping
+        in_front += piece.weight
+    for resident in _arguments(before, answered, state.hand, rules):
+        if resident.call_id not in state.hand.staying:
+            standing = standing.born(resident)
+            hasty = hasty or resident.call_id in dropping
+    # a file that was touched again has its reads wait again
+    hasty = hasty or (bool(dropping) and standing.old_tokens != state.standing.old_tokens)
+    return replace(state, draft=draft, standing=standing, hasty=hasty)
+
+
+def _succeeded(piece: Piece) -> Iterator[tuple[str, int]]:
+    """The calls that a message answers as done, each with the model call that sees it first."""
+    if piece.born is not None:
+        for block in piece.message.blocks:
+            if isinstance(block, ToolResult) and succeeded(block):
+                yield block.call_id, piece.born
+
+
+def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rules: Rules) -> Iterator[Resident]:
+    """What may be masked one day of the calls of a message."""
+    settings, message = rules.residency.arguments, Asking.of(asking)
+    if settings is not None and message is not None and answered:
+        yield from masked_residents(message, answered, hand, settings, rules.excluded)
+
+
+def _worked_on(standing: Standing, piece: Piece, calls: Mapping[str, ToolCall]) -> Standing:
+    """What a message tells of the files at work: which were accessed, which changed, and whether a new task began."""
+    if piece.born is None:
+        return standing
+    for block in piece.message.blocks:
+        call = calls.get(block.call_id) if isinstance(block, ToolResult) else None
+        for access in () if call is None else call.accesses:
+            done = isinstance(block, ToolResult) and succeeded(block)
+            changed = done and access.op != "read"
+            whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
+            standing = standing.touched(access.path, piece.born, edited=changed, whole=whole)
+    return standing.spoken(piece.born) if is_spoken(piece.message) else standing
+
+
+def is_spoken(message: Message) -> bool:
+    """Whether a person said something in it, and not the host alone."""
+    return message.role == "user" and any(
+        isinstance(block, Text) and block.injected in (None, SHORTENED) and block.text for block in message.blocks
+    )
+
+
+def _calibrated(state: State, usage: Usage | None) -> State:
+    """What the provider reported for the last request corrects the estimate of the next ones."""
+    sent = size(state.sent)
+    if usage is None or usage.prompt <= 0 or sent <= 0:
+        return state
+    if state.floor is None:
+        return replace(state, floor=max(0.0, float(usage.prompt - sent)))
+    scale = (usage.prompt - state.floor) / sent
+    return replace(state, scale=min(max(scale, _LEAST_SCALE), _MOST_SCALE))
+
+
+def _latest(one: float | None, other: float | None) -> float | None:
+    return max(one, other) if one is not None and other is not None else one if other is None else other
+
+
+def _residents(
+    place: int,
+    piece: Piece,
+    calls: dict[str, ToolCall],
+    rules: Rules,
+    kept: Mapping[tuple[int, int], PagedOut],
+    hand: Hand,
+) -> Iterable[Resident]:
+    if piece.born is None:
+        return
+    tokens = iter(piece.tokens)
+    for index, block in enumerate(piece.message.blocks):
+        if not isinstance(block, ToolResult):
+            continue
+        count = next(tokens, 0)
+        call = calls.get(block.call_id)
+        if (
+            call is not None
+            and removable(block, count, rules.residency)
+            and not may_show_excluded(call, rules.excluded)
+        ):
+            paths = [access.path for access in call.accesses if access.op == "read"]
+            path = paths[0] if paths and rules.residency.files is not None else ""
+            whole = kept.get((place, index)) or hand.stands_for(block)
+            shown = count if whole is None else _tokens_of(block.text, whole)
+            yield Resident(block.call_id, place, index, shown, piece.born, is_read=bool(paths), kept=whole, path=path)
+
+
+def _entered(state: State, previews: Previewed, rules: Rules) -> State:
+    """What was said last is settled, its big outputs as previews: no request held them yet."""
+    draft = state.draft.ready()
+    known = length(state.draft.tip)
+    kept = {(one.message, one.block): one for one in previews.paged}
+    tip = cut(draft.tip, known)
+    for place, piece in enumerate(pieces_since(draft.tip, known), start=known):
+        tip = pushed(tip, _stubbed(place, piece, kept))
+    return _with_draft(state, replace(draft, tip=tip), rules, kept)
+
+
+def _paged_out(state: State, epoch: EpochOpened, rules: Rules) -> State:
+    changes: tuple[PagedOut | Restored, ...] = (*epoch.paged, *epoch.restored)
+    if any(one.message >= length(state.draft.tip) for one in changes):  # said since the last request
+        state = _with_draft(state, state.draft.ready(), rules)
+    draft = state.draft
+    gone = {(one.message, one.block): one for one in changes}
+    tip = cut(draft.tip, epoch.frontier)
+    in_front: dict[int, int] = {}
+    for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
+        in_front[place] = size(tip)
+        tip = pushed(tip, _stubbed(place, piece, gone))
+    standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
+    rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
+    back = frozenset(one.call_id for one in epoch.restored) - state.hand.staying
+    # what came back is as young as what is said now
+    rewritten = _with_residents(
+        rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules))
+    )
+    return _without_turns(rewritten, epoch.turns, rules) if epoch.turns else rewritten
+
+
+def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> State:
+    """Whole turns leave: all behind them moves, so the window is read anew. What stands in front of them stays the very same."""
+    if any(one.message >= length(state.draft.tip) for one in turns):
+        state = _with_draft(state, state.draft.ready(), rules)
+    old = state.draft
+    stays = without(pieces_since(old.tip, 0), turns)
+    draft = Draft(cut(old.tip, old.head), old.head, old.said, old.calls, old.repairs)
+    fresh = replace(state, draft=draft, standing=EMPTY, hasty=True)
+    for piece in (*stays[old.head :], *old.held()):
+        fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
+    tip = cut(old.tip, min(min(one.message, one.places[0][0]) for one in turns))
+    for piece in pieces_since(fresh.draft.tip, length(tip)):
+        tip = pushed(tip, piece)
+    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
+    return replace(fresh, draft=replace(fresh.draft, tip=tip), standing=standing)
+
+
+def _with_halves(
+    standing: Standing, before: Standing, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
+) -> Standing:
+    """Arguments of which only replaced text has gone wait on for the rest of it."""
+    halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
+    settings = rules.residency.arguments
+    if not halves or settings is None:
+        return standing
+    for one in before.texts():
+        half = halves.get((one.message, one.block))
+        left = None if half is None else half_masked(one, half, settings)
+        standing = standing if left is None else standing.returned(left.behind(in_front))
+    return standing
+
+
+def _stubbed(place: int, piece: Piece, gone: _Changes) -> Piece:
+    if not any((place, index) in gone for index in range(len(piece.message.blocks))):
+        return piece
+    # A stub is too short to leave again, so its place in `tokens` may stay as it is.
+    blocks = tuple(_replaced(block, gone.get((place, index))) for index, block in enumerate(piece.message.blocks))
+    spared = 0
+    for index, block in enumerate(piece.message.blocks):
+        paged = gone.get((place, index))
+        if paged is not None and isinstance(block, ToolResult | ToolCall | Text):
+            text = block.arguments if isinstance(block, ToolCall) else block.text
+            spared += _weight_in(text, paged) - _weight_in(_text_in(paged), paged)
+    return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, piece.weight - spared))
+
+
+def _tokens_of(text: str, paged: PagedOut) -> int:
+    """What a text weighs that stands for a paged-out one, at the ratio of that."""
+    return round(len(text) * paged.tokens / paged.chars) if paged.chars else 0
+
+
+def _weight_in(text: str, change: PagedOut | Restored) -> int:
+    if isinstance(change, PagedOut):
+        return _tokens_of(text, change)
+    return round(len(text) * change.tokens / len(change.text)) if change.text else 0
+
+
+def _text_in(change: PagedOut | Restored) -> str:
+    return change.stub if isinstance(change, PagedOut) else change.text
+
+
+def _replaced(block: Block, change: PagedOut | Restored | None) -> Block:
+    if change is None:
+        return block
+    # what stands for it is ours, and kept whole, also where a text in it was forgotten later; what came back is the client's
+    withheld = block.withheld if isinstance(change, Restored) and isinstance(block, ToolCall | ToolResult) else None
+    if isinstance(block, ToolCall):
+        return replace(block, arguments=_text_in(change), withheld=withheld)
+    if isinstance(block, Text):
+        return Text(_text_in(change), injected=SHORTENED)
+    return (
+        replace(block, text=_text_in(change), shown=None, withheld=withheld) if isinstance(block, ToolResult) else block
+    )
+
+
+# --- the user's hand ---
+
+
+def _touched(state: State, before: Hand, rules: Rules) -> State:
+    """Who must stay from now on waits for nothing; who need not any more may grow old again."""
+    now = state.hand.staying
+    held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.staying]
+    if held:
+        state = replace(state, standing=state.standing.without(held))
+    back = _with_residents(state, _of_calls(state, before.staying - now, rules))
+    standing = back.standing.at_call(back.draft.calls, rules.residency)
+    return _hastened(replace(back, standing=standing, hasty=True))
+
+
+def _hastened(state: State) -> State:
+    """Results that are to go may go, but for those that the next call sees for the first time. Looked for only where some may wait."""
+    dropping, calls = state.hand.dropping, state.draft.calls
+    if not dropping or not state.hasty:
+        return state
+    young = any(one.call_id in dropping and one.born >= calls for one in state.standing.all())
+    return replace(state, standing=state.standing.hastened(dropping, calls), hasty=young)
+
+
+def _with_residents(state: State, residents: Iterable[Resident]) -> State:
+    standing = state.standing
+    for one in residents:
+        standing = standing.returned(one)
+    return state if standing is state.standing else replace(state, standing=standing)
+
+
+def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
+    """The results of these calls that may leave one day, as the window has them."""
+    calls: dict[str, ToolCall] = {}
+    asking: Cell | None = None
+    in_front = 0
+    for place, cell in enumerate(cells_of(state.draft.tip) if wanted else ()):
+        piece = cell.piece
+        if piece.message.role == "assistant":
+            asking = cell
+        calls.update((block.id, block) for block in piece.message.blocks if isinstance(block, ToolCall))
+        if any(isinstance(block, ToolResult) and block.call_id in wanted for block in piece.message.blocks):
+            found = _residents(place, piece, calls, rules, {}, state.hand)
+            yield from (replace(one, before=in_front) for one in found if one.call_id in wanted)
+            done = {call: born for call, born in _succeeded(piece) if call in wanted}
+            yield from _arguments(asking, done, state.hand, rules)
+        in_front += piece.weight
+
+
+def _inserted(state: State, body: Inserted, rules: Rules) -> State:
+    """Text of ours behind what was said last, in a message that no request held yet."""
+    state = _with_draft(state, state.draft.ready(), rules)
+    tip = state.draft.tip
+    if tip is None or tip is state.sent:
+        return state
+    block = Text(body.text, injected=the_hand.label(body.kind, body.names))
+    message = replace(tip.piece.message, blocks=(*tip.piece.message.blocks, block))
+    longer = pushed(tip.before, replace(tip.piece, message=message, weight=tip.piece.weight + body.tokens))
+    return replace(state, draft=replace(state.draft, tip=longer))
+
+
+def _compacted(state: State, kept: int, rules: Rules) -> State:
+    """The window begins anew behind its leading system messages. What was kept stays as it was rendered, stubs and all."""
+    old = state.draft
+    first_kept = old.said - kept
+    pieces = [*pieces_since(old.tip, old.head), *old.held()]
+    tip = cut(old.tip, old.head)
+    draft = Draft(tip, old.head, old.said, old.calls, old.repairs)
+    account = replace(state.account, absent=0, anew=0, found=0)
+    fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account, hasty=True)
+    for piece in pieces:
+        if piece.said > first_kept:
+            fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
+    blocks = [
+        block for piece in (*pieces_since(fresh.draft.tip, 0), *fresh.draft.held()) for block in piece.message.blocks
+    ]
+    hand = fresh.hand.kept_behind(blocks)
+    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
+    return replace(fresh, standing=standing, hand=hand)

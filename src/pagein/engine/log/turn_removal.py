@@ -1,0 +1,80 @@
+"""Turns that left a full window whole: the window without them, with the texts that stand for them.
+
+Rules of this file
+------------------
+1. The text for finished turns stands in front of what the user said next, in that message; the text for steps of a turn stands
+   behind the words with which the turn began. So the sides alternate as they did.
+2. A message carries one text of either kind. What left before and stood next to it is told by the new text along with the rest.
+3. System messages stay.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pagein.engine.log.rendering import Absent, Piece
+from pagein.model.entries import TurnsLeft
+from pagein.model.messages import Block, Text
+from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
+
+_APART: Final = (TURNS, STEPS, SHORTENED)
+
+
+def is_apart(injected: str | None) -> bool:
+    """Whether a text of ours stands in the place of what left, and not behind a message."""
+    return injected in _APART
+
+
+def without(pieces: Sequence[Piece], turns: Iterable[TurnsLeft]) -> list[Piece]:
+    """The pieces of a window when these turns have left it."""
+    stays: list[Piece | None] = list(pieces)
+    for left in turns:
+        gone = [place for place in places_of(left) if pieces[place].message.role != "system"]
+        told = [*_numbers(pieces[place] for place in gone)]
+        for place in gone:
+            stays[place] = None
+        carrier = stays[left.message]
+        if carrier is not None:
+            stays[left.message] = _with(carrier, left, told)
+    return [one for one in stays if one is not None]
+
+
+def places_of(left: TurnsLeft) -> list[int]:
+    """The places of all messages that left, and of system messages among them."""
+    return [place for first, last in left.places for place in range(first, last + 1)]
+
+
+def beside(piece: Piece, left_are_steps: bool) -> Absent | None:  # noqa: FBT001 -- of which kind
+    """What a message tells of already, of this kind."""
+    return next((one for one in piece.absent if one.left.are_steps == left_are_steps), None)
+
+
+def _with(piece: Piece, left: TurnsLeft, said: Sequence[tuple[int, int]]) -> Piece:
+    known = beside(piece, left.are_steps)
+    kind = STEPS if left.are_steps else TURNS
+    rest = tuple(block for block in piece.message.blocks if not (isinstance(block, Text) and block.injected == kind))
+    text = Text(left.text, injected=kind)
+    blocks: tuple[Block, ...] = (*rest, text) if left.are_steps else (text, *rest)
+    absent = Absent(left, _joined([*said, *(() if known is None else known.said)]))
+    others = tuple(one for one in piece.absent if one is not known)
+    weight = piece.weight + left.weight - (0 if known is None else known.left.weight)
+    return replace(piece, message=replace(piece.message, blocks=blocks), absent=(*others, absent), weight=weight)
+
+
+def _numbers(pieces: Iterable[Piece]) -> Iterable[tuple[int, int]]:
+    """The numbers of the messages in these pieces, and of those that had left before and are told of in them."""
+    for piece in pieces:
+        yield piece.said, piece.said
+        for one in piece.absent:
+            yield from one.said
+
+
+def _joined(runs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Runs that touch, made one."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(runs):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""What the model was shown of files, and what a new read may answer because of it."""

@@ -1,0 +1,79 @@
+"""Kept sessions held to law 2: every branch of a journal, before the audit, and where that has nothing to say, before the witness; and to
+what their user wished.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from pagein.engine.log.read_notes import event_of
+from pagein.engine.reads.pin_audit import overruled
+from pagein.engine.reads.testimony import witnessed
+from pagein.model.entries import Entry, EntryId, EpochOpened, Previewed, RequestSent
+from pagein.model.names import ContentHash
+from pagein.model.objects import named_in
+from pagein.model.read_events import FileAuthored, Malformed, ReadServed
+from pagein.policy.audit.session_audit import Audit
+from pagein.policy.audit.witness import Objection
+from pagein.policy.stubs.result_stubs import MARKER
+
+# at the beginning of a line, or behind the tag in which a client puts a file's text
+_MARKED: Final = re.compile(rf"^(?:<[a-z]+>)?{re.escape(MARKER)}", re.MULTILINE)
+
+
+def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
+    """What a kept session told its model and should not have, in words. Entries come parents first, each branch whole.
+
+    stored: the bytes of a version, None where they are lost. Each entry is heard once, however many branches go through it.
+    """
+    everything = tuple(entries)
+    children: dict[EntryId | None, list[Entry]] = {}
+    for entry in everything:
+        children.setdefault(entry.parent, []).append(entry)
+    found: list[str] = []
+    waiting: list[tuple[Entry, Audit | None]] = [(one, Audit(stored)) for one in reversed(children.get(None, []))]
+    while waiting:
+        here, audit = waiting.pop()
+        found += _heard(here, audit, stored)
+        if isinstance(here.body, RequestSent):
+            audit = None  # from here on only what stands in requests was seen, and these the witness reads
+        behind = children.get(here.id, [])
+        waiting += [(one, audit and audit.copy()) for one in reversed(behind[1:])]
+        waiting += [(one, audit) for one in behind[:1]]
+    # the audit takes the journal's word for what was shown; the witness reads it
+    found = found or [_told(place, objection) for place, objection in witnessed(everything, stored)]
+    return [*found, *_strange(everything, stored), *overruled(everything, stored)]
+
+
+def _strange(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
+    """What entered in place of a read made again and is none of our answers: neither a marker or diff, nor the text of the earlier read."""
+    away: dict[str, ContentHash] = {}
+    for entry in entries:
+        for one in entry.body.paged if isinstance(entry.body, EpochOpened | Previewed) else ():
+            is_answer = isinstance(entry.body, Previewed) and one.object_id not in one.stub
+            if is_answer and not _MARKED.search(one.stub):
+                bases = (stored(away[name]) for name in named_in(one.short) if name in away)
+                if one.stub.encode("utf-8", "surrogatepass") not in bases:
+                    yield f"entry {entry.id}: call {one.call_id}: what stands for its result is no answer of ours"
+            away[one.object_id] = one.content
+
+
+def _told(place: EntryId, objection: Objection) -> str:
+    line = "" if objection.line is None else f", line {objection.line}"
+    return f"request at entry {place}: call {objection.call_id.removeprefix(chr(0))}{line}: {objection.why}"
+
+
+def _heard(entry: Entry, audit: Audit | None, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
+    event = event_of(entry.body)
+    if event is None:
+        return
+    if isinstance(event, Malformed):
+        yield f"entry {entry.id}: a record of reading that cannot be understood: {event.why}"
+    if audit is None:
+        if isinstance(event, ReadServed | FileAuthored) and stored(event.version) is None:
+            yield f"entry {entry.id}: {event.path}: the bytes of the version are not in the store"
+        return
+    objection = audit.heard(event)
+    if objection is not None:
+        line = "" if objection.line is None else f", line {objection.line}"
+        yield f"entry {entry.id}: {objection.path}{line}: {objection.why}"

@@ -1,0 +1,49 @@
+"""Which lines a call means, as whole numbers within the file."""
+
+import math
+
+from pagein.errors import BadInput, CallerError
+from pagein.model.documents import Located
+from pagein.policy.reads.baseline import number
+from pagein.ports import Files
+
+
+def requested_lines(located: Located, total: int) -> tuple[int, int] | None:
+    """First and last line that a read asks for, clamped to a file of `total` lines.
+
+    None where offset or limit is no positive whole number: no scope can be named by it, and nothing is claimed of it.
+    """
+    first, count = located.offset, located.limit
+    if not (first is None or _is_positive(first)) or not (count is None or _is_positive(count)):
+        return None
+    start = 1 if first is None else int(first)
+    return start, total if count is None else min(start + int(count) - 1, total)
+
+
+def refreshed_lines(located: Located, files: Files) -> tuple[int, int] | None:
+    """First and last line that a refresh asks for, None for the whole file.
+
+    A file that cannot be read is refreshed by the numbers as given. Raises BadInput where they are not positive.
+    """
+    if located.offset is None and located.limit is None:
+        return None
+    first = _positive(1 if located.offset is None else located.offset, "offset")
+    last = None if located.limit is None else first + _positive(located.limit, "limit") - 1
+    try:
+        total = len(files.read(located).lines)
+    except CallerError:
+        return None if last is None else (first, last)
+    if first > total:
+        raise BadInput(f"Offset {first} is beyond end of file ({total} lines total)")
+    last = total if last is None else min(last, total)
+    return None if (first, last) == (1, total) else (first, last)
+
+
+def _positive(value: float, name: str) -> int:
+    if not _is_positive(value):
+        raise BadInput(f'Invalid {name} "{number(value)}". {name.capitalize()} must be a positive integer.')
+    return int(value)
+
+
+def _is_positive(value: float) -> bool:
+    return math.isfinite(value) and value == int(value) and value >= 1

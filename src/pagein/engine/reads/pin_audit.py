@@ -1,0 +1,98 @@
+"""Kept sessions held to what their user wished: an account of its own, which shares no decision with `engine.log.pin_state`.
+
+What is looked for: a result that left although it was pinned or vetoed; one that came back and is not what was stored; a pinned text
+that entered otherwise than it was said, or that nobody asked for.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.model.entries import Compacted, Entry, EntryId, EpochOpened, Inserted, PagedOut, Previewed, Restored
+from pagein.model.names import ContentHash
+from pagein.model.pins import Wish, name_of, wish_of
+from pagein.model.shared_map import SharedMap
+
+_UNPROVEN: Final = "unproven"
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """held: calls whose results may not leave. out: by call, the content that left. texts: what is to be shown, by name. heard: ids of wishes."""
+
+    held: frozenset[str] = frozenset()
+    out: SharedMap[ContentHash] = field(default_factory=SharedMap)
+    texts: SharedMap[str] = field(default_factory=SharedMap)
+    heard: frozenset[str] = frozenset()
+
+
+def overruled(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
+    """What a kept session did against its user's word, in words. Entries come parents first, each branch whole."""
+    accounts: dict[EntryId | None, _Account] = {None: _Account()}
+    found: list[str] = []
+    for entry in entries:
+        before = accounts[entry.parent]
+        found += (f"entry {entry.id}: {why}" for why in _against(before, entry, stored))
+        accounts[entry.id] = _after(before, entry)
+    return found
+
+
+def _against(account: _Account, entry: Entry, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
+    match entry.body:
+        case EpochOpened(paged=paged, reason=reason, restored=restored):
+            if reason != _UNPROVEN:  # what the window does not bear out must leave, whoever holds it (law 2)
+                yield from _left(account, paged)
+            for one in restored:
+                yield from _came_back(account, one, stored)
+        case Inserted(kind="pinned", text=text, names=names):
+            for name in names:
+                said = account.texts.get(name)
+                if said is None or not text.endswith(f"\n{said}"):
+                    yield f"{name} entered the window, and is not what was pinned"
+
+
+def _left(account: _Account, paged: Iterable[PagedOut]) -> Iterator[str]:
+    for one in paged:
+        if one.call_id in account.held:
+            yield f"the result of call {one.call_id} left although its user holds it"
+
+
+def _came_back(account: _Account, one: Restored, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
+    content = account.out.get(one.call_id)
+    if content is None:
+        yield f"the result of call {one.call_id} came back, and never left"
+    elif stored(content) not in (None, one.text.encode("utf-8", "surrogatepass")):
+        yield f"the result of call {one.call_id} came back, and is not what left"
+
+
+def _after(account: _Account, entry: Entry) -> _Account:
+    match entry.body:
+        case EpochOpened(paged=paged, restored=restored):
+            out = account.out
+            for one in paged:
+                out = out.put(one.call_id, one.content)
+            for back in restored:
+                out = out.without(back.call_id)
+            return replace(account, out=out)
+        case Previewed(paged=paged):
+            out = account.out
+            for one in paged:
+                out = out.put(one.call_id, one.content)
+            return replace(account, out=out)
+        case Compacted():  # what was kept may rest on what was not, and must leave then
+            return replace(account, held=frozenset())
+        case body:
+            wish = wish_of(body)
+            return account if wish is None or wish.id in account.heard else _wished(account, wish)
+
+
+def _wished(account: _Account, wish: Wish) -> _Account:
+    heard = account.heard | {wish.id}
+    if wish.act in ("pin", "veto"):
+        return replace(account, heard=heard, held=account.held | {wish.call_id})
+    if wish.act in ("unpin", "drop"):
+        return replace(account, heard=heard, held=account.held - {wish.call_id})
+    texts = account.texts
+    if wish.act == "say":
+        texts = texts.put(name_of(wish.text), wish.text)
+    return replace(account, heard=heard, texts=texts)

@@ -1,0 +1,283 @@
+"""Reads by a client's own tools in the journal of a session: what they have shown, and what stands in place of those made again.
+
+Rules of this file
+------------------
+1. Everything is told from the entries of the branch (law 6): the client's profile is noted, and what stands in place of a result
+   is in the entry that put it there.
+2. What a read shows counts once a request held it, or the model went on behind it; until then it waits, for it may still enter as
+   something else.
+3. Only what no request has held yet is answered by something else (law 4), and only after it was stored (law 1).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from pagein.engine.log.folds import Fold
+from pagein.engine.log.journal import Journal
+from pagein.engine.log.pageout import Entering, Pager, StandIn
+from pagein.engine.log.rendering import length, pieces_since
+from pagein.engine.log.state import Rules, State
+from pagein.errors import NotRecallable, StoreError
+from pagein.model.codec import decode_json, encode_json
+from pagein.model.entries import (
+    Body,
+    Compacted,
+    EntryId,
+    EpochOpened,
+    Inserted,
+    Noted,
+    PagedOut,
+    Previewed,
+    RequestSent,
+    Said,
+)
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.shared_map import SharedMap
+from pagein.policy.clients.client_rereads import Reader, answer, lost_base, with_message
+from pagein.policy.clients.echo_notice import finding, served_in
+from pagein.policy.clients.profile import Profile
+from pagein.policy.clients.profiles import OTHER, PROFILES
+from pagein.policy.clients.window_files import START, ClientReads, restored, without
+from pagein.policy.privacy.exclusions import EXCLUDED
+from pagein.policy.reads.echo_guard import Facts, Owned, may_echo
+
+KIND: Final = "client.profile"
+ECHO: Final = "echo"
+"""The kind of a text of ours that tells of an echo."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Markers, reduced to what they say. One more costs one step, however many there are."""
+
+    _known: SharedMap[Facts] = field(default_factory=SharedMap)
+
+    def __contains__(self, facts: object) -> bool:
+        return repr(facts) in self._known
+
+    def with_stubs(self, paged: Iterable[PagedOut]) -> "Served":
+        """Also those in what stands for these."""
+        known = self._known
+        for facts in served_in(one.stub for one in paged):
+            known = known.put(repr(facts), facts)
+        return self if known is self._known else Served(known)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the client's reads have shown at one point of a branch. profile: None where nobody said which client it is: then nothing is told.
+
+    waiting: messages behind the last of the model's that no request held yet. stands: what stands in place of results among them.
+    served: the markers that stood in place of results so far.
+    """
+
+    profile: Profile | None = None
+    reads: ClientReads = START
+    waiting: tuple[Message, ...] = ()
+    stands: Mapping[str, str] = field(default_factory=dict)
+    served: Served = Served()
+
+    def settled(self, excluded: tuple[str, ...] = EXCLUDED) -> "Seen":
+        """As it is once a request holds all that waits."""
+        if self.profile is None or not self.waiting:
+            return self
+        reads, reader = self.reads, Reader(self.profile, excluded=excluded)
+        for message in self.waiting:
+            reads = with_message(reads, reader, message, self.stands)
+        return replace(self, reads=reads, waiting=(), stands={})
+
+
+NOBODY: Final = Seen()
+
+
+def noted(profile: Profile) -> str:
+    """The record of which client it is."""
+    return encode_json({"profile": profile.name}).decode()
+
+
+Settle: TypeAlias = Callable[[Seen], Seen]
+
+
+def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: Settle | None = None) -> Seen:
+    """What is seen after one more entry. settle: `Seen.settled`, for those who remember what it gave."""
+    settle = settle or (lambda one: one.settled(excluded))
+    if isinstance(body, Noted):
+        return _introduced(seen, body)
+    if isinstance(body, Previewed | EpochOpened):
+        served = seen.served.with_stubs(body.paged)
+        seen = seen if served is seen.served else replace(seen, served=served)
+    if seen.profile is None:
+        return seen
+    match body:
+        case Said():
+            return _said(seen, body.message, excluded, settle)
+        case Previewed(paged=paged):
+            seen = replace(seen, stands={**seen.stands, **{one.call_id: one.stub for one in paged}})
+        case EpochOpened():
+            stands = {**seen.stands, **{one.call_id: one.stub for one in body.paged}}
+            reads = without(seen.reads, body.calls)
+            seen = replace(seen, stands=stands, reads=restored(reads, (one.call_id for one in body.restored)))
+        case RequestSent():
+            seen = settle(seen)
+        case Compacted():
+            seen = Seen(seen.profile, served=seen.served)
+        case _:
+            pass
+    return seen
+
+
+def _said(seen: Seen, message: Message, excluded: tuple[str, ...], settle: Settle) -> Seen:
+    if message.role != "assistant":
+        return replace(seen, waiting=(*seen.waiting, message))
+    here = settle(seen)
+    if here.profile is None:
+        return here
+    return replace(here, reads=with_message(here.reads, Reader(here.profile, excluded=excluded), message))
+
+
+def _introduced(seen: Seen, note: Noted) -> Seen:
+    if note.kind != KIND:
+        return seen
+    try:
+        record = decode_json(note.data.encode())
+    except ValueError:
+        return seen
+    name = record.get("profile") if isinstance(record, dict) else None
+    profile = PROFILES.get(name, OTHER) if isinstance(name, str) else OTHER
+    return seen if profile is seen.profile else Seen(profile, served=seen.served)
+
+
+def entering_again(state: State, seen: Seen, rules: Rules, recall: Callable[[PagedOut], str | None]) -> list[StandIn]:
+    """Results of reads that are about to enter, with what enters in their place, in the order in which they were said.
+
+    recall: the text that was paged out, None where it cannot be had.
+    """
+    if seen.profile is None or not seen.waiting:
+        return []
+    found: list[StandIn] = []
+    reads, reader = seen.reads, Reader(seen.profile, excluded=rules.excluded)
+    places = _places(state)
+    for message in seen.waiting:
+        for block in message.blocks:
+            one = replace(message, blocks=(block,))
+            made = _made(state, reads, reader, block, places, recall) if isinstance(block, ToolResult) else None
+            if made is None:
+                reads = with_message(reads, reader, one)
+            else:
+                found.append(made)
+                reads = with_message(reads, reader, one, {made.entering.result.call_id: made.text})
+    return found
+
+
+def _made(
+    state: State,
+    reads: ClientReads,
+    reader: Reader,
+    result: ToolResult,
+    places: Mapping[str, Entering],
+    recall: Callable[[PagedOut], str | None],
+) -> StandIn | None:
+    entering = places.get(result.call_id)
+    if entering is None or entering.result.text != result.text or result.images:
+        return None
+    shorter = answer(reads, reader, result) if entering.tokens else None
+    if shorter is not None:
+        return StandIn(entering, shorter.text)
+    base = lost_base(reads, reader, result)
+    away = None if base is None else state.hand.away.get(base)
+    text = None if away is None else recall(away)
+    return None if away is None or text is None else StandIn(entering, text, away.stub)
+
+
+def _places(state: State) -> dict[str, Entering]:
+    """Results that no request held yet, by call. One whose id comes twice is in no known place."""
+    found: dict[str, Entering] = {}
+    twice: set[str] = set()
+    for result in _results(state):
+        name = result.result.call_id
+        twice.update({name} & found.keys())
+        found[name] = result
+    return {name: one for name, one in found.items() if name not in twice}
+
+
+def _results(state: State) -> Iterator[Entering]:
+    known = length(state.draft.tip)
+    for place, piece in enumerate(pieces_since(state.draft.ready().tip, known), start=known):
+        counts = iter(piece.tokens)
+        for index, block in enumerate(piece.message.blocks):
+            if isinstance(block, ToolResult):
+                yield Entering(block, block.name, next(counts, 0), (place, index))
+
+
+class Rereads:
+    """The client's reads of one session, wherever it stands."""
+
+    def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
+        self._fold: Fold[Seen] = Fold(
+            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settled), "rereads"
+        )
+        self._last: tuple[Seen, Seen] | None = None
+        self._journal = journal
+        self._rules = rules
+        self._pager = pager
+        self._count = count
+
+    def at(self, leaf: EntryId | None) -> Seen:
+        """What was seen by this entry."""
+        return self._fold.at(leaf)
+
+    def sent(self, leaf: EntryId | None) -> ClientReads:
+        """What is seen once a request holds all that was said by this entry."""
+        return self._settled(self.at(leaf)).reads
+
+    def _settled(self, seen: Seen) -> Seen:
+        """Asked for before a request leaves and when it has left: remembered in between."""
+        last = self._last
+        if last is None or last[0] is not seen:
+            last = self._last = (seen, seen.settled(self._rules.excluded))
+        return last[1]
+
+    def annotated(self, leaf: EntryId | None, message: Message) -> Message:
+        """A message that is about to be said here, with what the client's ways tell of its calls and results."""
+        seen = self.at(leaf)
+        return message if seen.profile is None else seen.profile.annotated(message, seen.reads.calls)
+
+    def entering(self, leaf: EntryId | None) -> list[StandIn]:
+        """What enters in place of reads that were said behind the last request (see `entering_again`)."""
+        seen = self.at(leaf)
+        if seen.profile is None or not seen.waiting:
+            return []
+        return entering_again(self._journal.state_at(leaf), seen, self._rules, self._recalled)
+
+    def notices(self, leaf: EntryId | None, whole: Callable[[Message], Message]) -> Iterator[Inserted]:
+        """What the model is to be told of its calls that were answered behind the last request: that they wrote text of ours (law 8).
+
+        whole: a message with what it was kept without.
+        """
+        seen = self.at(leaf)
+        if seen.profile is None:
+            return
+        results = [block for one in seen.waiting for block in one.blocks if isinstance(block, ToolResult)]
+        calls = [
+            (asked, one)
+            for one in results
+            if (call := seen.reads.calls.get(one.call_id)) is not None
+            for asked in whole(Message("assistant", (call,))).blocks
+            if isinstance(asked, ToolCall)
+        ]
+        if not any(may_echo(call.arguments) for call, _ in calls):
+            return
+        owned = Owned(self._pager.made_here, seen.served)
+        for call, result in calls:
+            found = finding(seen.profile, call, result, owned)
+            if found is not None:
+                notice = found.notice()
+                yield Inserted(ECHO, notice, math.ceil(self._count(notice)), (call.id,))
+
+    def _recalled(self, away: PagedOut) -> str | None:
+        try:
+            return self._pager.recall(away.object_id)
+        except (NotRecallable, StoreError):  # then the client's own marker stands, as it would without us
+            return None

@@ -1,0 +1,290 @@
+"""Ingest: files go into the store without passing through the window (pi-rlm spec 7.5).
+
+Rules of this file
+------------------
+1. What the tree gives has been confined to its folder, and says of each file whether its content may be stored; what must not
+   be is not even read (law 9).
+2. A file whose content the branch holds already is not stored again; one that changed is, under an id of its own.
+3. Objects and the entries that name them are kept in one transaction, a batch of files at a time. So an ingest that is called
+   off, or dies, has ingested whole files, and the journal tells of each.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+
+from pagein.engine.log.holdings import FILE, Held, HeldObject
+from pagein.engine.log.pageout import bytes_of
+from pagein.engine.log.trajectory import Operation
+from pagein.errors import BadInput, BadSetting, CallerError, StoreError
+from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.model.recall_entries import INGESTED, Ingested, ingested_note
+from pagein.model.shared_map import SharedMap
+from pagein.model.trees import Matched, TreeFile
+from pagein.policy.privacy.secrets import keys_in
+from pagein.policy.stubs.descriptions import of_file
+from pagein.ports import BlobStore, Signal, TokenCounter
+
+MAX_FILES: Final = 1000
+"""Files that one ingest may match."""
+MAX_BYTES: Final = 100_000_000
+"""Bytes of files that one ingest may store."""
+CONFIRM_ABOVE: Final = 10
+"""Files above which somebody is asked first, where there is somebody to ask."""
+_BATCH_FILES: Final = 64
+_BATCH_BYTES: Final = 8_000_000
+_ATTEMPTS: Final = 4
+
+Tell: TypeAlias = Callable[[int, int, str], None]
+"""Told of progress: files done, files in all, the path of the one done last."""
+
+
+class Tree(Protocol):
+    """The files of a folder and below, as ingest sees them. Nothing outside of the folder is ever matched or read."""
+
+    def matched(self, patterns: Sequence[str], signal: Signal | None = None, /) -> Matched:
+        """The files that paths and globs mean. Raises BadInput for a pattern that is none, and Aborted."""
+        ...
+
+    def text(self, file: TreeFile, signal: Signal | None = None, /) -> str:
+        """The file's text, read once. Raises BadInput, with a reason of a few words, where it cannot be read or is no text; Aborted."""
+        ...
+
+
+class Owner(Protocol):
+    """The session that files are ingested for."""
+
+    @property
+    def session(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def held(self) -> Held:
+        """What its branch holds."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A time in which nobody else adds to it (see `Session.turn`). Raises StoreError."""
+        ...
+
+    def note(self, kind: str, data: str) -> None:
+        """Journal a fact."""
+        ...
+
+    def log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], took: float) -> None:
+        """Log an operation that took so many seconds."""
+        ...
+
+    def clock(self) -> float:
+        """Seconds from no particular beginning."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one ingest. Raises BadSetting for a bound below 1."""
+
+    files: int = MAX_FILES
+    bytes: int = MAX_BYTES
+
+    def __post_init__(self) -> None:
+        if min(self.files, self.bytes) < 1:
+            raise BadSetting(f"an ingest takes 1 file and 1 byte or more, not {self.files} and {self.bytes}")
+
+
+WIDE: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of a file that was ingested. before: the object that held an earlier content of it; known: it was there already."""
+
+    object_id: str
+    path: str
+    tokens: int
+    before: str | None = None
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an ingest came to. skipped: paths with reasons. refused: why nothing was done at all. ignored: see `Matched`."""
+
+    done: tuple[Done, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    refused: str | None = None
+    ignored: int = 0
+    failure: str | None = None
+
+
+@dataclass(slots=True)
+class _Batch:
+    files: list[tuple[TreeFile, str]] = field(default_factory=list)
+    size: int = 0
+
+    def full(self) -> bool:
+        return len(self.files) >= _BATCH_FILES or self.size >= _BATCH_BYTES
+
+
+@dataclass(slots=True)
+class _Run:
+    """One ingest as it goes on."""
+
+    known: SharedMap[HeldObject]
+    total: int
+    tell: Tell | None
+    done: list[Done] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    size: int = 0
+    passed: int = 0
+
+    def skip(self, path: str, why: str) -> None:
+        self.skipped.append((path, why))
+        self._told(path)
+
+    def take(self, done: Done) -> None:
+        self.done.append(done)
+        if done.known:
+            self.skipped.append((done.path, "already ingested"))
+        self._told(done.path)
+
+    def _told(self, path: str) -> None:
+        self.passed += 1
+        if self.tell is not None:
+            self.tell(self.passed, self.total, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """Puts files into a store, for one workspace."""
+
+    blobs: BlobStore
+    workspace: str
+    counter: TokenCounter
+
+    def keep(self, session: str, file: TreeFile, text: str) -> StoredObject:
+        """Store a file's text. The same text of the same file in the same session has the same id. Raises StoreError."""
+        content = bytes_of(text)
+        name, origin = ContentHash.of(content), Origin(session, f"file:{file.key}")
+        secret, tokens = self.blobs.secret(), math.ceil(self.counter.count(text))
+        for attempt in range(_ATTEMPTS):
+            made = ObjectId.of(name, origin, secret, attempt)
+            stored = StoredObject(made, name, FILE, self.workspace, origin, of_file(file.path), tokens, len(text))
+            if not self.blobs.put_objects([(stored, content)]):
+                return stored
+        raise StoreError(f"object ids of session {session!r} are taken by other content, {_ATTEMPTS} times in a row")
+
+
+class Ingesting:
+    """Ingest for one session, of the files below one folder."""
+
+    def __init__(self, owner: Owner, keeper: Keeper, tree: Tree, limits: Limits) -> None:
+        self._owner = owner
+        self._keeper = keeper
+        self._tree = tree
+        self._limits = limits
+
+    def ingest(
+        self,
+        patterns: Sequence[str],
+        *,
+        limits: Limits | None = None,
+        confirm: Callable[[int], bool] | None = None,
+        tell: Tell | None = None,
+        signal: Signal | None = None,
+    ) -> Report:
+        """Store the files that these paths and globs mean. confirm: asked with their number where they are many.
+
+        Raises BadInput for a pattern that is none.
+        """
+        began = self._owner.clock()
+        bounds = limits if limits is not None else self._limits
+        matched = self._tree.matched(patterns, signal)
+        report = self._refused(matched, bounds, confirm)
+        if report is None:
+            report = self._run(matched, bounds, tell, signal)
+        details: dict[str, object] = {
+            "paths": list(patterns),
+            "fileCount": len(report.done),
+            "skipped": len(report.skipped),
+        }
+        self._owner.log("ingest", [one.object_id for one in report.done], details, self._owner.clock() - began)
+        return report
+
+    def _refused(self, matched: Matched, bounds: Limits, confirm: Callable[[int], bool] | None) -> Report | None:
+        count = len(matched.files)
+        why = None
+        if not count:
+            why = "No files matched the provided paths."
+        elif count > bounds.files:
+            why = f"Too many files: {count} matched, limit is {bounds.files}. Use more specific patterns."
+        elif confirm is not None and count > CONFIRM_ABOVE and not confirm(count):
+            why = "Cancelled by user"
+        return None if why is None else Report(skipped=matched.left, refused=why, ignored=matched.ignored)
+
+    def _run(self, matched: Matched, bounds: Limits, tell: Tell | None, signal: Signal | None) -> Report:
+        run = _Run(self._owner.held.files, len(matched.files), tell)
+        failure = None
+        for batch in self._batches(matched.files, run, bounds, signal):
+            try:
+                self._store(batch, run)
+            except StoreError as problem:
+                failure = f"{type(problem).__name__}: {problem}"
+                for file, _ in batch.files:
+                    run.skip(file.path, "the store failed")
+        skipped = (*matched.left, *run.skipped)
+        return Report(tuple(run.done), skipped, ignored=matched.ignored, failure=failure)
+
+    def _batches(self, files: Sequence[TreeFile], run: _Run, bounds: Limits, signal: Signal | None) -> Iterator[_Batch]:
+        batch = _Batch()
+        for file in files:
+            if signal is not None and signal.is_set():
+                run.skip(file.path, "aborted")
+            elif file.excluded:
+                run.skip(file.path, "excluded")
+            elif run.size + file.size > bounds.bytes:
+                run.skip(file.path, "maxIngestBytes exceeded")
+            else:
+                self._read(file, batch, run, signal)
+            if batch.full():
+                yield batch
+                batch = _Batch()
+        if batch.files:
+            yield batch
+
+    def _read(self, file: TreeFile, batch: _Batch, run: _Run, signal: Signal | None) -> None:
+        try:
+            text = self._tree.text(file, signal)
+        except BadInput as problem:
+            run.skip(file.path, str(problem))
+            return
+        except CallerError:
+            run.skip(file.path, "aborted")
+            return
+        if keys_in(text):
+            run.skip(file.path, "holds a key")
+            return
+        run.size += file.size
+        batch.size += file.size
+        batch.files.append((file, text))
+
+    def _store(self, batch: _Batch, run: _Run) -> None:
+        """Keep what is new in a batch. Raises StoreError; then nothing of it is kept."""
+        done: list[Done] = []
+        with self._owner.turn():
+            for file, text in batch.files:
+                stored = self._keeper.keep(self._owner.session, file, text)
+                made, held = str(stored.id), run.known.get(file.key)
+                known = held is not None and held.object_id == made
+                before = None if held is None or known else held.object_id
+                done.append(Done(made, file.path, stored.tokens, before, known))
+                if not known:
+                    one = Ingested(made, file.key, stored.content, stored.tokens, stored.chars, stored.description)
+                    self._owner.note(INGESTED, ingested_note(one))
+        run.known = self._owner.held.files
+        for one_done in done:
+            run.take(one_done)

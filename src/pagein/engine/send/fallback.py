@@ -1,0 +1,104 @@
+"""What is sent when something of ours failed (law 7): pure, and never an exception.
+
+Rules of this file
+------------------
+1. First the rendering that was sent last with what the client said since; then the original without the thinking that is no longer
+   valid; then the original, which is what the agent would have sent without us.
+2. A candidate is taken where the provider would refuse it for nothing that it would not refuse the original for.
+3. Whatever goes wrong in here passes the candidate over. The reasons are reported, the first being what failed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from pagein.model.codec import decode_json
+from pagein.providers.validity import Violation, check_body
+from pagein.providers.wire import WireRequest
+from pagein.providers.wire.breakpoint_edits import Wishes, changes
+from pagein.providers.wire.spliced_breakpoints import with_marks
+
+Used: TypeAlias = Literal["last", "cleaned", "original"]
+T = TypeVar("T")
+
+_MARK_RULES: Final = frozenset({"M14", "M15", "M16", "M17"})
+_NO_MARKS_OF_THE_CLIENT: Final = Wishes(client="replaced")
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """The request to send. reasons: what failed, and why each better candidate was passed over.
+
+    violations: what the provider may refuse it for all the same; then it would have refused the agent's own.
+    """
+
+    request: WireRequest
+    used: Used
+    reasons: tuple[str, ...]
+    violations: tuple[Violation, ...] = ()
+
+
+def fallback(
+    failure: str, original: WireRequest, last: WireRequest | None = None, cleaned: WireRequest | None = None
+) -> Fallback:
+    """The request to send in place of one that came.
+
+    last: as its branch was rendered last, with what the client said since. cleaned: the original without stale thinking. None: there is
+    no such request.
+    """
+
+    def check(request: WireRequest) -> list[Violation]:
+        body = request.body()
+        return check_body(_values(request), request.api, size=len(body))
+
+    def rendered() -> WireRequest | None:
+        if last is None or not _breaks_marks(check(last)):
+            return last
+        return with_marks(last, changes(_values(last), last.api, _NO_MARKS_OF_THE_CLIENT))
+
+    candidates: list[tuple[Used, Callable[[], WireRequest | None]]] = [
+        ("last", rendered),
+        ("cleaned", lambda: cleaned),
+    ]
+    reasons = [failure]
+    own, problem = _guarded(partial(check, original))
+    if problem:
+        reasons.append(f"the original could not be checked: {problem}")
+    allowed = {one.rule for one in own or ()}
+    for used, build in candidates:
+        made, problem = _guarded(build)
+        if made is None:
+            if problem:
+                reasons.append(f"{_NAMES[used]}: {problem}")
+            continue
+        broken, problem = _guarded(partial(check, made))
+        worse = sorted({one.rule for one in broken or ()} - allowed)
+        if broken is not None and not worse:
+            return Fallback(made, used, tuple(reasons), tuple(broken))
+        reasons.append(f"{_NAMES[used]}: {problem or 'it would be refused by ' + ', '.join(worse)}")
+    return Fallback(original, "original", tuple(reasons), tuple(own or ()))
+
+
+_NAMES: Final[Mapping[Used, str]] = {
+    "last": "the last rendering with the client's news was not sent",
+    "cleaned": "the original without stale thinking was not sent",
+    "original": "the original",
+}
+
+
+def _guarded(step: Callable[[], T]) -> tuple[T | None, str]:
+    """What a step gives, or why it gives nothing."""
+    try:
+        return step(), ""
+    except Exception as problem:  # noqa: BLE001 -- law 7: whatever fails in here is ours, and the agent must not pay for it
+        return None, f"{type(problem).__name__}: {problem}"
+
+
+def _breaks_marks(violations: list[Violation]) -> bool:
+    return not _MARK_RULES.isdisjoint(one.rule for one in violations)
+
+
+def _values(request: WireRequest) -> Mapping[str, Any]:
+    value = decode_json(request.body())
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,125 @@
+"""Turns that stood between the model and us alone: calls of tools of ours, answered within one request of the client.
+
+Rules of this file
+------------------
+1. The client saw one answer, and sends it back as one message. The provider saw more: the message with our calls, our results,
+   what the model said to them. In later requests that stands in place of the client's message, so that its prefix stays frozen.
+2. The client's message is known by what it says and calls, behind the very request that it answers: clients write down what they
+   saw in forms of their own.
+3. Journaled behind that request: so it holds in every process, and on that branch alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from pagein.engine.intake.message_chain import Transcript, Unit
+from pagein.engine.send.splice import Change, Stood
+from pagein.model.entries import EntryId
+from pagein.model.messages import Message, Text, ToolCall
+from pagein.providers.validity import Api
+from pagein.providers.wire.request_body import message_of
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What stood between a request and the answer that the client saw. All are messages (Responses: items) as JSON.
+
+    merged: the answer as the client saw it. actual: what stood in its place, beginning and ending with what the model said.
+    answers: our results for calls that the model made in the last of them, beside calls that the client answers: for Messages
+    their blocks, else messages.
+    """
+
+    merged: tuple[bytes, ...]
+    actual: tuple[bytes, ...]
+    answers: tuple[bytes, ...] = ()
+
+
+class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An exchange as it is journaled. text, calls: what the merged answer says."""
+
+    text: str
+    calls: tuple[str, ...]
+    actual: tuple[str, ...]
+    answers: tuple[str, ...] = ()
+
+
+def encoded(exchange: Exchange, api: Api) -> str:
+    """As it is journaled. Raises BadInput where a message is none."""
+    messages = [message_of(raw, api, place)[1] for place, raw in enumerate(exchange.merged)]
+    text, calls = _said(messages)
+    actual = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.actual)
+    answers = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.answers)
+    return msgspec.json.encode(_Record(text, calls, actual, answers)).decode()
+
+
+class Exchanges:
+    """The exchanges that requests hold. Each message is looked at once. Called by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[EntryId, int], Stood | None] = {}
+
+    def of(self, script: Transcript, exchanges: Mapping[EntryId, Sequence[str]]) -> Mapping[int, Stood]:
+        """What stood in place of answers that the client saw as one, by the number of the message that tells of it.
+
+        exchanges: the records of `Places.exchanges`; they may grow meanwhile.
+        """
+        found: dict[int, Stood] = {}
+        for name, records in list(exchanges.items()):
+            before = script.place_of(name)
+            if before is None or before + 1 >= len(script.units):
+                continue
+            unit = script.units[before + 1]
+            key = unit.name, len(records)
+            if key not in self._known:
+                self._known[key] = _stood(_matching(unit, records), script.api)
+            stood = self._known[key]
+            # results of ours stand in front of what the client answers: behind the last message there is no place for them
+            if stood is not None and not (stood.answers and before + 2 >= len(script.units)):
+                found[before + 1] = stood
+        return found
+
+
+def with_exchanges(changes: Mapping[int, Change], stood: Mapping[int, Stood]) -> Mapping[int, Change]:
+    """The changes of a request with what stood in place of answers that the client saw as one."""
+    if not stood:
+        return changes
+    made = dict(changes)
+    for place, one in stood.items():
+        made[place] = replace(made.get(place, Change()), stands=one.actual)
+        if one.answers:
+            made[place + 1] = replace(made.get(place + 1, Change()), answers=one.answers)
+    return made
+
+
+def _stood(record: _Record | None, api: Api) -> Stood | None:
+    if record is None:
+        return None
+    actual, answers = _encoded(record.actual), _encoded(record.answers)
+    return Stood((*actual, *answers)) if api != "anthropic" else Stood(actual, answers)
+
+
+def _matching(unit: Unit, records: Sequence[str]) -> _Record | None:
+    """The newest of these that the message tells of."""
+    if unit.message.role != "assistant":
+        return None
+    said = _said([unit.message])
+    for data in reversed(records):
+        try:
+            record = msgspec.json.decode(data, type=_Record)
+        except msgspec.MsgspecError:  # a record of another version
+            continue
+        if (record.text, record.calls) == said:
+            return record
+    return None
+
+
+def _said(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+    blocks = [block for one in messages for block in one.blocks]
+    text = "".join("".join(block.text.split()) for block in blocks if isinstance(block, Text))
+    return text, tuple(block.id for block in blocks if isinstance(block, ToolCall))
+
+
+def _encoded(raws: Sequence[str]) -> tuple[bytes, ...]:
+    return tuple(raw.encode("utf-8", "surrogatepass") for raw in raws)

@@ -1,0 +1,142 @@
+"""Requests of a journal as they were sent: what of each stood otherwise than the client said it. Told by the journal alone.
+
+A request is looked at behind the one before it on its branch; a few that were looked at last are remembered.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pagein.engine.cache.prompt_prefix import Head
+from pagein.engine.intake.message_chain import Unit
+from pagein.engine.intake.recall_tools import KIND as TOOLS_BEGIN
+from pagein.engine.intake.recall_tools import Settled
+from pagein.engine.log.folds import Fold
+from pagein.engine.log.journal import Journal
+from pagein.engine.log.message_index import BROKEN
+from pagein.engine.log.state import State
+from pagein.engine.send.passthrough import is_passed
+from pagein.engine.send.splice import NOTHING_RENDERED, Rendered, Splicer, Window, rendered
+from pagein.model.entries import Compacted, EntryId, EpochOpened, Noted, RequestSent
+from pagein.policy.privacy.erasure import FORGOTTEN
+from pagein.providers.prices.model_abilities import abilities
+from pagein.providers.validity import Api
+
+_REMEMBERED: Final = 32
+_BEGINS: Final = (
+    TOOLS_BEGIN,
+    FORGOTTEN,
+    BROKEN,
+)  # behind these nothing that was thought before is bound to what is sent
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A request, and what puts its changes into bytes. before: one before it on its branch; since: up to this message it is as that."""
+
+    rendered: Rendered
+    splicer: Splicer
+    before: Rendered
+    since: int
+
+
+class Showing:
+    """The requests of one journal. Called by one thread at a time."""
+
+    def __init__(self, journal: Journal[State], heads: Fold[Head], settled: Fold[Settled]) -> None:
+        self._journal = journal
+        self._heads = heads
+        self._settled = settled
+        self._known: OrderedDict[EntryId, tuple[Rendered, Splicer]] = OrderedDict()
+        journal.on_take_back(self._take_back)
+        kept = None if journal.restored is None else journal.restored.states.get("shown")
+        if journal.restored is not None and kept is not None:
+            splicer = Splicer()
+            splicer.restore((kept["rendered"], kept["stood"]), kept["made"])
+            self._known[journal.restored.leaf] = kept["rendered"], splicer
+
+    def kept(self, entry: EntryId) -> Mapping[str, Any] | None:
+        """What is known of a request, for a later process; None where it was not looked at lately."""
+        rendered, splicer = self._known.get(entry, (NOTHING_RENDERED, Splicer()))
+        if splicer.basis is None or splicer.basis[0] is not rendered:
+            return None
+        return {"rendered": rendered, "stood": dict(splicer.basis[1]), "made": splicer.kept()}
+
+    def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "Shown":
+        """The request that was sent at this entry, whose conversation these are. apart: the first message of it that stands for turns
+        which the client did not see, None for none.
+        """
+        requests, nearest = self._behind_known(entry)
+        before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
+        known, since = before, len(units)
+        base = self._journal.state_at(entry).draft.said - len(units)
+        for one in requests:
+            state = self._journal.state_at(one.name)
+            binds = binds_thinking(self._heads.at(one.name), api)
+            has_tools = binds and isinstance(tools := self._settled.at(one.name), tuple) and bool(tools)
+            window = Window(
+                state.sent,
+                state.draft.said,
+                one.epoch is not None,
+                binds,
+                one.epoch is not None and one.epoch.thought is not None,
+                one.begun,
+                -1 if has_tools else apart,
+                one.passed,
+            )
+            before = rendered(window, units[: state.draft.said - base], before)
+            since = min(since, before.since)
+        self._known[entry] = before, splicer
+        self._known.move_to_end(entry)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return Shown(before, splicer, known, since)
+
+    def _take_back(self, gone: Sequence[EntryId]) -> None:
+        for name in gone:
+            self._known.pop(name, None)
+
+    def _behind_known(self, entry: EntryId) -> tuple[list["_Request"], EntryId | None]:
+        """The requests up to this one that are not remembered, and what they follow."""
+        found: list[_Request] = []
+        here: EntryId | None = entry
+        while here is not None and here not in self._known:
+            one = self._journal.entry(here)
+            if isinstance(one.body, Compacted):
+                here = None
+                break
+            if isinstance(one.body, RequestSent):
+                found.append(_Request(here))
+            elif found and isinstance(one.body, EpochOpened):
+                found[-1] = replace(found[-1], epoch=one.body)
+            elif found and isinstance(one.body, Noted) and one.body.kind in _BEGINS:
+                found[-1] = replace(found[-1], begun=True)
+            elif found and is_passed(one.body):
+                found[-1] = replace(found[-1], passed=True)
+            here = one.parent
+        found.reverse()
+        return found, here
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request of a branch. epoch: the one that was opened for it; begun: whether tools of ours entered with it.
+
+    passed: whether the one before it went out as its client's, too.
+    """
+
+    name: EntryId
+    epoch: EpochOpened | None = None
+    begun: bool = False
+    passed: bool = False
+
+
+def binds_thinking(head: Head, api: Api) -> bool:
+    """Whether thinking must be taken for bound to what stands before it."""
+    return api == "anthropic" and abilities(head.model or None).may_bind
+
+
+def carries_thinking(head: Head, api: Api) -> bool:
+    """Whether the model is known to be shown again what it thought in finished turns, in blocks that may be left out."""
+    return api == "anthropic" and abilities(head.model or None).carries_thinking

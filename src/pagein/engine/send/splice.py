@@ -1,0 +1,421 @@
+"""What of a request does not stand as the client sent it, and its bytes.
+
+Rules of this file
+------------------
+1. Told by the window alone: a result whose text in the window is not the client's is replaced. So it does not matter which
+   decision had it so, and a result that was restored is the client's again. Likewise a message of the user's of which a long text left,
+   or that tells of turns which left whole; these are not sent.
+2. What was kept without all of its text (law 9) stands as the client sent it. Its place in the window is known by its name, and that
+   by the client's own bytes: so the text is not needed to go on.
+3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8), and
+   tools of ours that enter take all of it. What the model thinks from then on is bound to the window without it.
+   What it thought of a prompt that was none of ours (while we were switched off, or failed) goes where ours is another one.
+   Elsewhere an epoch takes that of finished turns where the settings say so (`thoughts`), for good as well.
+4. Costs what the window differs in from the one before.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.engine.intake.message_chain import Item, Transcript, Unit, alike
+from pagein.engine.intake.message_digests import digest_of
+from pagein.engine.log.pin_state import is_ours
+from pagein.engine.log.rendering import Cell, Piece, cut, pieces_since, shared
+from pagein.engine.log.turn_removal import is_apart
+from pagein.engine.window.old_thinking import finished
+from pagein.errors import HostError
+from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
+from pagein.policy.eviction.argument_masks import same_but_texts
+from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
+from pagein.providers.validity import Api
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.request_body import (
+    Words,
+    message_of,
+    with_arguments,
+    with_notes,
+    with_texts,
+    with_words,
+    without_blocks,
+)
+from pagein.providers.wire.tool_offers import with_answers
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs in one message. texts: of results, by the id of their call. arguments: of calls, by their id. notes: texts of ours that stand behind it.
+
+    thoughtless: its thinking is left out. stands: what stands in its place, messages as JSON; answers: blocks of results of ours that
+    stand in front of it. words: what stands in place of the user's. gone: nothing of it is sent.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    thoughtless: bool = False
+    stands: tuple[bytes, ...] = ()
+    answers: tuple[bytes, ...] = ()
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    words: Words | None = None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """What stands in the place of a message that the client saw instead, and results of ours that stand in front of the one behind it."""
+
+    actual: tuple[bytes, ...]
+    answers: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A window with what of it is not the client's. tip: the window. changes: by the number of the message in the conversation.
+
+    rewritten: whether an epoch was opened for it. since: in front of this message all is as in the window before it on its branch.
+    top: the last message that has changes, -1 for none. replaced: results that stand as something else. said: messages of the conversation.
+    """
+
+    tip: Cell | None = None
+    changes: Mapping[int, Change] = field(default_factory=dict)
+    rewritten: bool = False
+    since: int = 0
+    top: int = -1
+    replaced: int = 0
+    said: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window as it was sent. said: messages said by then, the last of the conversation being the last of them.
+
+    rewritten: whether an epoch was opened for it. binds: whether thinking is bound to what stands before it. takes: whether the epoch took
+    the thinking of finished turns along. begun: whether tools of ours entered with it. apart: the first message behind which the prompt is
+    not the client's whatever its window, -1: all of it is not, None: there is none. passed: whether the request before it went out as its
+    client's, too.
+    """
+
+    tip: Cell | None
+    said: int
+    rewritten: bool = False
+    binds: bool = False
+    takes: bool = False
+    begun: bool = False
+    apart: int | None = None
+    passed: bool = False
+
+
+_NO_CHANGE: Final = Change()
+_GONE: Final = Change(gone=True)
+NOTHING_RENDERED: Final = Rendered()
+
+
+def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_RENDERED) -> Rendered:
+    """What of this window is not the client's, who said `units` by then. before: the window before it on its branch."""
+    keep = shared(before.tip, window.tip)
+    first = window.said - len(units) + 1
+    since = max(_said_at(window.tip, keep) - first + 1, 0)
+    is_kept = before.top < since
+    changes = dict(before.changes) if is_kept else _kept(before.changes, since)
+    low, top = since, before.top if is_kept else max(changes, default=-1)
+    replaced = before.replaced if is_kept else sum(map(_count, changes.values()))
+    for piece in pieces_since(window.tip, keep):
+        place = piece.said - first
+        if 0 <= place < len(units) and piece.message is not units[place].message:
+            change = _changed(piece, units[place])
+            if change != _NO_CHANGE:
+                known = changes.get(place, _NO_CHANGE)
+                one = changes[place] = _joined(known, change)
+                replaced += _count(one) - _count(known)
+                low, top = min(low, place), max(top, place)
+        for place in _absent(piece, first, len(units)):
+            changes[place] = _GONE
+            low, top = min(low, place), max(top, place)
+    for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
+        changes[place] = replace(changes.get(place, _NO_CHANGE), thoughtless=True)
+        low, top = min(low, place), max(top, place)
+    return Rendered(window.tip, changes, window.rewritten, low, top, replaced, len(units))
+
+
+def _without_thinking(
+    window: Window, units: Sequence[Unit], since: int, known: int, changes: Mapping[int, Change]
+) -> list[int]:
+    """The messages that lose their thinking with this window. known: messages in the request before. changes: what differs so far."""
+    lost: list[int] = []
+    if not window.binds:
+        start, end = since, finished([unit.message for unit in units])
+    else:
+        start, end = 0 if window.begun else since if window.rewritten else len(units), len(units)
+        lost = foreign(
+            units if start == len(units) else units[:start],
+            known - window.passed,
+            lambda: _earliest(changes, window.apart),
+        )
+    return [*lost, *(place for place in range(start, end) if units[place].message.role == "assistant")]
+
+
+def _absent(piece: Piece, first: int, count: int) -> Iterator[int]:
+    """The messages of the conversation that left whole and are told of in this piece. first: the number of the first; count: of all."""
+    for one in piece.absent:
+        for start, end in one.said:
+            yield from range(max(start - first, 0), min(end - first + 1, count))
+
+
+def _earliest(changes: Mapping[int, Change], apart: int | None) -> int | None:
+    return min((*changes, *(() if apart is None else (apart,))), default=None)
+
+
+def foreign(units: Sequence[Unit], known: int, first: Callable[[], int | None]) -> list[int]:
+    """Messages with thinking about other prompts than these are now. known: of the messages, those in the last request of ours, which the
+    next one answers. first: the first message that stands otherwise than the client has it; asked for where that matters.
+    """
+    found = [place for place in range(known + 1, len(units)) if units[place].thought == place]
+    behind = first() if found else None
+    return [] if behind is None else [place for place in found if place > behind]
+
+
+def _count(change: Change) -> int:
+    return len(change.texts) + len(change.arguments)
+
+
+def _kept(changes: Mapping[int, Change], since: int) -> dict[int, Change]:
+    """The changes in front of this message; behind it, what stays without its thinking."""
+    return {
+        place: one if place < since else Change(thoughtless=True)
+        for place, one in changes.items()
+        if place < since or one.thoughtless
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a message became with a change."""
+
+    raw: bytes
+    change: Change
+    parts: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a message became with a change, told by the digest of its bytes."""
+
+    digest: str
+    change: Change
+    parts: tuple[bytes, ...]
+
+
+class Splicer:
+    """Puts changes into the bytes of requests. What was rendered once is not rendered again."""
+
+    def __init__(self) -> None:
+        self.basis: tuple[Rendered, Mapping[int, Stood]] | None = None  # what was rendered last
+        self._raws: Sequence[bytes] = ()
+        self._items: list[bytes] = []
+        self._ends: list[int] = []  # how many of `_items` there are up to each of `_raws`
+        self._made: dict[int, _Made] = {}
+        self._kept: Mapping[int, Kept] = {}
+
+    def restore(self, basis: tuple[Rendered, Mapping[int, Stood]], kept: Mapping[int, Kept]) -> None:
+        """Go on where another process rendered that, and these messages for it."""
+        self.basis, self._kept = basis, kept
+
+    def kept(self) -> dict[int, Kept]:
+        """What was rendered, for `restore`."""
+        made = {at: Kept(digest_of(one.raw), one.change, tuple(one.parts)) for at, one in self._made.items()}
+        return {**self._kept, **made}
+
+    def items(self, script: Transcript, changes: Mapping[int, Change], since: int = 0) -> list[bytes]:
+        """The messages of a request with these changes. since: up to this message of the conversation the changes are those of last time."""
+        units, raws = script.units, script.raws
+        start = min(alike(raws, self._raws), units[since].first if since < len(units) else len(raws))
+        place = max(bisect_right(units, start, key=_first) - 1, 0)
+        start = min(start, units[place].first) if units and start >= script.head else 0
+        ends = self._ends[:start]
+        items = self._items[: ends[-1] if ends else 0]
+        for raw in raws[start : script.head]:
+            items.append(raw)
+            ends.append(len(items))
+        for unit_place in range(place if start else 0, len(units)):
+            unit, change = units[unit_place], changes.get(unit_place)
+            for at in range(unit.first, unit.first + unit.count):
+                items += (raws[at],) if change is None else self._parts(at, unit, change, script)
+                ends.append(len(items))
+        self._raws, self._items, self._ends = raws, items, ends
+        return items
+
+    def count(self, raws: int) -> int:
+        """How many messages the first so many of the client's became."""
+        return self._ends[raws - 1] if raws else 0
+
+    def _parts(self, at: int, unit: Unit, change: Change, script: Transcript) -> Sequence[bytes]:
+        """A message with its change, which may be several messages then, or none."""
+        raw = script.raws[at]
+        known = self._made.get(at)
+        if known is None or known.raw != raw or known.change != change:
+            kept = self._kept.get(at)
+            if kept is not None and kept.change == change and kept.digest == digest_of(raw):
+                parts: Sequence[bytes] = kept.parts
+            else:
+                made = _spliced(at, unit, change, script)
+                is_one = bool(made) and not change.stands and not change.notes
+                parts = (
+                    (made,)
+                    if is_one
+                    else tuple(json_spans.items(json_spans.array_of([made] if made else []), "messages"))
+                )
+            known = self._made[at] = _Made(raw, change, parts)
+        return known.parts
+
+
+def _first(unit: Unit) -> int:
+    return unit.first
+
+
+def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
+    if change.gone:
+        return b""
+    if change.stands:
+        stands = [_masked_in(one, change, script.api, at) for one in change.stands]
+        return b",".join(_thoughtless(stands, script.api) if change.thoughtless else stands) * (at == unit.first)
+    item = script.items[at]
+    made, blocks = item.raw, item.message.blocks
+    if change.thoughtless:
+        gone = [place for place, block in enumerate(blocks) if isinstance(block, Thinking)]
+        made = without_blocks(made, script.api, gone) if gone else made
+    places = {
+        place: change.texts[block.call_id]
+        for place, block in enumerate(blocks)
+        if isinstance(block, ToolResult) and block.call_id in change.texts
+    }
+    if places or change.arguments:
+        made = with_texts(made, script.api, places) if places else made
+        made = _in_shape(_masked_in(made, change, script.api, at), item, script.api, at)
+    made = _with_words(made, change.words, script.api, at) if change.words is not None else made
+    made = with_answers(made, change.answers) if change.answers else made
+    is_last = at == unit.first + unit.count - 1
+    return with_notes(made, script.api, change.notes) if change.notes and is_last else made
+
+
+def _with_words(raw: bytes, words: Words, api: Api, at: int) -> bytes:
+    """A message of the user's with other words. Raises HostError where anything else in it would be another than before."""
+    made = with_words(raw, api, words)
+    ours, theirs = (message_of(one, api, at)[1].blocks for one in (made, raw))
+    others = [[one for one in blocks if not isinstance(one, Text)] for blocks in (ours, theirs)]
+    texts = [words.texts.get(place, one.text) for place, one in enumerate(theirs) if isinstance(one, Text)]
+    told = "".join(one.text for one in ours if isinstance(one, Text))
+    wanted = [one for one in (words.front, *texts, words.behind) if one]
+    if others[0] != others[1] or told not in ("".join(wanted), "\n\n".join(wanted)):
+        raise HostError(f"message {at} lost its shape when words of the user's in it were replaced")
+    return made
+
+
+def _masked_in(raw: bytes, change: Change, api: Api, at: int) -> bytes:
+    """A message with the arguments of its calls as the change has them."""
+    if not change.arguments:
+        return raw
+    blocks = enumerate(message_of(raw, api, at)[1].blocks)
+    calls = {place: one.id for place, one in blocks if isinstance(one, ToolCall) and one.id in change.arguments}
+    return with_arguments(raw, api, {place: change.arguments[call] for place, call in calls.items()}) if calls else raw
+
+
+def _in_shape(made: bytes, item: Item, api: Api, at: int) -> bytes:
+    """The message, if all in it but texts of results, texts in arguments and thinking is what the client said. Raises HostError otherwise."""
+    if not _alike(message_of(made, api, at)[1], item.message):
+        raise HostError(f"message {at} lost its shape when results or arguments in it were replaced")
+    return made
+
+
+def _alike(made: Message, said: Message) -> bool:
+    ours, theirs = ([block for block in one.blocks if not isinstance(block, Thinking)] for one in (made, said))
+    same = made.role == said.role and len(ours) == len(theirs)
+    return same and all(_same(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+def _same(made: Block, said: Block) -> bool:
+    match made, said:
+        case ToolResult(), ToolResult():
+            return replace(made, text="", images=()) == replace(said, text="", images=())
+        case ToolCall(), ToolCall():
+            same = replace(made, arguments="") == replace(said, arguments="")
+            return same and (made.arguments == said.arguments or same_but_texts(made.arguments, said.arguments))
+        case _:
+            return made == said
+
+
+def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:
+    """What stood in place of a message, without its thinking."""
+    for place, raw in enumerate(items):
+        blocks = message_of(raw, api, place)[1].blocks
+        gone = [index for index, block in enumerate(blocks) if isinstance(block, Thinking)]
+        yield without_blocks(raw, api, gone) if gone else raw
+
+
+def _changed(piece: Piece, unit: Unit) -> Change:
+    ours = {block.call_id: block.text for block in unit.message.blocks if isinstance(block, ToolResult)}
+    texts = {
+        block.call_id: block.text
+        for block in piece.message.blocks
+        if isinstance(block, ToolResult)
+        and not is_withheld(block)
+        and block.call_id in ours
+        and block.text != ours[block.call_id]
+    }
+    notes = tuple(
+        block.text
+        for block in piece.message.blocks
+        if isinstance(block, Text) and is_ours(block.injected) and not is_apart(block.injected)
+    )
+    said = {block.id: block.arguments for block in unit.message.blocks if isinstance(block, ToolCall)}
+    arguments = {
+        block.id: block.arguments
+        for block in piece.message.blocks
+        if isinstance(block, ToolCall) and not is_withheld(block) and _is_ours(block.arguments, said.get(block.id))
+    }
+    return Change(texts, notes, arguments=arguments, words=_words(piece, unit))
+
+
+def _words(piece: Piece, unit: Unit) -> Words | None:
+    """What stands in place of the user's words, None where these stand."""
+    told = [block for block in piece.message.blocks if isinstance(block, Text) and is_apart(block.injected)]
+    if not told:
+        return None
+    theirs = [
+        place for place, block in enumerate(unit.message.blocks) if isinstance(block, Text) and block.text.strip()
+    ]
+    ours = [
+        block
+        for block in piece.message.blocks
+        if isinstance(block, Text) and (block.injected == SHORTENED or not is_ours(block.injected))
+    ]
+    texts = {place: block.text for place, block in zip(theirs, ours, strict=False) if block.injected == SHORTENED}
+    if texts and len(ours) != len(theirs):
+        raise HostError("a text of the user's is not found again in its message")
+    front, behind = ("".join(one.text for one in told if one.injected == kind) for kind in (TURNS, STEPS))
+    return Words(texts, front, behind)
+
+
+def _is_ours(arguments: str, said: str | None) -> bool:
+    """Whether these arguments are the client's with texts replaced. What older versions withheld has lost its shape."""
+    return said is not None and arguments != said and same_but_texts(arguments, said)
+
+
+def _joined(one: Change, other: Change) -> Change:
+    texts, arguments = {**one.texts, **other.texts}, {**one.arguments, **other.arguments}
+    return Change(
+        texts,
+        (*one.notes, *other.notes),
+        one.thoughtless or other.thoughtless,
+        arguments=arguments,
+        words=other.words or one.words,
+    )
+
+
+def _said_at(tip: Cell | None, keep: int) -> int:
+    found = cut(tip, keep) if keep else None
+    # what left behind a message that tells of it is before the next
+    return (
+        0 if found is None else max(found.piece.said, *(last for one in found.piece.absent for _, last in one.said), 0)
+    )

@@ -1,0 +1,163 @@
+"""Requests that go out without a decision: as their conversation was rendered last, with the client's news behind it (law 7).
+
+Rules of this file
+------------------
+1. What was sent last is kept apart from the sessions, so that it can be had while somebody decides there, however long that takes.
+2. Of a request that shares its first messages with one that was sent, these go out as they went then; the rest as it came. Its bytes are
+   checked as those of any other request; where a provider would refuse them, the next best goes out (`fallback`).
+3. Memory is bounded: conversations are kept up to `MOST_KEPT` bytes of messages in all, those that were asked for last; in any case one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Final
+
+from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, Chosen
+from pagein.engine.cache.prompt_layout import IN_FRONT, Sent
+from pagein.engine.cache.prompt_prefix import head_of
+from pagein.engine.intake.message_chain import Transcript, alike, transcript
+from pagein.engine.intake.recall_tools import Recall
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send.call import Call
+from pagein.engine.send.outgoing_body import Bytes, Last, answered_from, check_bytes, marked_as, sent_on, with_news
+from pagein.engine.send.recall_exchanges import Exchanges
+from pagein.engine.send.splice import Change, Splicer
+from pagein.errors import HostError
+from pagein.model.entries import EntryId
+from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.tool_offers import Offer
+
+MOST_KEPT: Final = 64 << 20
+"""Bytes of the messages of requests that are kept, as their clients sent them."""
+_BRANCHES: Final = 8
+_MOVED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LastSent:
+    """A request as it was sent last of its conversation. changes: what of it is not the client's, by the number of the message.
+
+    exchanges: notes on turns that the client did not see, by the message before; its session goes on adding to it. tools: ours that it
+    had. chosen: its marks. size: bytes of it.
+    """
+
+    script: Transcript
+    changes: Mapping[int, Change]
+    size: int
+    exchanges: Mapping[EntryId, Sequence[str]] = field(default_factory=dict)
+    tools: tuple[Offer, ...] = ()
+    chosen: Chosen = AS_THE_CLIENT
+
+
+class Forwarding:
+    """What was sent last, by session. Any number of threads may use it."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._kept: OrderedDict[str, tuple[LastSent, ...]] = OrderedDict()
+        self.size = 0  # bytes of the requests that are kept
+
+    def sent(self, session: str, last: LastSent) -> None:
+        """A request went out so."""
+        with self._lock:
+            there = self._kept.pop(session, ())
+            now = (last, *[one for one in there if not _goes_on(last, one)][: _BRANCHES - 1])
+            self._kept[session] = now
+            self.size += _size(now) - _size(there)
+            while self.size > self._most and len(self._kept) > 1:
+                self.size -= _size(self._kept.popitem(last=False)[1])
+            while self.size > self._most and len(now) > 1:
+                self.size -= now[-1].size
+                now = self._kept[session] = now[:-1]
+
+    def forget(self, session: str) -> None:
+        """Something else went out for this session: what was sent last is not known any more."""
+        with self._lock:
+            self.size -= _size(self._kept.pop(session, ()))
+
+    def forwarded(self, session: str, body: bytes, envelope: Envelope, context: str) -> tuple[Call, Bytes] | None:
+        """A request for which nothing is decided, and its bytes; None where nothing of its conversation is at hand. Raises BadInput."""
+        last = self._nearest(session, envelope)
+        if last is None:
+            return None
+        script = transcript(envelope.items, envelope.api, last.script)
+        count = _shared(script, last.script)
+        if not count:
+            return None
+        call = Call(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
+        call = call.offering(Recall(tools=last.tools))
+        changes = {place: one for place, one in last.changes.items() if place < count}  # behind that are other messages
+        sent = Last(changes, count, Exchanges().of(script, last.exchanges))
+        found = with_news(call, sent, had_tools=bool(last.tools), was_passed=False)
+        is_again = count == len(script.units) == len(last.script.units)
+        made = _made(call, found, last.chosen if is_again else AS_THE_CLIENT)
+        if made.is_last:
+            self.sent(session, replace(last, script=script, changes=found.changes, size=len(body)))
+        else:
+            self.forget(session)
+        return call, made
+
+    def _nearest(self, session: str, envelope: Envelope) -> LastSent | None:
+        with self._lock:
+            there = self._kept.get(session, ())
+            if there:
+                self._kept.move_to_end(session)
+        same = [one for one in there if one.script.api == envelope.api]
+        return max(same, key=lambda one: alike(envelope.items, one.script.raws), default=None)
+
+
+def _size(kept: Sequence[LastSent]) -> int:
+    return sum(one.size for one in kept)
+
+
+def _goes_on(now: LastSent, before: LastSent) -> bool:
+    """Whether a request holds all of one before, but for what may be marked otherwise at its end."""
+    raws = before.script.raws
+    return alike(raws, now.script.raws) >= len(raws) - _MOVED
+
+
+def _shared(script: Transcript, before: Transcript) -> int:
+    """How many messages of the conversation two requests have in common, from the first on."""
+    count = min(len(script.units), len(before.units))
+    while count and script.units[count - 1].name != before.units[count - 1].name:
+        count -= 1
+    return count
+
+
+def _made(call: Call, found: Last, chosen: Chosen) -> Bytes:
+    """The bytes of a request, checked."""
+    envelope, changes = call.envelope, found.with_exchanges
+    if not changes and envelope is call.theirs and chosen == AS_THE_CLIENT:
+        return Bytes(call.original, envelope.items, envelope.fields, used=found.count)
+    splicer = Splicer()
+    try:
+        items: Sequence[bytes] = splicer.items(call.script, changes)
+        start = answered_from(call.script, found.count)
+        news = splicer.count(start), start
+        made = Bytes(envelope.body(items), items, envelope.fields, 0, found.count, news=news, changes=found.changes)
+        made = marked_as(call, made, chosen)
+        check_bytes(call, made, decided=False)
+    except HostError as problem:
+        return sent_on(call, found, str(problem))
+    return made
+
+
+def forwarded_as(asked: PreparedRequest, session: str, call: Call, made: Bytes) -> PreparedRequest:
+    """What goes out for a request that was forwarded so."""
+    fields = call.envelope.fields if made.fields is None else made.fields
+    front = {name: fields[name] for name in IN_FRONT if name in fields}
+    script = call.script
+    return replace(
+        asked,
+        body=made.body,
+        session=session,
+        messages=len(script.units),
+        shared=made.used,
+        replaced=made.replaced or sum(len(one.texts) + len(one.arguments) for one in made.changes.values()),
+        offered=call.offered if fields is call.envelope.fields else (),
+        ticket=Sent(script.api, front, made.items, script.names, call.head, asked.at or 0.0),
+        last=script.units[-1].name,
+    )

@@ -1,0 +1,1 @@
+"""What leaves the window, what stays in it and what comes back."""

@@ -1,0 +1,335 @@
+"""The pass before a call: what leaves the window and what comes back, by the policy, the user's hand and the size of the window.
+
+Rules of this file
+------------------
+1. Content is stored before its stub may be sent. Where the store cannot be written nothing leaves, and that is told (law 1).
+2. What the user holds stays, with all that it rests on. What was recalled lately stays while it is warm.
+3. What comes back is exactly what was stored. An answer that stands for other text does not come back: the window would not bear it out.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pagein.engine.log.pageout import Leaving, Pager
+from pagein.engine.log.pin_state import Hand
+from pagein.engine.log.rendering import cut, pieces_since, shared, size
+from pagein.engine.log.state import Rules, State, step
+from pagein.engine.reads.evidence import Evidence
+from pagein.engine.reads.testimony import Stored
+from pagein.engine.window import full_window
+from pagein.engine.window.decision_inputs import credited, moment_of
+from pagein.engine.window.dependencies import UNPROVEN, leaving_soundly, spared
+from pagein.engine.window.full_window import Going, Seen
+from pagein.engine.window.old_thinking import thought_in
+from pagein.errors import BadSetting, NotRecallable, StoreError
+from pagein.model.entries import EpochOpened, PagedOut, Restored, Thought, TurnsLeft
+from pagein.model.messages import ToolCall, ToolResult
+from pagein.policy.clients.window_files import START, ClientReads
+from pagein.policy.economics.rewrite_cost import Account, Moment, is_cold
+from pagein.policy.eviction import overflow
+from pagein.policy.eviction.overflow import Back, Valve
+from pagein.policy.eviction.read_ages import Work
+from pagein.policy.eviction.residency import Epoch, Plan, Residency, plan
+from pagein.policy.eviction.residents import Resident
+from pagein.policy.privacy.exclusions import EXCLUDED
+from pagein.policy.stubs.result_stubs import MARKER
+from pagein.providers.prices.price_lookup import prices
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the pass looks at. ground: what the window bears out. at: the time of the call. previewed: outputs that enter as previews with it.
+
+    reads: what reads by the client's own tools have shown. stored: where the witness finds versions, None where it is not asked. window: tokens that the model's window holds, None where unknown.
+    opens: whether an epoch may begin at a message. paid: BIT that previews of this call cost beside what they spare.
+    excluded: names of files whose content is never stored.
+    """
+
+    session: str
+    state: State
+    ground: Evidence
+    residency: Residency
+    valve: Valve
+    at: float | None
+    previewed: tuple[PagedOut, ...] = ()
+    stored: Stored | None = None
+    window: int | None = None
+    reads: ClientReads = START
+    opens: Callable[[int], bool] = lambda _: True
+    paid: float = 0.0
+    excluded: tuple[str, ...] = EXCLUDED
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """What is to be done. opened: the epoch, None to leave the window alone. failure: why not all was done that should have been.
+
+    crowded: the window is nearly full still; the host should compact.
+    """
+
+    opened: EpochOpened | None
+    failure: str | None
+    account: Account
+    crowded: bool = False
+
+
+def window_of(valve: Valve, model: str | None) -> int | None:
+    """Tokens that this model's window holds, by setting or by the table; None where neither says."""
+    return valve.window if valve.window is not None or model is None else _listed_window(model)
+
+
+@functools.lru_cache(maxsize=256)
+def _listed_window(model: str) -> int | None:
+    try:
+        return prices(model).window
+    except BadSetting:
+        return None
+
+
+def curated(scene: Scene, pager: Pager) -> Curated:
+    """Decide, and have stored what leaves. Never raises for a store that fails: then the window stays as it is, and that is told."""
+    if scene.residency.arguments is None:
+        scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
+    state = scene.state
+    account, moment = credited(state.account, scene.previewed, scene.residency, state.scale), moment_of(state, scene.at)
+    account = replace(account, saved=account.saved - scene.paid)
+    planned, whole, is_waiting = _relieved(scene, moment, account, _planned(scene, moment, account))
+    calls = _calls_in(state, whole)
+    leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored, scene.reads, calls)
+    if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
+        return Curated(None, objection, planned.alone, _is_full(scene, moment, 0))
+    try:
+        paged = pager.page_out(scene.session, leaving, scene.residency.arguments, scene.valve.pastes)
+        turns = _turns(scene, paged, whole, pager)
+    except StoreError as problem:
+        failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
+        return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
+    back, missing = _brought(scene, planned, moment, pager)
+    try:
+        places = [one.message for one in paged] + [place for one in turns for place in (one.message, one.places[0][0])]
+        thought = _thought(scene, pager, places + [one.place.message for one in back])
+    except StoreError as problem:
+        failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
+        return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
+    reason = overflow.ORDERED if state.hand.epoch_now else overflow.RESTORED
+    planned = overflow.with_back(planned, scene.residency, moment, [one.place for one in back], reason)
+    failure = "; ".join([*([objection] if objection else []), *missing])
+    planned = _with_turns(scene, planned, moment, account, whole)
+    opened = _opened(state, planned, paged, tuple(one.restored for one in back), thought, turns)
+    gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
+    gain += sum(one.gain for one in whole)
+    account = planned.alone if opened is None else planned.account
+    return Curated(opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain))
+
+
+def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> Thought | None:
+    """The thinking that leaves with an epoch that changes these messages, stored: what no request held before goes too. Raises StoreError."""
+    if scene.residency.thinking != "leaves" or not places:
+        return None
+    tip = scene.state.draft.ready().tip
+    found = thought_in(pieces_since(tip, min(*places, shared(scene.state.sent, tip))))
+    return None if found is None else pager.keep_thinking(scene.session, scene.state.epoch + 1, *found)
+
+
+def _opened(
+    state: State,
+    planned: Plan,
+    paged: Sequence[PagedOut],
+    back: Sequence[Restored],
+    thought: Thought | None,
+    turns: Sequence[TurnsLeft],
+) -> EpochOpened | None:
+    places = [one.message for one in paged] + [one.message for one in back]
+    places += [min(one.message, one.places[0][0]) for one in turns]
+    if not places:
+        return None
+    reason = UNPROVEN if planned.epoch is None else planned.epoch.reason
+    return EpochOpened(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
+
+
+# --- what leaves a full window ---
+
+
+def _relieved(scene: Scene, moment: Moment, account: Account, planned: Plan) -> tuple[Plan, list[Going], bool]:
+    """The plan for a window that is nearly full: results first, then the turns and steps that leave whole.
+
+    The plan stays as it is where the window is not full. It also stays, and the third value is True, where the bankroll does not cover
+    the rewrite and the window is below the limit: the session can still go on, end, be compacted or pause, and then the rewrite was for
+    nothing or is free.
+    """
+    gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
+    if scene.state.hand.off or not _is_full(scene, moment, gain):
+        return planned, [], False
+    seen, most = _seen(scene), _most(scene, moment)
+    kinds = (scene.state.standing.all(), full_window.failed(seen), full_window.pasted(seen, scene.valve.pastes))
+    forced = overflow.forced(kinds, scene.residency, moment, account, most=most, newest=seen.newest, held=seen.held)
+    going = () if forced.epoch is None else forced.epoch.page_out
+    missing = most - sum(one.gain for one in going)
+    whole = full_window.whole(seen, missing, going) if missing > 0 else []
+    charged = _with_turns(scene, forced, moment, account, whole)
+    if _is_at_limit(scene, moment, gain) or overflow.is_covered(charged, scene.residency):
+        return forced, whole, False
+    return planned, [], True
+
+
+def _seen(scene: Scene) -> Seen:
+    """The window as those see it who look for what else may leave."""
+    draft, allowed = scene.state.draft, scene.valve.low * (scene.window or 0)
+    held = _kept(scene) | scene.state.hand.staying
+    return Seen(pieces_since(draft.ready().tip, 0), draft.calls, held, scene.excluded, allowed)
+
+
+def _calls_in(state: State, whole: Sequence[Going]) -> frozenset[str]:
+    """The calls that stand in what leaves whole."""
+    pieces = pieces_since(state.draft.ready().tip, 0) if whole else []
+    blocks = (block for one in whole for place in one.places for block in pieces[place].message.blocks)
+    return frozenset(block.id for block in blocks if isinstance(block, ToolCall))
+
+
+def _frontier(leaving: Sequence[Leaving], whole: Sequence[Going]) -> int:
+    """The first message that changes."""
+    return min([one.resident.message for one in leaving] + [one.first for one in whole])
+
+
+def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[Going], pager: Pager) -> list[TurnsLeft]:
+    """What leaves whole, stored as it stands once these have been paged out. Raises StoreError."""
+    if not whole:
+        return []
+    state = scene.state
+    number, frontier = state.epoch + 1, min((one.message for one in paged), default=0)
+    after = step(state, EpochOpened(number, frontier, tuple(paged)), Rules(scene.residency, scene.excluded))
+    pieces = pieces_since(after.draft.ready().tip, 0)
+    room = _seen(scene).room()
+    return [full_window.kept(scene.session, pieces, one, room, pager) for one in whole]
+
+
+def _with_turns(scene: Scene, planned: Plan, moment: Moment, account: Account, whole: Sequence[Going]) -> Plan:
+    """The plan with what leaves whole, charged for all of it."""
+    if not whole:
+        return planned
+    tip = scene.state.draft.ready().tip
+    turns = [Resident("", one.first, 0, one.gain, 0, before=size(cut(tip, one.first)), stays=0) for one in whole]
+    going = () if planned.epoch is None else planned.epoch.page_out
+    charged = overflow.leaving([*going, *turns], scene.residency, moment, account, overflow.FULL)
+    return replace(charged, epoch=Epoch(charged.epoch.frontier if charged.epoch else 0, going, overflow.FULL))
+
+
+# --- what leaves ---
+
+
+def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
+    """What the policy wants; else what the user ordered."""
+    state, settings, hand = scene.state, scene.residency, scene.state.hand
+    planned = plan(state.standing, settings, moment, account)
+    if hand.off:
+        return Plan(None, planned.alone, planned.alone)
+    # what must stay is asked for where something is to leave: it takes a look at all reads that stand in the window
+    if planned.epoch is not None or hand.epoch_now:
+        last = state.draft.calls - max(settings.reads_wait, 1)
+        rules = settings.files
+        work = None if rules is None else Work(rules, state.draft.calls, state.standing.task)
+        also = _kept(scene) | _warm(state) | scene.reads.held_by_young(last, work)
+        planned = spared(planned, state, scene.ground, settings, moment, also)
+        if planned.epoch is None and hand.epoch_now:
+            planned = overflow.ordered(state.standing, settings, moment, account, also)
+    return planned
+
+
+def _most(scene: Scene, moment: Moment) -> float:
+    """Tokens of our estimate that must leave a window that is nearly full."""
+    allowed = scene.valve.low * (scene.window or 0)
+    return overflow.excess(moment, allowed, reported=scene.state.floor is not None)
+
+
+def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
+    feared = overflow.feared(moment, gain, reported=scene.state.floor is not None)
+    return overflow.is_full(scene.valve, scene.window, feared)
+
+
+def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
+    likely = overflow.likely(moment, gain, reported=scene.state.floor is not None)
+    return overflow.is_at_limit(scene.valve, scene.window, likely)
+
+
+def _kept(scene: Scene) -> frozenset[str]:
+    """Calls on whose results something rests that the user holds, by whichever way it was read."""
+    return _held(scene.state, scene.ground) | scene.reads.held_with(scene.state.hand.staying)
+
+
+def _held(state: State, ground: Evidence) -> frozenset[str]:
+    """Calls on whose results something rests that the user holds. What is held itself is no resident."""
+    staying = state.hand.staying
+    if not staying:
+        return staying
+    paths = {path for call in staying if (path := ground.path_of.get(call)) is not None}
+    placed = [one for one in ground.placed() if one.told.event.path in paths] if paths else []
+    resting = {one.told.event.path for one in placed if one.call in staying and one.stands_for_more}
+    return frozenset(one.call for one in placed if one.told.event.path in resting)
+
+
+def _warm(state: State) -> frozenset[str]:
+    """Calls whose results show what was recalled lately, or a part of it."""
+    warm = state.warm
+    if not warm.tool_calls and not warm.objects:
+        return frozenset()
+    calls = (state.hand.calls.get(one) for one in warm.objects)
+    return frozenset(warm.tool_calls) | frozenset(call for call in calls if call is not None)
+
+
+# --- what comes back ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Coming:
+    place: Back
+    restored: Restored
+
+
+def _brought(scene: Scene, planned: Plan, moment: Moment, pager: Pager) -> tuple[list[_Coming], list[str]]:
+    """What comes back with this call, and why something that should does not."""
+    hand, economics = scene.state.hand, scene.residency.economics
+    if not hand.restoring or hand.off:
+        return [], []
+    is_free = economics is not None and is_cold(moment, economics)
+    if not (planned.epoch or hand.epoch_now or is_free) or _is_full(scene, moment, 0):
+        return [], []
+    back: list[_Coming] = []
+    problems: list[str] = []
+    for place, index, paged, before in _places(scene.state, hand):
+        if not scene.opens(place):
+            continue
+        try:
+            text = recalled_for_window(pager, paged.object_id)
+        except (NotRecallable, StoreError) as problem:
+            problems.append(f"{paged.object_id} was not restored: {problem}")
+            continue
+        restored = Restored(paged.call_id, paged.object_id, text, paged.tokens, place, index, paged.part)
+        back.append(_Coming(Back(place, before, paged.tokens), restored))
+    return back, problems
+
+
+def recalled_for_window(pager: Pager, object_id: str) -> str:
+    """The text of an object, exactly, for its old place in the window. Raises NotRecallable, saying why, or StoreError."""
+    text = pager.recall(object_id)
+    if MARKER in text:
+        raise NotRecallable(
+            f"{object_id} is an answer that rests on text shown earlier, so it cannot stand in the window again; "
+            "peek at it, or read the file anew"
+        )
+    return text
+
+
+def _places(state: State, hand: Hand) -> Iterator[tuple[int, int, PagedOut, int]]:
+    """Where the results stand that are to come back: message, block, what stands for them, tokens in front of the message."""
+    before = 0
+    for place, piece in enumerate(pieces_since(state.draft.tip, 0)):
+        for index, block in enumerate(piece.message.blocks):
+            paged: PagedOut | None = None
+            if isinstance(block, ToolResult) and block.call_id in hand.restoring:
+                paged = hand.stands_for(block)
+            elif isinstance(block, ToolCall) and block.id in hand.restoring:
+                paged = hand.stands_for_arguments(block)
+            if paged is not None:
+                yield place, index, paged, before
+        before += piece.weight

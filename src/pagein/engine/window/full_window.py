@@ -1,0 +1,371 @@
+"""What leaves a nearly full window beside results: failed outputs, long texts of the user's, whole turns.
+
+Rules of this file
+------------------
+1. The last message of the user and the last one of the model stay, with all that answers the latter; so do system messages.
+2. A call and its result leave together or not at all: as a step, which is a message of the model's and what follows it up to the next.
+   A turn is what begins with words of a person, up to the next such words; it leaves whole, or some of its steps do.
+3. What must not be stored stays (law 9), with the step that it stands in; so does what the user holds, and what cannot be kept as text.
+4. Oldest first, until enough has left. Where what stands for it would not be shorter, it stays.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from pagein.engine.log.message_weight import words_of
+from pagein.engine.log.pageout import Pager, text_name
+from pagein.engine.log.pin_state import is_ours
+from pagein.engine.log.rendering import Absent, Piece
+from pagein.engine.log.state import is_spoken
+from pagein.engine.log.turn_removal import beside
+from pagein.model.entries import TurnsLeft
+from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
+from pagein.policy.eviction.residents import Resident
+from pagein.policy.privacy.exclusions import may_show_excluded
+from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.stubs import turn_stubs as policy
+from pagein.policy.stubs.result_stubs import LONGEST, stub
+
+_TOKENS_PER_CHAR: Final = 0.25
+_FOR_WORDS, _FOR_INSTRUCTIONS = 0.05, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Characters of the user's words and of the host's instructions that may stand for what leaves whole. each: tokens of one."""
+
+    each: float
+    words: int
+    instructions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A window that is nearly full. pieces: all of it. newest: the call that is about to be made. held: calls that stay. excluded: names of
+    files that are never stored. allowed: tokens that are to be left. first_answer, last_answer: the places of the first and the last
+    message of the model's; last_spoken: of the last one in which a person said something; behind all, or -1, where there is none.
+    """
+
+    pieces: Sequence[Piece]
+    newest: int
+    held: Collection[str]
+    excluded: tuple[str, ...]
+    allowed: float
+    first_answer: int = field(init=False)
+    last_answer: int = field(init=False)
+    last_spoken: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # each is a walk through the window, and asked for at every step that may leave
+        object.__setattr__(self, "first_answer", _first(self.pieces))
+        object.__setattr__(self, "last_answer", _last(self.pieces, lambda one: one.role == "assistant"))
+        object.__setattr__(self, "last_spoken", _last(self.pieces, is_spoken))
+
+    def room(self) -> "Room":
+        """What may stand for what leaves whole, in proportion to what is to be left."""
+        chars = sum(_chars(block) for piece in self.pieces for block in piece.message.blocks)
+        tokens = sum(piece.weight for piece in self.pieces)
+        each = tokens / chars if tokens and chars else _TOKENS_PER_CHAR
+        words, instructions = (round(self.allowed * share / each) for share in (_FOR_WORDS, _FOR_INSTRUCTIONS))
+        return Room(each, min(words, policy.ALL_WORDS), min(instructions, policy.INSTRUCTIONS))
+
+    def sent(self) -> Iterator[tuple[int, Piece, int, int]]:
+        """The pieces that a call before this one saw: the place of each, itself, the call that saw it first, tokens in front of it."""
+        before = 0
+        for place, piece in enumerate(self.pieces):
+            if piece.born is not None and piece.born < self.newest:
+                yield place, piece, piece.born, before
+            before += piece.weight
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """Messages that are to leave whole. carrier: the place of the message that will tell of them. runs: their first and last places.
+
+    turns: how many turns these are, 0 for steps of one. gain: tokens that it spares, about.
+    """
+
+    carrier: int
+    runs: tuple[tuple[int, int], ...]
+    turns: int
+    gain: int
+
+    @property
+    def first(self) -> int:
+        """The first message that changes."""
+        return min(self.carrier, self.runs[0][0])
+
+    @property
+    def places(self) -> list[int]:
+        """The places of all of them."""
+        return [place for first, last in self.runs for place in range(first, last + 1)]
+
+
+def failed(seen: Seen) -> Iterator[Resident]:
+    """Outputs of calls that failed, oldest first."""
+    calls = _calls(seen.pieces)
+    for place, piece, born, before in seen.sent():
+        tokens = iter(piece.tokens)
+        for index, block in enumerate(piece.message.blocks):
+            if not isinstance(block, ToolResult):
+                continue
+            count, call = next(tokens, 0), calls.get(block.call_id)
+            if not block.is_error or len(block.text) <= LONGEST or call is None:
+                continue
+            if count and _is_free(call, seen) and _is_free(block, seen):
+                yield Resident(block.call_id, place, index, count, born, before)
+
+
+def pasted(seen: Seen, chars: int) -> Iterator[Resident]:
+    """Texts of the user's from so many characters on, oldest first; not what the host said in front of the conversation."""
+    last, first = seen.last_spoken, seen.first_answer
+    for place, piece, born, before in seen.sent() if chars else ():
+        if piece.message.role == "user" and place != last:
+            for index, block in enumerate(piece.message.blocks):
+                if not isinstance(block, Text) or len(block.text) < chars or block.injected is not None:
+                    continue
+                if is_withheld(block) or (place < first and policy.is_by_host(block)):
+                    continue
+                tokens = _share(piece, block)
+                stays = round(tokens * (chars / 4 + LONGEST) / len(block.text))
+                name = text_name(block.text)
+                yield Resident(name, place, index, tokens, born, before, form="text", stays=stays)
+
+
+def whole(seen: Seen, most: float, spared: Sequence[Resident]) -> list[Going]:
+    """Turns, and steps of those that stay, until so many tokens have left, beside what is spared already."""
+    lighter: dict[int, int] = {}
+    for one in spared:
+        lighter[one.message] = lighter.get(one.message, 0) + one.gain
+    weights = [
+        0 if piece.message.role == "system" else max(0, piece.weight - lighter.get(place, 0))
+        for place, piece in enumerate(seen.pieces)
+    ]
+    room, turns = seen.room(), _turns(seen)
+    runs = {run[0].first: run for run in _whole_turns(seen, turns)}
+    within = {turn.first for run in runs.values() for turn in run}
+    going: list[Going] = []
+    for turn in turns:
+        taken: Going | None = None
+        if most > 0 and turn.first in runs:
+            taken = _of_turns(seen, weights, runs[turn.first], most, room)
+        elif most > 0 and turn.first not in within:
+            taken = _of_steps(seen, weights, turn, most, room)
+        if taken is not None:
+            going.append(taken)
+            most -= taken.gain
+    return going
+
+
+# --- turns and steps ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A turn by the places of its messages. steps: the first and last place of each step. first to the first of them: what the user said."""
+
+    first: int
+    last: int
+    steps: tuple[tuple[int, int], ...]
+    is_spoken: bool
+
+
+def _turns(seen: Seen) -> list[_Turn]:
+    """The turns of a window."""
+    pieces = seen.pieces
+    start = next((place for place, piece in enumerate(pieces) if piece.message.role != "system"), len(pieces))
+    begins = [start, *(place for place in range(start + 1, len(pieces)) if _begins(pieces, place))]
+    found: list[_Turn] = []
+    for first, behind in zip(begins, [*begins[1:], len(pieces)], strict=True):
+        answers = [place for place in range(first, behind) if pieces[place].message.role == "assistant"]
+        ends = [*(place - 1 for place in answers[1:]), behind - 1]
+        is_begun = first < len(pieces) and is_spoken(pieces[first].message)
+        found.append(_Turn(first, behind - 1, tuple(zip(answers, ends, strict=False)), is_begun))
+    return found
+
+
+def _begins(pieces: Sequence[Piece], place: int) -> bool:
+    """Whether a turn begins here: a person speaks behind an answer, or behind results that nobody answered."""
+    if not _can_tell(pieces[place]):
+        return False
+    before = next((one for one in range(place - 1, -1, -1) if pieces[one].message.role != "system"), -1)
+    if before < 0:
+        return False
+    said = pieces[before].message
+    if said.role == "assistant":
+        return not any(isinstance(block, ToolCall) for block in said.blocks)
+    return any(isinstance(block, ToolResult) for block in said.blocks)
+
+
+def _can_tell(piece: Piece) -> bool:
+    """Whether these are words of a person's alone, beside which a text of ours may stand."""
+    return is_spoken(piece.message) and not any(isinstance(block, ToolResult) for block in piece.message.blocks)
+
+
+def _whole_turns(seen: Seen, turns: Sequence[_Turn]) -> Iterator[list[_Turn]]:
+    """Runs of turns that may leave whole, each with a turn behind it that can tell of it."""
+    run: list[_Turn] = []
+    for turn, following in pairwise(turns):
+        places = range(turn.first, turn.last + 1)
+        if seen.last_answer not in places and following.is_spoken and _may_leave(seen, places):
+            run.append(turn)
+            continue
+        if run:
+            yield run
+        run = []
+    if run:
+        yield run
+
+
+def _may_leave(seen: Seen, places: Iterable[int]) -> bool:
+    """Whether these messages may be stored and are held by nobody."""
+    return all(_is_free(block, seen) for place in places for block in seen.pieces[place].message.blocks)
+
+
+def _is_free(block: Block, seen: Seen) -> bool:
+    if is_withheld(block):
+        return False
+    match block:
+        case Image():
+            return False  # its bytes are the client's alone
+        case ToolCall(id=call):
+            return call not in seen.held and not may_show_excluded(block, seen.excluded)
+        case ToolResult(call_id=call, images=images):
+            return call not in seen.held and not images
+        case _:
+            return True
+
+
+def _of_turns(seen: Seen, weights: Sequence[int], run: Sequence[_Turn], most: float, room: Room) -> Going | None:
+    """The first turns of a run until so many tokens have left; None where that would spare nothing."""
+    gain, taken, tokens, said = -1, 0, 0, 0
+    instructions = 0
+    while taken < len(run) and gain < most:
+        places = range(run[taken].first, run[taken].last + 1)
+        taken += 1
+        for place in places:
+            piece = seen.pieces[place]
+            tokens += weights[place]
+            said += len(policy.words_of([piece.message]))
+            said += sum(len(one) for absent in piece.absent for one in absent.left.words)
+            told = (len(absent.left.instructions) for absent in piece.absent)
+            if place < seen.first_answer:
+                instructions += len(policy.instructions_in([piece.message], room.instructions))
+            instructions = min(max(instructions, *told, 0), room.instructions)
+        gain = tokens - round(room.each * (policy.FRAME + min(said, room.words) + instructions))
+    carrier = run[taken - 1].last + 1  # the turn behind it, which tells of it
+    return Going(carrier, ((run[0].first, run[taken - 1].last),), taken, gain) if gain > 0 else None
+
+
+def _of_steps(seen: Seen, weights: Sequence[int], turn: _Turn, most: float, room: Room) -> Going | None:
+    """The first steps of a turn until so many tokens have left, but never its last; None where that would spare nothing."""
+    head = range(turn.first, turn.steps[0][0]) if turn.steps else ()
+    carrier = next((place for place in reversed(head) if _can_tell(seen.pieces[place])), None)
+    if carrier is None:
+        return None
+    gain = -round(policy.FRAME_OF_STEPS * room.each)
+    runs: list[tuple[int, int]] = []
+    for first, last in turn.steps[:-1]:
+        places = range(first, last + 1)
+        if gain >= most:
+            break
+        if seen.last_spoken not in places and _may_leave(seen, places):
+            runs.append((first, last))
+            gain += sum(weights[place] for place in places)
+    return Going(carrier, tuple(runs), 0, gain) if gain > 0 else None
+
+
+# --- kept, and told of ---
+
+
+def kept(session: str, pieces: Sequence[Piece], going: Going, room: Room, pager: Pager) -> TurnsLeft:
+    """Store what leaves whole, and say what stands for it. pieces: the window with it, where results have left. Raises StoreError."""
+    gone = [pieces[place] for place in going.places if pieces[place].message.role != "system"]
+    carrier = pieces[going.carrier]
+    known = beside(carrier, not going.turns)
+    messages = [one.message for one in gone]
+    before = [one.left for piece in gone for one in piece.absent] + ([] if known is None else [known.left])
+    text = policy.transcript(messages)
+    if known is not None:  # it goes on to say where that is which left before
+        text = "\n\n".join([known.left.text, text] if known.left.are_steps else [text, known.left.text])
+    tokens = sum(one.weight for one in gone)
+    calls = tuple(block.id for one in messages for block in one.blocks if isinstance(block, ToolCall))
+    stored = pager.keep_said(session, text_name(text), text, tokens)
+    said = policy.bounded(_words(gone, known))
+    turns = going.turns + sum(one.turns for one in before) if going.turns else 0
+    instructions = next((one.instructions for one in before if one.instructions), "") if going.turns else ""
+    if going.turns and not instructions:
+        first = _first(pieces)
+        front = (pieces[place].message for place in going.places if place < first)
+        instructions = policy.instructions_in(front, room.instructions)
+    left = f"{turns:,} turns" if turns else "steps of a turn"
+    about = stub(stored.id, "conversation", tokens, f"{left}, {len(text):,} characters")
+    told = (
+        policy.for_turns(about, turns, said, instructions, room.words)
+        if turns
+        else policy.for_steps(about, said, room.words)
+    )
+    return TurnsLeft(
+        object_id=str(stored.id),
+        content=stored.content,
+        tokens=tokens,
+        chars=len(text),
+        text=told,
+        weight=round(len(told) * room.each),
+        message=going.carrier,
+        places=going.runs,
+        calls=calls,
+        turns=turns,
+        words=said,
+        instructions=instructions,
+        names=tuple(_names(messages)),
+    )
+
+
+def _words(gone: Sequence[Piece], known: Absent | None) -> list[str]:
+    """What the user said in these messages, and in what left before them, in its order: message by message."""
+    found: list[str] = []
+    for piece in gone:
+        found += (one for absent in piece.absent for one in absent.left.words if not absent.left.are_steps)
+        said = policy.words_of([piece.message])
+        found += [said] if said else []
+        found += (one for absent in piece.absent for one in absent.left.words if absent.left.are_steps)
+    if known is None:
+        return found
+    return [*known.left.words, *found] if known.left.are_steps else [*found, *known.left.words]
+
+
+def _names(messages: Iterable[Message]) -> Iterator[str]:
+    """Names of texts of ours that stand behind these messages."""
+    for message in messages:
+        for block in message.blocks:
+            if isinstance(block, Text) and is_ours(block.injected) and block.injected:
+                yield from block.injected.split()[1:]
+
+
+# ---
+
+
+def _last(pieces: Sequence[Piece], wanted: Callable[[Message], bool]) -> int:
+    return next((place for place in range(len(pieces) - 1, -1, -1) if wanted(pieces[place].message)), -1)
+
+
+def _first(pieces: Sequence[Piece]) -> int:
+    """The place of the first message of the model's: what stands in front of it begins the conversation."""
+    return next((place for place, piece in enumerate(pieces) if piece.message.role == "assistant"), len(pieces))
+
+
+def _calls(pieces: Iterable[Piece]) -> dict[str, ToolCall]:
+    return {block.id: block for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)}
+
+
+def _share(piece: Piece, block: Block) -> int:
+    """Tokens of a text in a message, by characters."""
+    chars = sum(len(words_of(one)) for one in piece.message.blocks)
+    return round((piece.weight - sum(piece.tokens)) * len(words_of(block)) / chars) if chars else 0
+
+
+def _chars(block: Block) -> int:
+    return len(block.text) if isinstance(block, ToolResult) else len(words_of(block))

@@ -1,0 +1,76 @@
+"""Texts of ours that enter at the end of the window: what the user pinned, and the pages of the manifest.
+
+Rules of this file
+------------------
+1. A text enters once, with a request that holds something new, as a block of its own behind what was said last; from then on it is part of the window.
+2. A pinned text enters again, verbatim, where the host compacted it away.
+3. A page of the manifest is written at an epoch's edge only, and lists what was not listed before; where the host compacted the pages away, the next
+   edge lists everything on one page (`policy.stubs.manifest`).
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pagein.engine.log.holdings import Held
+from pagein.engine.log.pin_state import MANIFEST, PINNED
+from pagein.engine.log.rendering import length, pieces_since, shared
+from pagein.engine.log.state import State
+from pagein.model.entries import Inserted
+from pagein.model.messages import ToolCall
+from pagein.policy.stubs.manifest import BUDGET, Manifest, Row
+
+_SAID: Final = "[pagein: pinned by the user, holds for the whole session]"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the manifest can tell of. held: what the branch holds outside of its window, None where there is no manifest. count: tokens of a text.
+
+    budget: tokens that one page may take.
+    """
+
+    held: Held | None
+    count: Callable[[str], float]
+    budget: int = BUDGET
+
+
+def insertions(state: State, told: Told) -> Iterator[Inserted]:
+    """What enters with the request that is about to leave, in its order."""
+    tip = state.draft.ready().tip
+    kept = shared(state.sent, tip)
+    if kept == length(tip):
+        return  # the same request again
+    is_edge = kept < length(state.sent)
+    if told.held is not None and is_edge:
+        yield from _page(state, told.held, told)
+    if not state.hand.off:
+        for name, text in state.hand.unsaid:
+            said = f"{_SAID}\n{text}"
+            yield Inserted(PINNED, said, math.ceil(told.count(said)), (name,))
+
+
+def _paths(state: State, calls: Collection[str]) -> dict[str, str]:
+    """The files that these calls read or wrote, by the calls' ids, as far as the calls stand in the window."""
+    made = (
+        block
+        for piece in pieces_since(state.draft.ready().tip, 0)
+        for block in piece.message.blocks
+        if isinstance(block, ToolCall) and block.id in calls
+    )
+    return {call.id: call.accesses[0].path for call in made if call.accesses}
+
+
+def _page(state: State, held: Held, told: Told) -> Iterator[Inserted]:
+    hand = state.hand
+    objects = list(held.newest_first())
+    objects.reverse()
+    rows = [Row(one.object_id, one.kind, one.tokens, one.description, one.path or "") for one in objects]
+    fresh = [row for row in rows if row.object_id not in hand.listed]
+    paths = _paths(state, {hand.calls[row.object_id] for row in fresh if row.object_id in hand.calls})
+    fresh = [replace(row, path=row.path or paths.get(hand.calls.get(row.object_id, ""), "")) for row in fresh]
+    tokens = sum(row.tokens for row in rows if row.object_id in hand.listed)
+    _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh, budget=told.budget)
+    if page is not None:
+        yield Inserted(MANIFEST, page.text, math.ceil(told.count(page.text)), tuple(row.object_id for row in fresh))

@@ -1,0 +1,246 @@
+"""Taking a text out of a store and of everything beside it, and looking for it afterwards, byte for byte.
+
+What it does, in this order: the store is told anew and tombstones are set, in one transaction; freed pages and the write-ahead log are cleaned;
+the search index is emptied, it is built anew from what is left; logs of operations are told anew. Then everything is read again.
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from pagein.errors import BadInput, BadName, NotRecallable, StoreError
+from pagein.model.codec import decode_entry
+from pagein.model.entries import Entry, EntryId, Noted, Said
+from pagein.model.messages import Image
+from pagein.model.objects import ObjectId
+from pagein.model.text_removal import Retold
+from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
+from pagein.policy.privacy.redaction import words_of_block
+from pagein.ports import ForgettingStore
+from pagein.store.search.sqlite_index import SUFFIX, emptied
+
+TELLING: Final = 40
+"""Characters that a text of a session must have to be known again: a shorter one is said in others too, and would be withheld there."""
+_SIDES: Final = ("", "-wal", "-shm", "-journal")
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class Forgotten:
+    """What was done. found: places in which the text stood, by kind. left: where it stands still, or may, in words."""
+
+    texts: int = 0
+    found: dict[str, int] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    searched: list[str] = field(default_factory=list)
+
+
+def texts_of(store: ForgettingStore, target: str) -> tuple[str, ...]:
+    """What is to be forgotten: all texts of the object with this id or nickname, else the text itself. Raises BadInput, NotRecallable."""
+    try:
+        name = ObjectId.parse(target.strip())
+    except BadName:
+        version = store.current(target.strip())
+        if version is None:
+            return (_long_enough(target, target),)
+        found = [store.content(one) for one in store.history(version.id)]
+        return tuple(dict.fromkeys(_long_enough(one, target) for one in found if one and not is_gone(one)))
+    stored = store.find(name)
+    if stored is None:
+        raise NotRecallable(f"{name} is not in this store; nothing was forgotten")
+    text = store.get(stored.content).decode("utf-8", "surrogatepass")
+    return () if is_gone(text) else (_long_enough(text, target),)
+
+
+def _long_enough(text: str, target: str) -> str:
+    if len(text.strip()) < SHORTEST:
+        raise BadInput(
+            f"{target[:20]!r} is too short to be forgotten: it would be taken out of everything that holds these letters; "
+            f"give at least {SHORTEST} characters"
+        )
+    return text
+
+
+def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None, log: Path) -> Forgotten:
+    """Take these texts out of the store and of what stands beside it. file: of the store, None for a database. Raises StoreError."""
+    done = Forgotten(len(texts))
+    key = store.secret()
+    with store.exclusive():
+        store.bury(tombstone(text, key) for text in texts)
+        told = store.retell(key, finder(texts))
+        _begin_anew(store, told)
+    _count(done, told)
+    _clean(store, done, file, log, texts)
+    _search(store, done, file, log, texts)
+    return done
+
+
+def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> Forgotten:
+    """Take all that was said in a session out of the store, and what was paged out of it. Raises BadInput where there is none, StoreError.
+
+    Its texts are known from then on, but for short ones and for those that another session said as well.
+    """
+    names = [one.name for one in store.sessions()]
+    if session not in names:
+        near = ", ".join(map(repr, get_close_matches(session, names, cutoff=0.0)))
+        raise BadInput(
+            f"there is no session {session!r} in this store; " + (f"nearest are {near}" if near else "it holds none")
+        )
+    done = Forgotten()
+    key = store.secret()
+    with store.exclusive():
+        store.bury(tombstone(text, key) for text in _said_in_it_alone(store, session))
+        told = store.retell_session(session, key)
+        _begin_anew(store, told)
+        needed = set(store.contents()).union(one.content for one in store.paged_objects())
+        named = {name for line in store.journal_lines() for name in _hashes(line.line)}
+        garbage = [name for name in store.names() if name not in needed and name.hex not in named]
+        told.blobs += store.drop_blobs(garbage)
+    _count(done, told)
+    _clean(store, done, file, log, ())
+    return done
+
+
+def _said_in_it_alone(store: ForgettingStore, session: str) -> Iterator[str]:
+    """The texts of a session by which it would be known again: what others said too is no secret of this one."""
+    ours: dict[bytes, str] = {}
+    others: set[bytes] = set()
+    for line in store.journal_lines():
+        entry = decode_entry(line.line)
+        if not isinstance(entry, Entry) or not isinstance(entry.body, Said):
+            continue
+        for block in entry.body.message.blocks:
+            if isinstance(block, Image) or block.withheld is not None:
+                continue
+            for text in texts_in(words_of_block(block)):
+                if len(text.strip()) < TELLING:
+                    continue
+                digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+                if line.session == session:
+                    ours[digest] = text
+                else:
+                    others.add(digest)
+    yield from (text for digest, text in ours.items() if digest not in others)
+
+
+def _hashes(line: bytes) -> Iterator[str]:
+    import re
+
+    for run in re.findall(rb"[0-9a-f]{64,}", line):
+        text = run.decode()
+        yield from (text[start : start + 64] for start in range(len(text) - 63))
+
+
+def _begin_anew(store: ForgettingStore, told: Retold) -> None:
+    """What was thought on a branch of which something of ours changed is not bound to it any more: noted at the end of each."""
+    for session in sorted(told.sessions):
+        parents: set[EntryId | None] = set()
+        names: list[EntryId] = []
+        for entry in store.entries(session):
+            if isinstance(entry, Entry):
+                names.append(entry.id)
+                parents.add(entry.parent)
+        leaf = store.leaf(session)
+        ends = [name for name in names if name not in parents and name != leaf]
+        if leaf is not None:
+            ends.append(leaf)
+        notes = [Entry(f"{FORGOTTEN}-{secrets.token_hex(8)}", end, Noted(FORGOTTEN, "{}")) for end in ends]
+        store.append(session, notes)
+
+
+def _count(done: Forgotten, told: Retold) -> None:
+    done.found = {"contents": told.blobs, "objects": told.objects, "entries": told.entries, "versions": told.versions}
+    done.left += [f"{one}; nobody can say whether it holds the text" for one in told.unread]
+
+
+def _clean(store: ForgettingStore, done: Forgotten, file: Path | None, log: Path, texts: Sequence[str]) -> None:
+    done.left += store.scrub()
+    if file is not None:
+        index = file.with_name(file.name + SUFFIX)
+        if index.exists():
+            try:
+                emptied(index)
+            except (sqlite3.Error, OSError) as problem:
+                done.left.append(f"{index.name}: {problem}; it may be deleted, it is built anew")
+    for one in _logs(log) if texts else ():
+        try:
+            done.found["log lines"] = done.found.get("log lines", 0) + _told_anew(one, texts)
+        except OSError as problem:
+            done.left.append(f"{one.name}: {problem.strerror}")
+
+
+def _logs(log: Path) -> list[Path]:
+    return sorted(log.parent.glob(f"{log.name}*")) if log.parent.is_dir() else []
+
+
+def _told_anew(log: Path, texts: Sequence[str]) -> int:
+    """A log of operations without these texts, put in its place under the lock of those who write it. Returns how many lines changed."""
+    finds, count = finder(texts), 0
+    with contextlib.ExitStack() as stack:
+        handle = os.open(log, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        stack.callback(os.close, handle)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        lines = log.read_bytes().splitlines(keepends=True)
+        made = [retold(line.decode("utf-8", "surrogateescape"), finds, {}) for line in lines]
+        for place, line in enumerate(made):
+            raw = line.encode("utf-8", "surrogateescape")
+            count += raw != lines[place]
+            lines[place] = raw
+        if count:
+            data = b"".join(lines)
+            before = os.fstat(handle).st_size
+            os.pwrite(handle, data + b"\0" * max(0, before - len(data)), 0)
+            os.ftruncate(handle, len(data))
+            os.fsync(handle)
+    return count
+
+
+def _search(store: ForgettingStore, done: Forgotten, file: Path | None, log: Path, texts: Sequence[str]) -> None:
+    """Look for the texts in all that is stored as it reads, and in the files as they lie there."""
+    forms = [form.encode("utf-8", "surrogatepass") for text in texts for form in forms_of(text)]
+    for where, data in _contents(store):
+        if any(form in data for form in forms):
+            done.left.append(f"{where} holds it still")
+    index = [] if file is None else [file.with_name(file.name + SUFFIX + side) for side in _SIDES]
+    files = [] if file is None else [file.with_name(file.name + side) for side in _SIDES]
+    for one in (*files, *index, *_logs(log)):
+        if one.is_file():
+            done.searched.append(str(one))
+            if _holds(one, forms):
+                done.left.append(f"{one.name} holds it still")
+
+
+def _contents(store: ForgettingStore) -> Iterator[tuple[str, bytes]]:
+    for name in store.names():
+        with contextlib.suppress(StoreError):  # named already
+            yield f"content {name.hex}", store.get(name)
+    for line in store.journal_lines():
+        entry = decode_entry(line.line)
+        yield f"entry {entry.id if isinstance(entry, Entry) else line.place} of session {line.session}", line.line
+    for stored in store.paged_objects():
+        yield f"object {stored.id}", stored.description.encode("utf-8", "surrogatepass")
+    after = 0
+    while page := store.log(after, 500):
+        after = page[-1].sequence
+        for version in page:
+            yield f"version {version.sequence}", version.record.encode("utf-8", "surrogatepass")
+
+
+def _holds(file: Path, forms: Sequence[bytes]) -> bool:
+    longest = max(map(len, forms), default=1)
+    kept = b""
+    with file.open("rb") as opened:
+        while chunk := opened.read(_CHUNK):
+            kept += chunk
+            if any(form in kept for form in forms):
+                return True
+            kept = kept[-longest:]
+    return False

@@ -1,0 +1,1 @@
+"""The engine behind the gateway, within a time limit."""

@@ -1,0 +1,184 @@
+"""The engine as a curator."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.engine.cache.prompt_layout import Sent
+from pagein.engine.engine import Engine
+from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send.recall_exchanges import Exchange
+from pagein.errors import BadInput
+from pagein.gateway.curation.guarded_curator import Asked, Curated, Keep, Noted
+from pagein.gateway.curation.session_hints import from_fields
+from pagein.gateway.stream.model_turns import OwnCall, Result
+from pagein.gateway.stream.reply_reader import Reply
+from pagein.model.entries import RequestSent
+from pagein.model.messages import Usage
+from pagein.providers.prices.price_lookup import cost, known_prices
+from pagein.tools.brief import OFFERS, answered
+
+_NO_TOOLS: Final = (b"", b"[]", b"null")
+_PATIENCE: Final = 0.2  # seconds for a session that is at work: who asks has waited before
+_NOT_SHORT: Final = ("none", "first")
+
+
+class EngineCurator:
+    """Asks an engine. Closing it closes the engine."""
+
+    def __init__(self, engine: Engine, *, recall: bool = True) -> None:
+        self._engine = engine
+        self._recall = recall
+
+    def prepare(self, asked: Asked) -> Curated:
+        """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
+        named = asked.hint.key if asked.hint is not None else None
+        envelope = self._engine.opened(asked.body, asked.api, named)
+        fields = envelope.fields
+        hint = asked.hint or from_fields(fields)
+        prepared = self._engine.prepare(
+            asked.body,
+            asked.api,
+            at=asked.at,
+            hint=hint.key if hint is not None else None,
+            context=asked.context,
+            offers=OFFERS if self._recall else (),
+            envelope=envelope,
+            lasting=asked.lasting,
+            claim=asked.claim,
+        )
+        return _curated(asked, prepared, fields, self._gained(prepared))
+
+    def forward(self, asked: Asked) -> Curated:
+        """As the engine sent it last, with the news behind it."""
+        try:
+            envelope = self._engine.opened(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
+        except BadInput:
+            return Curated(asked.body)
+        hint = asked.hint or from_fields(envelope.fields)
+        prepared = self._engine.forward(
+            asked.body,
+            asked.api,
+            at=asked.at,
+            hint=hint.key if hint is not None else None,
+            context=asked.context,
+            envelope=envelope,
+            claim=asked.claim,
+        )
+        return _curated(asked, prepared, envelope.fields, None)
+
+    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        """Tell the engine what the provider said of the request."""
+        del at
+        ticket, usage = curated.ticket, reply.first or reply.usage
+        if not isinstance(ticket, _Ticket) or usage is None:
+            return Noted()
+        paid = known_prices(curated.model)
+        spent = cost(reply.usage or usage, paid, ticket.prepared.at) if paid is not None else None
+        observed = self._engine.observe(ticket.prepared, usage)
+        diagnosis, keep = observed.diagnosis, observed.keep
+        short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
+        return Noted(
+            spent,
+            ticket.gained,
+            diagnosis.shortfall if short else 0,
+            diagnosis.words if short else "",
+            diagnosis.cause if short else "",
+            diagnosis.who if short else "",
+            observed.failure or "",
+            Keep(keep.at, keep.price, keep.kept, keep.spent) if keep is not None else None,
+        )
+
+    def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+        """Have it charged to the session."""
+        ticket = curated.ticket
+        return self._engine.kept(ticket.prepared, usage, at) if isinstance(ticket, _Ticket) else None
+
+    def recall(self, curated: Curated, call: OwnCall) -> Result:
+        """Answer a call by what left the session's window, where it stands behind the request."""
+        ticket = curated.ticket
+        if not isinstance(ticket, _Ticket):
+            return Result(call, "There is nothing to recall here.", is_error=True)
+        found = self._engine.behind(
+            ticket.prepared, lambda session: answered(session, call.name, call.arguments, call.id)
+        )
+        return Result(call, found.text, found.is_error)
+
+    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+        """Have the turns put in place of the client's message from now on."""
+        ticket = curated.ticket
+        if not isinstance(ticket, _Ticket):
+            return "the request was not prepared here"
+        return self._engine.spliced(ticket.prepared, exchange) or ""
+
+    def untouched(self, asked: Asked) -> bytes:
+        """The client's bytes, but for thinking that is bound to a window of ours."""
+        hint = asked.hint
+        if hint is None and asked.api == "anthropic":
+            hint = from_fields(self._engine.opened(asked.body, asked.api).fields)
+        return self._engine.untouched(asked.body, asked.api, hint.key if hint is not None else None, patience=_PATIENCE)
+
+    def settle(self) -> bool:
+        """Have the engine keep what its journals are owed."""
+        return self._engine.settle()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._engine.close()
+
+    def _gained(self, prepared: PreparedRequest) -> float | None:
+        """What the session saved by this request, as the engine reckons it: the account behind it less that in front of it.
+
+        Both stand on its branch, so a restart, a fork or another process makes no difference.
+        """
+        here = prepared.entry
+        try:
+            journal = self._engine.session(prepared.session).journal
+            while here is not None:
+                entry = journal.entry(here)
+                if isinstance(entry.body, RequestSent):
+                    return entry.body.saved - journal.state_at(entry.parent).account.saved
+                here = entry.parent
+        except Exception:  # noqa: BLE001 -- law 7: a figure for the page costs no decision that was made
+            return None
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticket:
+    prepared: PreparedRequest
+    gained: float | None
+
+
+def _curated(asked: Asked, prepared: PreparedRequest, fields: Mapping[str, bytes], gained: float | None) -> Curated:
+    return Curated(
+        prepared.body,
+        prepared.session,
+        _text(fields, "model"),
+        prepared.failure or "",
+        (prepared.opened.reason or "epoch") if prepared.opened is not None else "",
+        ", ".join(prepared.changed_by_client),
+        prepared.replaced,
+        len(asked.body) - len(prepared.body),
+        tools=frozenset(prepared.offered),
+        crowded=prepared.crowded,
+        conversation=_conversation(prepared) if asked.lasting else "",
+        ticket=_Ticket(prepared, gained),
+    )
+
+
+def _conversation(prepared: PreparedRequest) -> str:
+    """Requests of a session with the same tools and instructions go on from each other; one without tools is no agent's."""
+    sent = prepared.ticket
+    if not isinstance(sent, Sent) or sent.fields.get("tools", b"").strip() in _NO_TOOLS:
+        return ""
+    return "/".join((prepared.session, *sent.head.conversation))
+
+
+def _text(fields: Mapping[str, bytes], name: str) -> str:
+    try:
+        value = json.loads(fields.get(name, b'""'))
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""

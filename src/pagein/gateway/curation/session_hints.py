@@ -1,0 +1,82 @@
+"""What a request says about the session that it belongs to. A hint only: history decides. Pure."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.gateway.http.headers import value_of
+
+# In this order; a header with an underscore is one that some proxies drop, and both spellings are in use.
+HEADERS: Final = (
+    "x-pagein-session",
+    "x-claude-code-session-id",
+    "session-id",
+    "session_id",
+    "x-session-id",
+    "x-session-affinity",
+)
+AGENT: Final = "x-claude-code-agent-id"
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A name for the session, where it came from, and which sub-agent of it is speaking ("" for the agent itself)."""
+
+    name: str
+    source: str
+    agent: str = ""
+
+    @property
+    def key(self) -> str:
+        """One name for session and sub-agent."""
+        return f"{self.name}/{self.agent}" if self.agent else self.name
+
+
+def from_headers(headers: Iterable[tuple[str, str]]) -> Hint | None:
+    """What the headers say; None where they say nothing."""
+    given = list(headers)
+    agent = _short(value_of(given, AGENT))
+    for name in HEADERS:
+        if value := _short(value_of(given, name)):
+            return Hint(value, name, agent)
+    return None
+
+
+def from_fields(fields: Mapping[str, bytes]) -> Hint | None:
+    """What the top-level fields of a body say, each given as its JSON; None where they say nothing."""
+    return next((found for read in _BODY if (found := read(fields)) is not None), None)
+
+
+def _cache_key(fields: Mapping[str, bytes]) -> Hint | None:
+    value = _value(fields.get("prompt_cache_key", b""))
+    name = _short(value) if isinstance(value, str) else ""
+    return Hint(name, "prompt_cache_key") if name else None
+
+
+def _user_id(fields: Mapping[str, bytes]) -> Hint | None:
+    """Claude Code writes JSON into this string; older clients write `..._session_ID`."""
+    metadata = _value(fields.get("metadata", b""))
+    told = metadata.get("user_id") if isinstance(metadata, dict) else None
+    if not isinstance(told, str):
+        return None
+    inner = _value(told.encode("utf-8", "surrogatepass"))
+    name = inner.get("session_id") if isinstance(inner, dict) else told.rpartition("_session_")[2]
+    found = isinstance(inner, dict) or "_session_" in told
+    return Hint(_short(name), "metadata.user_id") if found and isinstance(name, str) and _short(name) else None
+
+
+_BODY: Final[tuple[Callable[[Mapping[str, bytes]], Hint | None], ...]] = (_cache_key, _user_id)
+
+
+def _short(text: str) -> str:
+    """A name as it may stand in logs: printable, and not without end."""
+    return "".join(char for char in text.strip()[:_LONGEST] if char.isprintable())
+
+
+def _value(raw: bytes) -> object:
+    try:
+        return json.loads(raw) if raw else None
+    except (ValueError, RecursionError):
+        return None

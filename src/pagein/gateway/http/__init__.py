@@ -1,0 +1,1 @@
+"""HTTP as the gateway needs it: access, headers, codings, routes, the upstream."""

@@ -1,0 +1,180 @@
+"""Who may ask the gateway for what: names, origins and the token.
+
+Rules of this file
+------------------
+1. The gateway's own pages want the token: in the header `x-pagein-token`, as a bearer, as the first segment of the path
+   (`/t-TOKEN/`), or as the cookie that such a path sets.
+2. Model calls, and all that is passed on, want it beyond loopback: in the header or in the path. Never as a bearer, for there the
+   client's own key stands; never as the cookie, for a browser adds that by itself.
+3. Whoever does not show the token must ask under a name of this machine and must not be a page of another site: a page in a
+   browser may have its name point here, but it does not know the token.
+4. Of the token nothing goes upstream, and nothing into the log.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from aiohttp import web
+
+from pagein.gateway.http.addresses import SEGMENT, in_brackets, is_address
+from pagein.gateway.http.headers import PROOF, bears, is_same
+from pagein.gateway.http.own_answers import refusal
+from pagein.gateway.http.routes import origin_form, route
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+COOKIE: Final = "pagein"
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_FORBIDDEN: Final = 403
+_UNKNOWN: Final = 401
+_WRONG_NAME: Final = "pagein is not served under that name; see --allow-host"
+_OTHER_SITE: Final = "pagein is not served to pages of other sites"
+_CLOSED: Final = (
+    "this wants pagein's token: open the link that pagein serve printed, or send the token as the header x-pagein-token"
+)
+_OTHER_GATEWAYS: Final = "the token in this address is not this gateway's: take the address that pagein serve prints"
+_CLOSED_TO_ALL: Final = (
+    "other machines can reach this gateway, so it wants its token: set the agent's base URL to the one that pagein serve "
+    "printed (/t-TOKEN/ in front of the path), or send the header x-pagein-token"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    status: int
+    why: str
+    code: str
+
+
+_NO_PAGE: Final = _Refused(404, "there is no page here; a page of pagein's has no slash at its end", "no_page")
+
+
+class Access:
+    """What one gateway asks of those who ask it. token: what they must show. is_open: whether other machines may reach it."""
+
+    def __init__(self, token: str, hosts: Iterable[str], *, is_open: bool) -> None:
+        self._token = token
+        # Browsers send a cookie to every port of a machine, so it is not the token: it opens these pages and no model call.
+        self._cookie = hmac.new(token.encode(), b"cookie", hashlib.sha256).hexdigest()
+        self._names = _LOOPBACK | {in_brackets(host.lower()) for host in hosts}
+        self._is_open = is_open
+
+    def page(self, handler: Handler) -> Handler:
+        """A page of the gateway's own, for those who show the token."""
+
+        async def checked(request: web.Request) -> web.StreamResponse:
+            refused = None if self._shows_token(request) or self._bears_token(request) else self._onlooker(request)
+            return _not_kept(await handler(request) if refused is None else _told(refused))
+
+        return checked
+
+    def open_page(self, whole: Handler, brief: Handler) -> Handler:
+        """A page for everybody: the whole of it for this machine and for those who show the token, a brief one for strangers."""
+
+        async def checked(request: web.Request) -> web.StreamResponse:
+            shows = self._shows_token(request)
+            refused = None if shows or self._is_open else self._stranger(request)
+            if refused is not None:
+                return _not_kept(_told(refused))
+            return _not_kept(await (whole if shows or not self._is_open else brief)(request))
+
+        return checked
+
+    def rest(
+        self, pages: Mapping[str, Handler], relay: Callable[[web.Request, str], Awaitable[web.StreamResponse]]
+    ) -> Handler:
+        """All other paths: calls that are passed on, and pages, by a path with the token in it. pages: what makes them, for who may see all.
+
+        A page's path with a slash behind it is nobody's, and goes to no vendor.
+        """
+
+        def is_beside(path: str) -> bool:
+            plain = path.partition("?")[0]
+            return plain != "/" and plain.endswith("/") and plain.rstrip("/") in pages
+
+        async def checked(request: web.Request) -> web.StreamResponse:
+            path = origin_form(request.raw_path)
+            if path.startswith(SEGMENT):
+                told, _, behind = path[len(SEGMENT) :].partition("/")
+                path = "/" + behind.lstrip("/")
+                if not self._is_token(told):
+                    return self._turned_away(request, path, _Refused(_UNKNOWN, _OTHER_GATEWAYS, "no_token"))
+                if request.method == "GET" and path == "/":
+                    return self._let_in()
+                if request.method == "GET" and (page := pages.get(path.partition("?")[0])):
+                    return _not_kept(await page(request))
+            elif refused := self._of_relay(request):
+                return self._turned_away(request, path, refused)
+            return _not_kept(_told(_NO_PAGE)) if is_beside(path) else await relay(request, path)
+
+        return checked
+
+    def _of_relay(self, request: web.Request) -> _Refused | None:
+        if self._shows_token(request):
+            return None
+        if self._is_open:
+            return _Refused(_UNKNOWN, _CLOSED_TO_ALL, "no_token")
+        # all but a post has no effect without a vendor's key, which no page of another site has
+        return self._stranger(request, asks_origin=request.method == "POST")
+
+    def _turned_away(self, request: web.Request, path: str, refused: _Refused) -> web.StreamResponse:
+        """A refusal as the vendor writes it that the request was meant for."""
+        return refusal(route(request.method, path, request.headers).vendor, refused.status, refused.why, refused.code)
+
+    def _let_in(self) -> web.StreamResponse:
+        """On to the page without the token: what stands in the address bar is seen by others and kept in the history."""
+        answer = web.Response(status=303, headers={"Location": "/", "Referrer-Policy": "no-referrer"})
+        answer.set_cookie(COOKIE, self._cookie, httponly=True, samesite="Strict", path="/")
+        return _not_kept(answer)
+
+    def _stranger(self, request: web.Request, *, asks_origin: bool = True) -> _Refused | None:
+        """Why somebody who does not show the token is not answered, None where they may be."""
+        host = request.headers.get("Host", "").strip().lower()
+        if not self._is_named(_without_port(host)):
+            return _Refused(_FORBIDDEN, _WRONG_NAME, "wrong_name")
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            return _Refused(_FORBIDDEN, _OTHER_SITE, "other_site")
+        origins = request.headers.getall("Origin", ())
+        if asks_origin and any(one.partition("://")[2].lower() != host for one in origins):
+            return _Refused(_FORBIDDEN, _OTHER_SITE, "other_site")
+        return None
+
+    def _is_named(self, name: str) -> bool:
+        return name in self._names or (self._is_open and is_address(name))  # nobody can have an address point elsewhere
+
+    def _onlooker(self, request: web.Request) -> _Refused | None:
+        """Why a browser is not shown a page of our own, None where it is."""
+        if stranger := self._stranger(request):
+            return stranger
+        has_cookie = is_same(request.cookies.get(COOKIE, ""), self._cookie)
+        return None if has_cookie else _Refused(_UNKNOWN, _CLOSED, "no_token")
+
+    def _shows_token(self, request: web.Request) -> bool:
+        return self._is_token(request.headers.get(PROOF, ""))
+
+    def _bears_token(self, request: web.Request) -> bool:
+        return bears(request.headers.get("Authorization", ""), self._token)
+
+    def _is_token(self, told: str) -> bool:
+        return is_same(told, self._token)
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
+def _told(refused: _Refused) -> web.Response:
+    answer = web.json_response({"error": refused.why}, status=refused.status)
+    if refused.status == _UNKNOWN:
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="pagein"'
+    return answer
+
+
+def _not_kept(answer: web.StreamResponse) -> web.StreamResponse:
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    answer.headers["Cache-Control"] = "no-store"
+    return answer

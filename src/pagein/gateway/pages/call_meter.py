@@ -1,0 +1,133 @@
+"""What calls show that pass through as they came: their session, what fills its window, what they cost, why a cache fell short.
+
+Nothing is decided and nothing is stored. Bodies are read behind the call, in a worker thread; of each session its last request is held
+in memory, so that reading the next one costs what is new in it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final
+
+from pagein.engine.cache.cache_forecast import Forecasts
+from pagein.engine.cache.prompt_layout import IN_FRONT, Sent
+from pagein.engine.cache.prompt_prefix import head_of
+from pagein.engine.intake.body_reader import Opener
+from pagein.engine.intake.message_chain import Transcript, first_name
+from pagein.engine.intake.request_reader import Listening
+from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, Asked, Noted
+from pagein.gateway.curation.session_hints import from_fields
+from pagein.gateway.pages.session_views import Inside, ObjectView, composition
+from pagein.gateway.stream.reply_reader import Reply
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.policy.stubs.result_stubs import description
+from pagein.providers.prices.price_lookup import cost, known_prices
+from pagein.providers.tokens.counters import ratio_counter
+
+SESSIONS: Final = 64
+MOST_KEPT: Final = 64 << 20
+"""Sessions that are held in memory, and bytes of their last requests, counted whole; the latest stays in any case."""
+_COMPARED: Final = 8 << 20  # bytes of requests that the next ones of a session are compared with
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a call shows. session, source: its session's name and where that was found. cost: with an API key, at the model's prices."""
+
+    session: str
+    source: str
+    model: str
+    noted: Noted = NOTHING_NOTED
+
+
+@dataclass(slots=True)
+class _Known:
+    """One session, as it was asked for last. size: bytes of that request."""
+
+    listening: Listening = field(default_factory=Listening)
+    script: Transcript | None = None
+    model: str = ""
+    size: int = 0
+    forecasts: Forecasts = field(default_factory=lambda: Forecasts(_COMPARED))
+
+
+class Meter:
+    """Measures calls. Any number of threads may ask; one call is read at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._opener = Opener(_COMPARED)
+        self._sessions: OrderedDict[str, _Known] = OrderedDict()
+
+    def measured(self, asked: Asked, reply: Reply) -> Measured:
+        """What a call shows that was answered so. Raises BadInput for a body that no provider would read."""
+        with self._lock:
+            return self._measured(asked, reply)
+
+    def inside(self, session: str) -> Inside | None:
+        """What fills the window of a session as it was last sent; None where it is not known, or not any more."""
+        with self._lock:
+            known = self._sessions.get(session)
+            script, model = (None, "") if known is None else (known.script, known.model)
+        if script is None:
+            return None
+        said = [unit.message for unit in script.units]
+        return Inside(name=session, window=composition(said, {}), epochs=[], objects=_results(said, model))
+
+    def _measured(self, asked: Asked, reply: Reply) -> Measured:
+        envelope = self._opener.opened(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
+        hint = asked.hint or from_fields(envelope.fields)
+        name = hint.key if hint is not None else first_name(envelope)
+        known = self._sessions.pop(name, None) or _Known()
+        script = known.listening.read(envelope)
+        head = head_of(envelope, script, asked.context)
+        known.script, known.model, known.size = script, head.model, len(asked.body)
+        self._sessions[name] = known
+        self._forget()
+        front = {one: envelope.fields[one] for one in IN_FRONT if one in envelope.fields}
+        sent = Sent(asked.api, front, envelope.items, script.names, head, asked.at)
+        source = hint.source if hint is not None else "history"
+        return Measured(name, source, head.model, _noted(known.forecasts, sent, reply))
+
+    def _forget(self) -> None:
+        size = sum(one.size for one in self._sessions.values())
+        while len(self._sessions) > SESSIONS or (size > MOST_KEPT and len(self._sessions) > 1):
+            size -= self._sessions.popitem(last=False)[1].size
+
+
+def _noted(forecasts: Forecasts, sent: Sent, reply: Reply) -> Noted:
+    usage = reply.usage
+    if usage is None:
+        return NOTHING_NOTED
+    diagnosis, paid = forecasts.answered(sent, usage).diagnosis, known_prices(sent.head.model)
+    spent = cost(usage, paid, sent.at) if paid is not None else None
+    if diagnosis.shortfall <= 0 or diagnosis.cause in ("none", "first"):
+        return Noted(spent)
+    return Noted(
+        spent, shortfall=diagnosis.shortfall, explanation=diagnosis.words, cause=diagnosis.cause, who=diagnosis.who
+    )
+
+
+def _results(said: Sequence[Message], model: str) -> list[ObjectView]:
+    """The tool results in a window, oldest first."""
+    counter, calls = ratio_counter(model), dict[str, ToolCall]()
+    found: list[ObjectView] = []
+    for message in said:
+        for block in message.blocks:
+            if isinstance(block, ToolCall):
+                calls[block.id] = block
+            elif isinstance(block, ToolResult):
+                call = calls.get(block.call_id)
+                found.append(
+                    ObjectView(
+                        id="",
+                        call=block.call_id,
+                        tool=block.name or (call.name if call is not None else ""),
+                        form="whole",
+                        tokens=round(counter.count(block.text)),
+                        marks=[],
+                        description=description(block.text),
+                    )
+                )
+    return found

@@ -1,0 +1,244 @@
+"""What is told of a call when it is over: to the curator, in figures, on the pages, in the log."""
+
+import asyncio
+import logging
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from pagein.errors import BadInput
+from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, Asked, Curated, Decision, Guard, Noted
+from pagein.gateway.curation.keepalive_requests import Sent
+from pagein.gateway.curation.session_hints import Hint
+from pagein.gateway.farewell import binds
+from pagein.gateway.http.content_codings import decoded
+from pagein.gateway.http.routes import Route
+from pagein.gateway.pages.call_history import Board, Call
+from pagein.gateway.pages.call_meter import Measured, Meter
+from pagein.gateway.pages.json_logs import tell
+from pagein.gateway.pages.metrics import Metrics
+from pagein.gateway.pages.store_watch import Look, Soundness
+from pagein.gateway.stream.reply_reader import NO_REPLY, Reply
+from pagein.providers.validity.rules import Api
+
+_LONGEST = 300
+_CROWDED = (
+    "The window of {model} is nearly full in session {session}, and nothing more of it may leave: its requests go out all the same. "
+    "Let the client compact, or begin a new conversation."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurable:
+    """A request that passed through as it came, to be measured. parts: its body in `coding`; the rest is as in `Asked`."""
+
+    parts: list[bytes]
+    coding: str
+    api: Api
+    hint: Hint | None
+    at: float
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call that is over, however it ended.
+
+    decision: None where it was passed through, for the reason `passed`. at: when it came. added, took: seconds held, and in all.
+    status: 0 where none was sent. measurable: the request, where nothing was decided and it is measured all the same.
+    """
+
+    route: Route
+    hint: Hint | None
+    decision: Decision | None
+    passed: str
+    at: float
+    added: float
+    took: float
+    status: int
+    measurable: Measurable | None = None
+
+
+class Reading(Protocol):
+    """What an answer was read by. lost: why it was not read to its end, "" where it was."""
+
+    lost: str
+
+    def reply(self) -> Reply:
+        """What was said."""
+
+
+class Reporter:
+    """Tells of calls. limit: bytes of a request that is measured. measures: whether all are, since nothing is decided for any."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        board: Board,
+        logger: logging.Logger,
+        guard: Guard,
+        look: Look | None = None,
+        *,
+        limit: int = 256 << 20,
+        measures: bool = False,
+    ) -> None:
+        self.metrics = metrics
+        self.soundness = Soundness(look, self.notice)
+        self.board = board
+        self._logger = logger
+        self._guard = guard
+        self._failures = 0
+        self._limit = limit
+        self.measures = measures
+        self.meter = Meter()
+
+    def notice(self, text: str) -> None:
+        """Say something once, on the page and in the log."""
+        if self.board.notice(text):
+            tell(self._logger, "notice", logging.WARNING, text=text)
+
+    def failed(self, kind: str, why: str) -> None:
+        """Something failed that the client was kept from."""
+        self._failures += 1
+        self.metrics.failed(kind)
+        tell(self._logger, "failure", logging.WARNING, kind=kind, why=why[:_LONGEST])
+
+    def recalled(self, tool: str, *, is_error: bool) -> None:
+        """The model was answered a call of a tool of ours."""
+        self.metrics.recalled(tool, is_error=is_error)
+
+    def kept(self, sent: Sent) -> None:
+        """A keep-alive request is over, or was not sent."""
+        self.metrics.kept_alive(sent.result, sent.cost or 0.0)
+        if sent.result == "kept":
+            self.board.kept(sent.session, sent.cost or 0.0)
+        told = asdict(sent) | {"at": round(sent.at, 3)}
+        tell(self._logger, "keep_alive", **told)
+
+    def broke(self, side: str, call: Route) -> None:
+        """An answer broke off."""
+        self.metrics.broke(side)
+        tell(self._logger, "break", side=side, route=call.name)
+
+    async def answered(self, one: Answered, tee: Reading | None) -> tuple[Reply, Noted]:
+        """A model call is over; `tee` has what the answer was. Returns that, and what was made of it."""
+        reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
+        failures = self._failures
+        measured = await self._measured(one.measurable, reply)
+        noted = await self._noted(one, reply) if measured is None else measured.noted
+        call = _call(one, reply, noted, measured)
+        self.board.add(call)
+        if call.crowded:
+            self.notice(_CROWDED.format(session=call.session or "without a name", model=call.model or "the model"))
+        self._count(one, call)
+        tell(
+            self._logger,
+            "call",
+            route=call.route,
+            session=call.session,
+            model=call.model,
+            status=call.status,
+            passed=call.passed,
+            failure=call.failure[:_LONGEST],
+            epoch=call.epoch,
+            recalls=call.recalls,
+            foreign=call.foreign,
+            replaced=call.replaced,
+            crowded=call.crowded,
+            added_ms=round(call.added * 1000, 2),
+            took_ms=round(call.took * 1000),
+            finished=call.finished,
+            read=call.usage.read if call.usage else None,
+            written=call.usage.written if call.usage else None,
+            fresh=call.usage.fresh if call.usage else None,
+            output=call.usage.output if call.usage else None,
+            shortfall=call.shortfall,
+            explanation=call.explanation,
+            cause=call.cause,
+            who=call.who,
+            unread=tee.lost if tee is not None else "",
+        )
+        await self.soundness.after(failed=self._failures > failures or _failed(one))
+        return reply, noted
+
+    async def _measured(self, one: Measurable | None, reply: Reply) -> Measured | None:
+        if one is None:
+            return None
+        try:
+            return await asyncio.to_thread(self._read, one, reply)
+        except BadInput:  # the provider's to refuse
+            return None
+        except Exception as problem:  # noqa: BLE001 -- law 7: who measures harms nobody
+            self.failed("measure", type(problem).__name__)
+            return None
+
+    def _read(self, one: Measurable, reply: Reply) -> Measured | None:
+        body = decoded(b"".join(one.parts), one.coding, self._limit)
+        return None if body is None else self.meter.measured(Asked(body, one.api, one.hint, one.at, one.context), reply)
+
+    async def _noted(self, one: Answered, reply: Reply) -> Noted:
+        if one.decision is None or (one.decision.kind is not None and one.decision.curated.ticket is None):
+            return NOTHING_NOTED
+        try:
+            noted = await self._guard.observe(one.decision.curated, reply, one.at)
+        except Exception as problem:  # noqa: BLE001 -- the client has its answer; what is left must not harm the next (law 7)
+            self.failed("observe", f"{type(problem).__name__}: {problem}")
+            return NOTHING_NOTED
+        except asyncio.CancelledError:  # the gateway ends, and waits no longer; the call is told all the same
+            self.failed("observe", "the gateway ended while it was being done")
+            return NOTHING_NOTED
+        if noted.failure:
+            self.failed("observe", noted.failure)
+        return noted
+
+    def _count(self, one: Answered, call: Call) -> None:
+        metrics = self.metrics
+        if call.usage is not None:
+            metrics.used(call.route, call.usage)
+        if call.passed:
+            metrics.passed(call.passed)
+        else:
+            metrics.held(one.added)
+        if call.saved is not None:
+            metrics.saved(call.saved)
+        for side, reason in (("us", call.epoch), ("client", call.foreign)):
+            if reason:
+                metrics.epoch(side)
+        if call.cause:
+            metrics.fell_short(call.cause, call.who, call.shortfall)
+
+
+def _failed(one: Answered) -> bool:
+    """Whether it went out otherwise than it should have, for a reason of ours that a store may have to do with."""
+    return one.decision is not None and one.decision.kind not in (None, "unreadable")
+
+
+def _call(one: Answered, reply: Reply, noted: Noted, measured: Measured | None) -> Call:
+    curated = one.decision.curated if one.decision is not None else None
+    hint, seen = one.hint, measured or curated or Curated(b"")
+    return Call(
+        at=one.at,
+        session=seen.session or (hint.key if hint is not None else ""),
+        source=measured.source if measured is not None else hint.source if hint is not None else "history",
+        route=one.route.name,
+        model=seen.model,
+        status=one.status,
+        passed=one.passed,
+        failure=(one.decision.why or one.decision.kind or "") if one.decision is not None else "",
+        epoch=curated.epoch if curated is not None else "",
+        foreign=curated.foreign if curated is not None else "",
+        replaced=curated.replaced if curated is not None else 0,
+        binds=curated is not None and bool(curated.replaced or curated.tools) and binds(one.route.api, curated.model),
+        crowded=curated is not None and curated.crowded,
+        saved_characters=curated.saved if curated is not None else 0,
+        added=one.added,
+        took=one.took,
+        finished=reply.finished,
+        recalls=reply.recalls,
+        usage=reply.usage,
+        cost=noted.cost,
+        saved=noted.saved,
+        shortfall=noted.shortfall,
+        explanation=noted.explanation,
+        cause=noted.cause,
+        who=noted.who,
+    )

@@ -1,0 +1,135 @@
+"""The dashboard: one page, complete in itself, and the JSON that feeds it."""
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable
+from importlib import resources
+from typing import Final, TypedDict
+
+from aiohttp import web
+
+from pagein.errors import PageinError
+from pagein.gateway.http.access import Handler
+from pagein.gateway.pages.call_history import Board, CallView, Overview
+from pagein.gateway.pages.call_meter import Meter
+from pagein.gateway.pages.session_views import HITS, HitView, Inside, Looker
+
+_INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+_LONGEST_QUESTION: Final = 500
+_LONGEST_LINE: Final = 400
+_PASSED: Final = (
+    "Its requests passed through untouched, and what they held is not in memory any more, or could not be read."
+)
+_MEASURED: Final = (
+    "This gateway only measures: nothing is stored, and what this session held is not in memory any more."
+)
+
+
+class SessionDetails(TypedDict):
+    """One session. calls: the last ones, newest first. inside: what is kept of it, None where nothing is, and `why`."""
+
+    calls: list[CallView]
+    inside: Inside | None
+    why: str
+
+
+class Found(TypedDict):
+    """Where a text stands in the store: at most `limit` places."""
+
+    hits: list[HitView]
+    limit: int
+
+
+def page() -> Handler:
+    """The page. Nothing in it may come from elsewhere, and nothing may run but what it holds."""
+    text = _whole()
+    policy = _policy(text)
+    body = text.encode()
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(
+            body=body,
+            content_type="text/html",
+            charset="utf-8",
+            headers={"Content-Security-Policy": policy, "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"},
+        )
+
+    return answer
+
+
+def state(overview: Callable[[float], Overview]) -> Handler:
+    """All sessions that were seen."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return _json(overview(time.time()))  # noqa: TID251 -- the rim reads the clock
+
+    return answer
+
+
+def session(board: Board, looker: Looker | None, meter: Meter) -> Handler:
+    """One session that was seen, `?name=`: its calls, and its inside."""
+
+    async def answer(request: web.Request) -> web.Response:
+        name = request.query.get("name", "")
+        calls = board.calls(name)
+        if not calls:
+            return _json({"error": "no session of this name was seen since the gateway started"}, 404)
+        if looker is None or all(call["passed"] for call in calls):
+            measured = await asyncio.to_thread(meter.inside, name)
+            why = _PASSED if looker is not None else _MEASURED
+            return _json(SessionDetails(calls=calls, inside=measured, why="" if measured is not None else why))
+        try:
+            inside = await asyncio.to_thread(looker.inside, name)
+        except PageinError as problem:
+            return _json(SessionDetails(calls=calls, inside=None, why=str(problem)))
+        return _json(SessionDetails(calls=calls, inside=inside, why=""))
+
+    return answer
+
+
+def search(looker: Looker | None) -> Handler:
+    """Where a text stands in the store, `?q=`."""
+
+    async def answer(request: web.Request) -> web.Response:
+        text = request.query.get("q", "")[:_LONGEST_QUESTION]
+        if looker is None:
+            return _json({"error": _MEASURED}, 404)
+        try:
+            hits = await asyncio.to_thread(looker.search, text) if text else ()
+        except PageinError as problem:
+            return _json({"error": str(problem)}, 400)
+        return _json(Found(hits=[_cut(hit) for hit in hits], limit=HITS))
+
+    return answer
+
+
+def _cut(hit: HitView) -> HitView:
+    text = hit["text"]
+    return hit if len(text) <= _LONGEST_LINE else {**hit, "text": text[:_LONGEST_LINE] + "…"}
+
+
+def _whole() -> str:
+    """The page with its style and its script in it."""
+    folder = resources.files("pagein.gateway.pages")
+    text = folder.joinpath("dashboard.html").read_text(encoding="utf-8")
+    for name in ("dashboard.css", "dashboard.js"):
+        text = text.replace(f"/* {name} */", folder.joinpath(name).read_text(encoding="utf-8"))
+    return text
+
+
+def _json(value: object, status: int = 200) -> web.Response:
+    # ASCII, so that text in no known encoding is escaped and not refused
+    return web.Response(body=json.dumps(value).encode(), status=status, content_type="application/json")
+
+
+def _policy(text: str) -> str:
+    hashes: dict[str, list[str]] = {"script": [], "style": []}
+    for kind, inline in _INLINE.findall(text):
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        hashes[kind].append(f"'sha256-{digest}'")
+    allowed = "; ".join(f"{kind}-src {' '.join(found)}" for kind, found in hashes.items())
+    return f"default-src 'none'; connect-src 'self'; img-src data:; {allowed}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -1,0 +1,69 @@
+"""One process that is a gateway: its event loop, and the signals that end it."""
+
+import asyncio
+import gc
+import importlib
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from pagein.gateway.http.threads import Threads
+from pagein.gateway.server import Gateway
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_THREADS: Final = 16
+_HURRY: Final = 0.5
+"""Seconds for the store, and for what is still to be told, where nobody wants to wait."""
+
+
+def served(gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None] = lambda _: None) -> bool:
+    """Serve until SIGINT or SIGTERM. Whether all calls came to their end; a second signal ends them, a third one the process.
+
+    tell: called when it listens. waits: called where calls are under way when it is to end, with their number. Raises OSError where
+    the address cannot be had.
+    """
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_serving(gateway, tell, waits))
+
+
+async def _serving(gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None]) -> bool:
+    first, second = asyncio.Event(), asyncio.Event()
+
+    def asked() -> None:
+        if first.is_set():
+            second.set()
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_DFL)
+        first.set()
+
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(Threads(_THREADS, "pagein"))
+    await gateway.start()
+    gc.collect()
+    gc.freeze()  # what was imported is never garbage: looking through all of it holds up every stream
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, asked)
+    tell(gateway)
+    await first.wait()
+    if gateway.under_way:
+        waits(gateway.under_way)
+    hurried = asyncio.ensure_future(second.wait())
+    ending = asyncio.ensure_future(gateway.stop())
+    await asyncio.wait([ending, hurried], return_when=asyncio.FIRST_COMPLETED)
+    hurried.cancel()
+    if ending.done():
+        return ending.result()
+    ending.cancel()
+    await asyncio.wait([ending])
+    await gateway.stop(0, settle=_HURRY)
+    return False
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Uvloop where it is installed: half the time per event."""
+    try:
+        made: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
+    return made

@@ -1,0 +1,375 @@
+"""The way of a request through the gateway: as it came, or as the curator would have it; and of its answer back.
+
+Rules of this file
+------------------
+1. What is not curated is not read: its bytes stream through in both directions, with back-pressure.
+2. What is curated and not changed goes out as the very bytes that came in.
+3. The answer is passed on as it comes and read beside that. What its reading does never changes what is passed on.
+4. A break of the upstream is a break for the client; a client that hangs up ends the call upstream.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Any, Final
+
+from aiohttp import ClientResponse, ClientSession, web
+from multidict import CIMultiDict
+from yarl import URL
+
+from pagein.gateway import farewell
+from pagein.gateway.answer_stream import Answerer, Conduct, can_answer
+from pagein.gateway.curation.guarded_curator import Asked, Guard
+from pagein.gateway.curation.keepalive_requests import Caps, Clock, KeepAlive, Window
+from pagein.gateway.curation.outgoing_request import Body, Copy, Outgoing, sendable
+from pagein.gateway.curation.session_hints import Hint, from_headers
+from pagein.gateway.http import headers as names
+from pagein.gateway.http.access import COOKIE
+from pagein.gateway.http.content_codings import decoded
+from pagein.gateway.http.credentials import WHY_UNTOUCHED, has_chatgpt_login, is_subscription
+from pagein.gateway.http.headers import Headers
+from pagein.gateway.http.own_answers import Relayed, no_websocket, refusal
+from pagein.gateway.http.proxies import Proxies
+from pagein.gateway.http.routes import Route, route
+from pagein.gateway.http.upstream import remedy
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.pages.call_report import Answered, Measurable, Reporter
+from pagein.gateway.settings import GatewaySettings
+from pagein.gateway.stream.answer_tee import Tee
+from pagein.gateway.stream.model_turns import turn_of
+from pagein.gateway.stream.upstream_answer import UPSTREAM, Broken, following
+
+# The client would add these where an agent sent none.
+_NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
+_SWITCHED_OFF: Final = ("off", "leaving", "asked")
+# Answers behind which a client may go on where it stands.
+_SAID: Final = ("end_turn", "stop_sequence", "tool_use")
+_LOGIN: Final = "subscription"
+_FEATURES: Final = ("anthropic-beta", "openai-beta")
+
+
+class Relay:
+    """Answers every request that is not for the gateway itself."""
+
+    def __init__(
+        self,
+        http: ClientSession,
+        settings: GatewaySettings,
+        guard: Guard,
+        switch: Switch,
+        reporter: Reporter,
+        clock: Clock,
+        token: str,
+    ) -> None:
+        self._http = http
+        self._token = token
+        self._settings = settings
+        self._guard = guard
+        self._switch = switch
+        self._reporter = reporter
+        self._proxies = Proxies()
+        self._clock = clock
+        caps = Caps(
+            settings.keep_alive_session,
+            settings.keep_alive_session_bit,
+            settings.keep_alive_hour,
+            settings.keep_alive_hour_bit,
+        )
+        self.keep_alive = KeepAlive(guard, caps, reporter, clock, switch.is_off)
+        self._afterwards: set[asyncio.Task[None]] = set()
+        self.under_way = 0
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    async def handle(self, request: web.Request, path: str) -> web.StreamResponse:
+        """Answer one request. path: raw path and query, without what was only for us."""
+        given = names.without_cookie(names.as_sent(request.raw_headers), COOKIE)
+        given = names.without_token(given, self._token)
+        found = route(request.method, path, request.headers)
+        metrics = self._reporter.metrics
+        metrics.began()
+        self.under_way += 1
+        self.idle.clear()
+        status = 0
+        try:
+            answer = await self._answer(request, given, found)
+            status = answer.status
+        finally:
+            self.under_way -= 1
+            if not self.under_way:
+                self.idle.set()
+            metrics.ended(found.name, status)
+        return answer
+
+    async def settled(self, seconds: float | None = None) -> None:
+        """Wait until everything that is told of calls has been told. seconds: for no longer; what is left is given up."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._afterwards:
+                    await asyncio.wait(self._afterwards)
+        for task in self._afterwards:
+            task.cancel()
+        await asyncio.gather(*self._afterwards, return_exceptions=True)
+
+    async def _answer(self, request: web.Request, given: Headers, found: Route) -> web.StreamResponse:
+        if names.value_of(given, "upgrade").strip().lower() == "websocket":
+            return no_websocket(found.vendor)
+        if names.is_too_much(request.raw_headers, request.raw_path):
+            self._reporter.metrics.failed("headers")
+            words = f"more than {names.MOST} headers, or a header or path of more than {names.LONGEST:,} bytes"
+            return refusal(found.vendor, 431, words, "headers")
+        passed = self._passed(request, given, found)
+        try:
+            if found.api is None or passed:
+                outgoing = self._as_it_came(request, given, found, passed)
+                return await self._forward(request, await self._put_right(request, given, outgoing))
+            return await self._forward(request, await self._curated(request, given, found))
+        except web.HTTPRequestEntityTooLarge:
+            limit = self._settings.body_limit
+            self._reporter.metrics.failed("body_limit")
+            return refusal(found.vendor, 413, f"the request is larger than {limit:,} bytes (body_limit)", "body_limit")
+
+    def _passed(self, request: web.Request, given: Headers, found: Route) -> str:
+        """Why a model call passes through as it is, "" where it does not."""
+        if found.api is None:
+            return ""
+        if self._switch.is_off():
+            return "leaving" if self._switch.is_leaving() else "off"
+        if names.says_off(given):
+            return "asked"
+        if is_subscription(given) and not self._settings.subscriptions:
+            self._reporter.notice(WHY_UNTOUCHED)
+            return _LOGIN
+        kind = request.content_type
+        return "" if kind.endswith("json") or not names.value_of(given, "content-type") else "content_type"
+
+    def _as_it_came(self, request: web.Request, given: Headers, found: Route, passed: str) -> Outgoing:
+        data = request.content if request.can_read_body else None
+        copy = Copy(request.content, self._settings.body_limit) if data is not None and passed == _LOGIN else None
+        return Outgoing(
+            found,
+            names.passed_on(given, length=True),
+            data if copy is None else copy,
+            from_headers(given) if passed else None,
+            passed=passed,
+            at=self._clock.now(),
+            began=time.perf_counter(),
+            copy=copy,
+        )
+
+    async def _put_right(self, request: web.Request, given: Headers, outgoing: Outgoing) -> Outgoing:
+        """A request that passes because we are switched off, without thinking that is bound to a window of ours; else as it is."""
+        api, coding, limit = outgoing.route.api, names.value_of(given, "content-encoding"), self._settings.body_limit
+        is_leaving, length = outgoing.passed == "leaving", request.content_length
+        is_plain = not coding and length is not None
+        if outgoing.passed not in _SWITCHED_OFF or api != "anthropic" or not (is_plain or is_leaving):
+            return outgoing
+        if not request.can_read_body or (length or 0) > limit:
+            return outgoing
+        original = await request.read()
+        plain = await asyncio.to_thread(decoded, original, coding, limit) if coding else original
+        if plain is None:
+            return replace(outgoing, data=original)
+        body = await self._guard.untouched(Asked(plain, api, outgoing.hint, outgoing.at, _context(given)))
+        sent = names.passed_on(given, length=False)
+        if body == plain:
+            return replace(outgoing, headers=sent, data=original)
+        if is_leaving:
+            self._reporter.notice(farewell.still_bound(outgoing.hint))
+        return replace(outgoing, headers=names.without(sent, "content-encoding"), data=body)
+
+    async def _curated(self, request: web.Request, given: Headers, found: Route) -> Outgoing:
+        original = await request.read()
+        began, at = time.perf_counter(), self._clock.now()
+        sent = names.readable_codings(names.passed_on(given, length=False))
+        hint = from_headers(given)
+        coding = names.value_of(given, "content-encoding")
+        body: bytes | None = original
+        if coding:  # in a thread: what is packed well takes seconds to unpack
+            body = await asyncio.to_thread(decoded, original, coding, self._settings.body_limit)
+        if body is None or found.api is None:
+            return Outgoing(found, sent, original, hint, passed="coding", at=at, began=began)
+        decision = await self._guard.decide(
+            Asked(body, found.api, hint, at, _context(given), self._lasting(given, found, hint))
+        )
+        self.keep_alive.came(decision.curated.conversation)
+        if decision.kind is not None:
+            self._reporter.failed(decision.kind, decision.why)
+        data = decision.curated.body
+        if data == body:
+            data = original
+        elif coding:
+            sent = names.without(sent, "content-encoding")
+        if decision.curated.tools:
+            sent = names.plain(sent)
+        added = time.perf_counter() - began
+        return Outgoing(found, sent, data, hint, decision, "", at, began, added)
+
+    def _lasting(self, given: Headers, found: Route, hint: Hint | None) -> float:
+        """What a request of our own may cost that keeps alive what is sent with these headers, BIT; 0: none is sent."""
+        if not self._settings.keep_alive or found.api != "anthropic" or is_subscription(given):
+            return 0.0
+        return self.keep_alive.allows(hint.key if hint is not None else "")
+
+    async def _forward(self, request: web.Request, outgoing: Outgoing) -> web.StreamResponse:
+        address = URL(self._address(outgoing), encoded=True)
+        tee: Tee | Answerer | None = None
+        status = 0
+
+        method, first, given = request.method, outgoing.data, outgoing.headers
+
+        def send(data: Body) -> AbstractAsyncContextManager[ClientResponse]:
+            return self._http.request(
+                method,
+                address,
+                headers=CIMultiDict(given if data is first else _again(given)),
+                data=sendable(data),
+                allow_redirects=False,
+                skip_auto_headers=_NOT_ADDED,
+                proxy=self._proxies.to(address),
+            )
+
+        try:
+            async with send(outgoing.data) as upstream:
+                status = upstream.status
+                tee = self._reading(outgoing, upstream, send)
+                return await self._back(request, outgoing, upstream, tee)
+        except UPSTREAM as problem:
+            status = 504 if isinstance(problem, TimeoutError) else 502
+            return self._unreachable(outgoing, status, problem)
+        finally:
+            if outgoing.route.api is not None:
+                self._report(outgoing, status, tee, send)
+
+    def _address(self, outgoing: Outgoing) -> str:
+        found, login = outgoing.route, has_chatgpt_login(outgoing.headers)
+        return self._settings.address(found.vendor, found.path, has_chatgpt_login=login)
+
+    def _reading(
+        self,
+        outgoing: Outgoing,
+        upstream: ClientResponse,
+        send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
+    ) -> Tee | Answerer | None:
+        """What reads the answer: beside its way to the client, or on it, where tools of ours may be called."""
+        if outgoing.route.api is None or outgoing.tools is None or not can_answer(upstream):
+            return _tee(outgoing, upstream)
+        rounds = self._settings.recalls
+        return Answerer(Conduct(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter, rounds))
+
+    async def _back(
+        self, request: web.Request, outgoing: Outgoing, upstream: ClientResponse, tee: Tee | Answerer | None
+    ) -> web.StreamResponse:
+        headers = names.passed_on(names.as_sent(upstream.raw_headers), length=True)
+        if outgoing.warning:
+            headers.append((names.WARNING, outgoing.warning))
+        answer = Relayed(upstream.status, upstream.reason, headers)
+        try:
+            if isinstance(tee, Answerer):
+                return await tee.back(request, upstream, headers)
+            await answer.prepare(request)
+            while part := await following(upstream):
+                await answer.write(part)
+                if tee is not None and tee.feed(part):
+                    await asyncio.to_thread(tee.read)
+            await answer.write_eof()
+        except Broken:
+            self._reporter.broke("upstream", outgoing.route)
+            _hang_up(request)
+        except ConnectionError:  # the client's: what goes wrong upstream is `Broken` here
+            self._reporter.broke("client", outgoing.route)
+        except asyncio.CancelledError:
+            self._reporter.broke("client", outgoing.route)
+            raise
+        return answer
+
+    def _unreachable(self, outgoing: Outgoing, status: int, problem: BaseException) -> web.Response:
+        kind = "upstream_silent" if status == 504 else "upstream"  # noqa: PLR2004 -- gateway timeout
+        self._reporter.failed(kind, type(problem).__name__)
+        vendor = outgoing.route.vendor
+        told = f"no answer from {URL(self._address(outgoing), encoded=True).origin()} ({type(problem).__name__}): {remedy(problem)}"
+        return refusal(vendor, status, told, kind)
+
+    def _report(
+        self,
+        outgoing: Outgoing,
+        status: int,
+        tee: Tee | Answerer | None,
+        send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
+    ) -> None:
+        if outgoing.passed in _SWITCHED_OFF:
+            self._reporter.metrics.passed(outgoing.passed)
+            return
+        answered = Answered(
+            outgoing.route,
+            outgoing.hint,
+            outgoing.decision,
+            outgoing.passed,
+            outgoing.at,
+            outgoing.added,
+            time.perf_counter() - outgoing.began,
+            status,
+            self._measurable(outgoing),
+        )
+        self._afterward(self._told(outgoing, answered, tee, send))
+
+    def _measurable(self, outgoing: Outgoing) -> Measurable | None:
+        """What is measured of a call for which nothing was decided."""
+        copy, api, given = outgoing.copy, outgoing.route.api, outgoing.headers
+        parts: list[bytes] = []
+        if copy is not None:
+            parts = copy.parts if copy.is_whole else []
+        elif self._reporter.measures and isinstance(outgoing.data, bytes):
+            parts = [outgoing.data]
+        if not parts or api is None:
+            return None
+        coding = names.value_of(given, "content-encoding")
+        return Measurable(parts, coding, api, outgoing.hint, outgoing.at, _context(given))
+
+    async def _told(
+        self,
+        outgoing: Outgoing,
+        answered: Answered,
+        tee: Tee | Answerer | None,
+        send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
+    ) -> None:
+        """Tell of a call, and watch the pause behind it where its window may be kept alive."""
+        reply, noted = await self._reporter.answered(answered, tee)
+        if noted.keep is None or outgoing.decision is None or not isinstance(outgoing.data, bytes):
+            return
+        # an answer without a call of ours is passed on as it comes, and nothing stands behind it but itself
+        behind = (tee.behind if isinstance(tee, Answerer) else ()) or turn_of("anthropic", reply, ()).said
+        is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
+        if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
+            self.keep_alive.wait(Window(outgoing.decision.curated, outgoing.data, behind, noted.keep, send))
+
+    def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
+        """Tell of a call in a task of its own: the handler's is cancelled where the client hung up."""
+        task = asyncio.get_running_loop().create_task(telling)
+        self._afterwards.add(task)
+        task.add_done_callback(self._afterwards.discard)
+
+
+def _tee(outgoing: Outgoing, upstream: ClientResponse) -> Tee | None:
+    if outgoing.route.api is None or outgoing.passed in _SWITCHED_OFF:
+        return None
+    return Tee(outgoing.route.api, upstream.headers.items())
+
+
+def _again(given: Headers) -> Headers:
+    """Headers of a request that goes on behind the one they came with: it is another one."""
+    return names.without(given, "idempotency-key")
+
+
+def _hang_up(request: web.Request) -> None:
+    """End the connection without the end of the answer. What was written before still goes out."""
+    if request.transport is not None:
+        request.transport.close()
+
+
+def _context(given: Headers) -> str:
+    """The features that the client asks for: with others, the provider's cache is another one."""
+    return ", ".join(value for name, value in given if name.lower() in _FEATURES)

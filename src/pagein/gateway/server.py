@@ -1,0 +1,235 @@
+"""The gateway as a server: what it is made of, its start and its end."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
+
+from pagein import __version__
+from pagein.gateway.client_setup import CLIENTS
+from pagein.gateway.curation.guarded_curator import Curator, Guard, PassThrough
+from pagein.gateway.curation.keepalive_requests import Clock, SystemClock
+from pagein.gateway.http import access_token
+from pagein.gateway.http.access import Access
+from pagein.gateway.http.addresses import in_brackets, is_this_machine, with_token
+from pagein.gateway.http.certificates import trust
+from pagein.gateway.http.own_answers import leave_as_it_was
+from pagein.gateway.http.upstream import AsSent
+from pagein.gateway.kill_switch import Switch, default_switch
+from pagein.gateway.pages import dashboard
+from pagein.gateway.pages.call_history import Board, Overview, SetupView
+from pagein.gateway.pages.call_report import Reporter
+from pagein.gateway.pages.json_logs import LOGGER
+from pagein.gateway.pages.metrics import Metrics
+from pagein.gateway.pages.session_views import Looker
+from pagein.gateway.pages.status_pages import figures, health
+from pagein.gateway.pages.store_watch import Look
+from pagein.gateway.relay import Relay
+from pagein.gateway.settings import GatewaySettings
+
+_NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- told apart here, not listened at: who listens everywhere is near at one of them
+_CONNECT = 60.0
+_SETTLE = 2.0
+# What is read of headers and of their number, so that what is too much (`headers.is_too_much`) is refused as the vendor would.
+_LONGEST = 1 << 20
+_MOST = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, where it logs, by
+    which clock (None: the machine's), and the token that opens its pages ("": one that is good until it ends).
+    """
+
+    curator: Curator | None = None
+    looker: Looker | None = None
+    switch: Switch | None = None
+    logger: logging.Logger | None = None
+    clock: Clock | None = None
+    look: Look | None = None
+    token: str = ""
+
+
+class Gateway:
+    """A gateway that listens, between `start` and `stop`."""
+
+    def __init__(self, settings: GatewaySettings, parts: Parts | None = None) -> None:
+        given = parts if parts is not None else Parts()
+        self._settings = settings
+        self._curates = given.curator is not None
+        self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
+        self._looker = given.looker
+        self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
+        self.metrics = Metrics()
+        self.board = Board()
+        logger = given.logger if given.logger is not None else logging.getLogger(LOGGER)
+        self._reporter = Reporter(
+            self.metrics,
+            self.board,
+            logger,
+            self._guard,
+            given.look,
+            limit=settings.body_limit,
+            measures=given.curator is None,
+        )
+        self._logger = logger.getChild("http")
+        self._clock = given.clock if given.clock is not None else SystemClock()
+        self._http: ClientSession | None = None
+        self._relay: Relay | None = None
+        self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+        self.token = given.token or access_token.fresh()
+        self.began = 0.0
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where clients on this machine reach it."""
+        host = _NEAR.get(self._settings.host, self._settings.host)
+        return f"http://{in_brackets(host)}:{self.port}"
+
+    @property
+    def page(self) -> str:
+        """The link that opens the dashboard in a browser. Whoever has it sees everything."""
+        return with_token(self.url, self.token) + "/"
+
+    @property
+    def base_url(self) -> str:
+        """What agents are told: with the token in it where the gateway wants it from them."""
+        return with_token(self.url, self.token) if self.is_open else self.url
+
+    @property
+    def is_open(self) -> bool:
+        """Whether other machines may reach it."""
+        return not is_this_machine(self._settings.host)
+
+    @property
+    def under_way(self) -> int:
+        """Requests being answered now."""
+        return self._relay.under_way if self._relay is not None else 0
+
+    def overview(self, now: float) -> Overview:
+        """Everything that the dashboard shows at once."""
+        return Overview(
+            version=__version__,
+            now=now,
+            began=self.began,
+            off=self._switch.why(),
+            curating=self._curates,
+            upstreams={"anthropic": self._settings.anthropic, "openai": self._settings.openai},
+            notices=list(self.board.notices),
+            sessions=self.board.sessions(),
+            setup=[
+                SetupView(
+                    name=one.name, where=one.where, lines=list(one.settings(self.base_url)), notes=list(one.notes)
+                )
+                for one in CLIENTS
+            ],
+        )
+
+    async def _health(self) -> dict[str, object]:
+        return {
+            "status": "ok",
+            "version": __version__,
+            "off": self._switch.why(),
+            "curating": self._curates,
+            "store": await self._reporter.soundness.asked(),
+        }
+
+    async def start(self) -> None:
+        """Listen. Raises OSError where the address cannot be had."""
+        self.began = time.time()  # noqa: TID251 -- the rim reads the clock
+        settings, trusted = self._settings, trust(os.environ)
+        if trusted.problem:
+            self._reporter.notice(trusted.problem)
+        self._http = ClientSession(
+            auto_decompress=False,
+            connector=TCPConnector(limit=0, ssl=trusted.context),
+            cookie_jar=DummyCookieJar(),
+            request_class=AsSent,
+            timeout=ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=settings.silence),
+            max_line_size=_LONGEST,
+            max_field_size=_LONGEST,
+        )
+        self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter, self._clock, self.token)
+        self._runner = web.AppRunner(
+            self._application(self._relay),
+            handler_cancellation=True,
+            auto_decompress=False,
+            access_log=None,
+            logger=self._logger,
+            max_line_size=_LONGEST,
+            max_field_size=_LONGEST,
+            max_headers=_MOST,
+            shutdown_timeout=1.0,
+        )
+        await self._runner.setup()
+        self._site = web.TCPSite(self._runner, settings.host, settings.port, reuse_address=True)
+        try:
+            await self._site.start()
+        except OSError:
+            await self.stop(0)
+            raise
+        self.port = self._runner.addresses[0][1]
+        await self._reporter.soundness.after(failed=False)
+
+    async def drain(self, seconds: float | None = None) -> bool:
+        """Take no new connections, and wait for calls under way, so long or as the settings say. Whether all came to their end."""
+        if self._site is not None:
+            await self._site.stop()
+            self._site = None
+        if self._relay is not None:
+            await self._relay.keep_alive.end()
+            with contextlib.suppress(TimeoutError):
+                limit = self._settings.grace if seconds is None else seconds
+                await asyncio.wait_for(self._relay.idle.wait(), limit)
+        return not self.under_way
+
+    async def stop(self, seconds: float | None = None, *, settle: float = _SETTLE) -> bool:
+        """End: calls under way get so many seconds (None: as many as the settings say). Whether all of them came to their end.
+
+        settle: seconds for what is still to be told of calls that are over, and as many for the store to be closed.
+        """
+        whole = await self.drain(seconds)
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._relay is not None:
+            await self._relay.settled(settle)
+        if self._http is not None:
+            await self._http.close()
+        await self._guard.close(settle)
+        return whole
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _application(self, relay: Relay) -> web.Application:
+        app = web.Application(client_max_size=self._settings.body_limit, logger=self._logger)
+        app.on_response_prepare.append(leave_as_it_was)
+        access = Access(self.token, (self._settings.host, *self._settings.hosts), is_open=self.is_open)
+        pages = {
+            "/": dashboard.page(),
+            "/api/state": dashboard.state(self.overview),
+            "/api/session": dashboard.session(self.board, self._looker, self._reporter.meter),
+            "/api/search": dashboard.search(self._looker),
+            "/metrics": figures(self.metrics),
+        }
+        for path, page in pages.items():
+            app.router.add_get(path, access.page(page), allow_head=False)
+        whole, brief = health(self._health), health(self._health, brief=True)
+        app.router.add_get("/healthz", access.open_page(whole, brief), allow_head=False)
+        rest = access.rest({**pages, "/healthz": whole}, relay.handle)
+        app.router.add_route("*", "/{path:(?s:.*)}", rest)  # a path may hold an escaped end of line
+        return app

@@ -1,0 +1,1 @@
+"""Whether a client's setup reaches the gateway."""

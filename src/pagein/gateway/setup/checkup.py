@@ -1,0 +1,171 @@
+"""Whether a setup works from end to end: what `pagein doctor` finds."""
+
+import asyncio
+import json
+import stat
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from pagein.gateway.http.certificates import trust
+from pagein.gateway.kill_switch import Switch
+from pagein.gateway.settings import GatewaySettings
+from pagein.gateway.setup.client_files import Places, looked_at
+from pagein.gateway.setup.inquiry import WAIT, Gateway, NoAnswer, opener, reason
+
+if TYPE_CHECKING:
+    from pagein.gateway.curation.guarded_curator import Curator
+
+Level: TypeAlias = Literal["fine", "note", "wrong"]
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+# The least request of each vendor's; the simulated provider takes any model.
+_PATHS: Final = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. level: `fine`; `note`: worth knowing; `wrong`: keeps the gateway from working."""
+
+    level: Level
+    what: str
+    told: str
+
+    def as_json(self) -> dict[str, str]:
+        """As one JSON object."""
+        return {"level": self.level, "what": self.what, "told": self.told}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to look at. url: where the gateway should be. token: the file with the user's token. given: addresses of providers that were
+    asked for by name. home, workspace: where agents keep their files. store, round_trip: findings that need more than this package may know.
+    """
+
+    settings: GatewaySettings
+    url: str
+    switch: Path
+    token: Path
+    environment: Mapping[str, str]
+    given: Mapping[str, str]
+    home: Path
+    workspace: Path
+    store: Callable[[], Finding]
+    round_trip: Callable[[], Finding]
+
+
+def checked(asked: Asked) -> list[Finding]:
+    """All findings, in the order in which a request meets what they are about."""
+    gateway, upstreams = _gateway(asked)
+    found = [asked.store(), _switch(asked), asked.round_trip(), gateway]
+    found += [_upstream(vendor, address, asked.environment) for vendor, address in {**upstreams, **asked.given}.items()]
+    return [*found, *_clients(asked)]
+
+
+def _clients(asked: Asked) -> Iterator[Finding]:
+    """Whether each agent comes to the gateway, by its files and its environment. An agent that does not may be meant not to."""
+    for one in looked_at(asked.url.rstrip("/"), Places(asked.home, asked.workspace, asked.environment)):
+        if one.points_here:
+            yield Finding("fine", one.client.name, "it points to the gateway")
+        yield from (Finding("note", one.client.name, told) for told in (*one.problems, *one.remarks))
+
+
+def open_to_others(file: Path) -> str:
+    """Which of a store's files others than their owner may read, in words; "" for none."""
+    for one in (file, file.with_name(file.name + "-wal")):
+        try:
+            mode = stat.S_IMODE(one.stat().st_mode)
+        except OSError:
+            continue
+        if mode & _OTHERS:
+            return f"{one} could be read by others (mode {mode:o})"
+    return ""
+
+
+def round_trip(url: str, curator: "Curator") -> Finding:
+    """One request of each wire format through a gateway in this process to a provider at `url`."""
+    from pagein.gateway.server import Gateway, Parts
+
+    settings = GatewaySettings(anthropic=url, openai=url, port=0, grace=WAIT)
+
+    async def go() -> list[str]:
+        async with Gateway(settings, Parts(curator)) as gateway:
+            return [await asyncio.to_thread(_sent, gateway.url + path) for path in _PATHS]
+
+    try:
+        answers = asyncio.run(go())
+    except OSError as problem:
+        return Finding("wrong", "round trip", f"no gateway could be run here: {problem}")
+    for path, told in zip(_PATHS, answers, strict=True):
+        if told:
+            return Finding("wrong", "round trip", f"{path}: {told}")
+    return Finding("fine", "round trip", "requests of all three formats come back from a simulated provider")
+
+
+def _sent(address: str) -> str:
+    """What went wrong with the least request, "" for nothing."""
+    said = [{"role": "user", "content": 'SCRIPT:[[{"text":"well"}]]'}]
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 16, "messages": said}
+    if address.endswith("/responses"):
+        body = {"model": "gpt-5.1-codex", "input": said}
+    elif address.endswith("/completions"):
+        body = {"model": "gpt-5.1-codex", "messages": said}
+    headers = {"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"}
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 -- our own address
+    try:
+        with opener().open(request, timeout=WAIT) as answer:
+            warned = answer.headers.get("x-pagein-warning")
+            return f"answered, but with a warning: {warned}" if warned else ""
+    except urllib.error.HTTPError as problem:
+        with problem:
+            return f"answered {problem.code}: {problem.read(300).decode('utf-8', 'replace')}"
+    except (OSError, HTTPException) as problem:
+        return str(problem) or type(problem).__name__
+
+
+def _switch(asked: Asked) -> Finding:
+    why = Switch(asked.switch, asked.environment).why()
+    if why:
+        return Finding("note", "switch", f"off: {why}; everything passes through as it is. pagein on turns it on")
+    return Finding("fine", "switch", "on")
+
+
+def _gateway(asked: Asked) -> tuple[Finding, Mapping[str, str]]:
+    """What is to be said of the gateway, and where it sends requests on to: as itself says, else as the settings do."""
+    gateway = Gateway(asked.url, asked.settings.host, asked.token)
+    upstreams: Mapping[str, str] = {"anthropic": asked.settings.anthropic, "openai": asked.settings.openai}
+    try:
+        value = gateway.health()
+    except NoAnswer as problem:
+        return Finding("wrong", "gateway", str(problem)), upstreams
+    told = f"answers at {gateway.address}, version {value['version']}"
+    try:
+        upstreams = gateway.overview()["upstreams"]
+    except NoAnswer as problem:
+        return Finding("wrong", "gateway", f"{told}, but {problem}"), upstreams
+    if value.get("store"):
+        return Finding("wrong", "gateway", f"{told}, but {value['store']}"), upstreams
+    if value.get("off"):
+        return Finding("note", "gateway", f"{told}, switched off: {value['off']}"), upstreams
+    if not value.get("curating"):
+        return Finding("note", "gateway", f"{told}, measuring only"), upstreams
+    return Finding("fine", "gateway", told), upstreams
+
+
+def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> Finding:
+    """Whether anything answers there. No credential is sent, so a refusal is what is expected."""
+    trusted = trust(environment)
+    try:
+        with urllib.request.urlopen(address, timeout=WAIT, context=trusted.context) as answer:  # noqa: S310 -- http and https only, by the settings
+            told = answer.status
+    except urllib.error.HTTPError as problem:
+        with problem:
+            told = problem.code
+    except (OSError, ValueError, HTTPException) as problem:
+        more = f"; {trusted.problem}" if trusted.problem else ""
+        return Finding("wrong", vendor, f"{address} does not answer ({reason(problem)}){more}")
+    return Finding("fine", vendor, f"{address} answers ({told} to a request without credentials)")

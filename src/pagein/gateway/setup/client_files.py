@@ -1,0 +1,208 @@
+"""What the configuration files of the coding agents say of the gateway: read, never written.
+
+Each agent reads its files in an order of its own, and what outvotes what differs; docs/hosts/ says so for people.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from pagein.gateway.client_setup import CLIENTS, Client, misses
+from pagein.gateway.http.addresses import is_this_machine, without_token
+
+_COMMENTS: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/')
+_LAST_COMMAS: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_LARGEST: Final = 1 << 20
+_WHOLE_WINDOW: Final = "[1m]"
+"""What a model's name ends in for which Claude Code keeps the window of a million tokens at any address."""
+FIRST_PARTY: Final = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where files are looked for. environment: variables, some of which move them."""
+
+    home: Path
+    workspace: Path
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of one agent. points_here: it comes to the gateway as it stands. problems: what keeps it from that. remarks: what else to know."""
+
+    client: Client
+    points_here: bool
+    problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class _Unfit(Exception):
+    """A file that cannot be understood; the text says which and why."""
+
+
+def looked_at(url: str, places: Places) -> list[Found]:
+    """What each agent's files, and its environment, say of a gateway at this address."""
+    readers: Mapping[str, Callable[[Client, str, Places], Found]] = {
+        "Claude Code": _claude_code,
+        "codex": _codex,
+        "opencode": _opencode,
+        "pi": _pi,
+    }
+    found = []
+    for client in CLIENTS:
+        try:
+            found.append(readers[client.name](client, url, places))
+        except _Unfit as problem:
+            found.append(Found(client, points_here=False, problems=(str(problem),)))
+    return found
+
+
+def is_same(told: object, url: str) -> bool:
+    """Whether an address that is written in a file is this one; `localhost` is any address of this machine."""
+    if not isinstance(told, str):
+        return False
+    try:
+        first, second = urlsplit(without_token(told).rstrip("/")), urlsplit(without_token(url).rstrip("/"))
+        alike = (first.scheme, first.port, first.path) == (second.scheme, second.port, second.path)
+    except ValueError:
+        return False
+    hosts = (first.hostname or "", second.hostname or "")
+    return alike and (hosts[0] == hosts[1] or all(map(is_this_machine, hosts)))
+
+
+def _claude_code(client: Client, url: str, places: Places) -> Found:
+    """Its settings' `env` outvotes the shell, the workspace's the user's."""
+    folder = Path(places.environment.get("CLAUDE_CONFIG_DIR") or places.home / ".claude")
+    project = places.workspace / ".claude"
+    files = (folder / "settings.json", project / "settings.json", project / "settings.local.json")
+    told = dict(places.environment)
+    model = told.get("ANTHROPIC_MODEL", "")
+    sources: dict[str, Path] = {}
+    for file in files:
+        settings = _json(file)
+        variables = settings.get("env")
+        for name, value in variables.items() if isinstance(variables, dict) else ():
+            told[name], sources[name] = str(value), file
+        model = str(settings.get("model") or model)
+    problems = tuple(_with_source(one, sources) for one in misses(client, url, told))
+    remarks: tuple[str, ...] = ()
+    if is_same(told.get("ANTHROPIC_BASE_URL"), url) and FIRST_PARTY not in told and not model.endswith(_WHOLE_WINDOW):
+        remarks = (
+            (
+                "at this address it takes every window for 200k tokens and compacts early, also where the model has a million; a model "
+                f"name that ends in {_WHOLE_WINDOW} brings it back (docs/hosts/claude-code.md says what that costs)"
+            ),
+        )
+    return Found(client, not problems, problems, remarks)
+
+
+def _with_source(problem: str, sources: Mapping[str, Path]) -> str:
+    name = problem.partition("=")[0]
+    return f"{problem}: {sources[name]} says so, and that outvotes the shell" if name in sources else problem
+
+
+def _codex(client: Client, url: str, places: Places) -> Found:
+    file = Path(places.environment.get("CODEX_HOME") or places.home / ".codex") / "config.toml"
+    config = _toml(file)
+    providers = config.get("model_providers")
+    entries = (
+        {name: one for name, one in providers.items() if isinstance(one, dict)} if isinstance(providers, dict) else {}
+    )
+    ours = [name for name, one in entries.items() if is_same(one.get("base_url"), f"{url}/v1")]
+    chosen = config.get("model_provider")
+    if chosen in ours:
+        return Found(client, points_here=True)
+    if not ours:
+        return Found(
+            client, points_here=False, problems=(f"nothing in {file} points to the gateway; {_how(client, url)}",)
+        )
+    lost = next((place for place, value in _misplaced(config) if value in ours), None)
+    if lost is not None:
+        why = f"model_provider stands below [{lost}] in {file}, where codex does not read it; move it above the first [table]"
+    else:
+        chooses = f"model_provider = {json.dumps(chosen)} chooses another" if chosen else "no model_provider chooses it"
+        why = f'{file} has an entry for the gateway, but {chooses}; write model_provider = "{ours[0]}" above the first [table]'
+    return Found(client, points_here=False, problems=(why,))
+
+
+def _misplaced(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, object]]:
+    """Where `model_provider` stands in a table that codex does not look for it in; a profile may have it."""
+    for name, value in table.items():
+        here = f"{place}.{name}" if place else name
+        if isinstance(value, dict) and not here.startswith("profiles"):
+            if "model_provider" in value:
+                yield here, value["model_provider"]
+            yield from _misplaced(value, here)
+
+
+def _opencode(client: Client, url: str, places: Places) -> Found:
+    folder = Path(places.environment.get("XDG_CONFIG_HOME") or places.home / ".config") / "opencode"
+    named = places.environment.get("OPENCODE_CONFIG")
+    stems = (*((Path(named),) if named else ()), folder / "opencode.json", folder / "opencode.jsonc")
+    files = (*stems, places.workspace / "opencode.json", places.workspace / "opencode.jsonc")
+    addresses = [
+        entry.get("options", {}).get("baseURL")
+        for file in files
+        for entry in _entries(_json(file), "provider")
+        if isinstance(entry.get("options"), dict)
+    ]
+    return _by_addresses(client, url, [f"{url}/v1"], addresses, files)
+
+
+def _pi(client: Client, url: str, places: Places) -> Found:
+    file = Path(places.environment.get("PI_CODING_AGENT_DIR") or places.home / ".pi" / "agent") / "models.json"
+    addresses = [entry.get("baseUrl") for entry in _entries(_json(file), "providers")]
+    return _by_addresses(client, url, [url, f"{url}/v1"], addresses, (file,))
+
+
+def _by_addresses(
+    client: Client, url: str, wanted: Sequence[str], addresses: Sequence[object], files: Sequence[Path]
+) -> Found:
+    if any(is_same(told, one) for told in addresses for one in wanted):
+        return Found(client, points_here=True)
+    there = [str(file) for file in files if file.is_file()]
+    where = f"nothing in {' or '.join(there)} points" if there else f"there is no {files[-1].name}, so nothing points"
+    return Found(client, points_here=False, problems=(f"{where} to the gateway; {_how(client, url)}",))
+
+
+def _how(client: Client, url: str) -> str:
+    return f"pagein serve prints what to set ({client.where})" if url else ""
+
+
+def _entries(settings: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    found = settings.get(key)
+    yield from (one for one in found.values() if isinstance(one, dict)) if isinstance(found, dict) else ()
+
+
+def _text(file: Path) -> str:
+    """What a file holds, "" where there is none."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_LARGEST).decode("utf-8-sig", "replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as problem:
+        raise _Unfit(f"{file} cannot be read: {problem.strerror}") from problem
+
+
+def _json(file: Path) -> Mapping[str, Any]:
+    """A file of JSON, with comments and last commas where its agent takes them."""
+    text = _LAST_COMMAS.sub(r"\1", _COMMENTS.sub(r"\1", _text(file)))
+    try:
+        value = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError) as problem:
+        raise _Unfit(f"{file} is not JSON: {problem}") from problem
+    return value if isinstance(value, dict) else {}
+
+
+def _toml(file: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(_text(file))
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise _Unfit(f"{file} is not TOML: {problem}") from problem

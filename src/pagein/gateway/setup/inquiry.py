@@ -1,0 +1,93 @@
+"""Questions of a user's own commands to a running gateway, with the token that the user's file holds."""
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from pagein.errors import BadSetting
+from pagein.gateway.http import access_token
+from pagein.gateway.http.addresses import is_this_machine, is_web_address, without_token
+from pagein.gateway.http.headers import PROOF
+from pagein.gateway.pages.call_history import Overview
+
+WAIT: Final = 5.0
+"""Seconds that an answer may take."""
+_UNKNOWN: Final = 401
+_LONGEST: Final = 1 << 24
+_LONGEST_TOLD: Final = 200
+
+
+class NoAnswer(Exception):
+    """A gateway did not answer; the text says why. is_shut: it does not know the token of this user."""
+
+    def __init__(self, why: str, *, is_shut: bool = False) -> None:
+        super().__init__(why)
+        self.is_shut = is_shut
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Where a gateway should be. host: the one that this user's settings name, to which the token may be shown. token: its file."""
+
+    url: str
+    host: str
+    token: Path
+
+    def __post_init__(self) -> None:
+        """Raises BadSetting where nothing can have this address."""
+        if not is_web_address(self.url):
+            told = without_token(self.url)[:_LONGEST_TOLD]
+            raise BadSetting(f"--url {told!r} is no address of a gateway; write for example http://127.0.0.1:8790")
+
+    @property
+    def address(self) -> str:
+        """Its address without a token, as it may be printed."""
+        return without_token(self.url).rstrip("/")
+
+    def health(self) -> dict[str, object]:
+        """What it says of itself to anybody. Raises NoAnswer."""
+        value = self._asked("/healthz")
+        if not isinstance(value, dict) or "version" not in value:
+            raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
+        return value
+
+    def overview(self) -> Overview:
+        """All that its page shows. Raises NoAnswer."""
+        value = self._asked("/api/state")
+        if not isinstance(value, dict) or not {"version", "sessions"} <= value.keys():
+            raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
+        return cast("Overview", value)
+
+    def _asked(self, path: str) -> object:
+        host = urlsplit(self.address).hostname or ""
+        token = access_token.read(self.token) if host == self.host or is_this_machine(host) else ""
+        headers = {PROOF: token} if token else {}
+        request = urllib.request.Request(self.address + path, headers=headers)  # noqa: S310 -- http and https only, by the settings
+        try:
+            with opener().open(request, timeout=WAIT) as answer:
+                return json.loads(answer.read(_LONGEST))
+        except urllib.error.HTTPError as problem:
+            with problem:
+                if problem.code != _UNKNOWN:
+                    raise NoAnswer(f"{path} is answered with {problem.code}") from problem
+            why = f"it has another token than {self.token}: another user started it, or the file is new since; start it again"
+            raise NoAnswer(why, is_shut=True) from problem
+        except (OSError, ValueError, HTTPException, RecursionError) as problem:
+            raise NoAnswer(
+                f"none answers at {self.address} ({reason(problem)}); start it with pagein serve"
+            ) from problem
+
+
+def opener() -> urllib.request.OpenerDirector:
+    """For addresses of this machine: never by way of a proxy."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def reason(problem: BaseException) -> str:
+    """Why a request failed, in words."""
+    return str(getattr(problem, "reason", "") or problem)

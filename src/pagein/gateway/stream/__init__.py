@@ -1,0 +1,1 @@
+"""A model's answer on its way to the client: read, merged, continued."""

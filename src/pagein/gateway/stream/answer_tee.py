@@ -1,0 +1,82 @@
+"""An answer, read beside its way to the client.
+
+What passes is only kept, and read when the answer is over, in a worker thread: no event waits for the reading of another. So is what
+was kept of a long one, and only that one waits for it.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pagein.gateway.http.content_codings import Decoder, decoder
+from pagein.gateway.http.event_stream import LONGEST, EventStream
+from pagein.gateway.http.headers import value_of
+from pagein.gateway.stream.reply_reader import NO_REPLY, Reader, Reply, reader, whole
+from pagein.providers.validity.rules import Api
+
+_UNREAD: Final = 1 << 20
+"""Bytes kept of an answer before it is read on the way after all."""
+
+
+class Tee:
+    """Reads one answer. Whatever it chokes on ends the reading and nothing else.
+
+    lost: why it was not read to its end, "" where it was.
+    """
+
+    def __init__(self, api: Api, headers: Iterable[tuple[str, str]]) -> None:
+        given = list(headers)
+        self._api: Api = api
+        self._decoder: Decoder | None = decoder(value_of(given, "content-encoding"))
+        self.lost = "" if self._decoder is not None else "coding"
+        streams = value_of(given, "content-type").strip().lower().startswith("text/event-stream")
+        self._events: EventStream | None = EventStream() if streams else None
+        self._reader: Reader = reader(api)
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._body: list[bytes] = []
+        self._length = 0
+
+    def feed(self, part: bytes) -> bool:
+        """Keep some more. Whether so much is kept by now that it should be read (`read`) before more comes."""
+        if self.lost:
+            return False
+        self._parts.append(part)
+        self._size += len(part)
+        return self._size > _UNREAD
+
+    def reply(self) -> Reply:
+        """What was said so far. Takes as long as what is kept is long."""
+        self.read()
+        if self._events is not None:
+            for event in self._events.end():
+                self._reader.take(event)
+            return self._reader.reply()
+        return NO_REPLY if self.lost else whole(self._api, b"".join(self._body))
+
+    def read(self) -> None:
+        """Read what is kept. In a worker thread, and by one at a time."""
+        packed, self._parts, self._size = b"".join(self._parts), [], 0
+        if self.lost or self._decoder is None:
+            return
+        try:
+            for text in self._decoder.decode(packed):
+                if not self._take(text):
+                    self.lost = "size"
+                    return
+        except ValueError:
+            self.lost = "content"
+        except Exception as problem:  # noqa: BLE001 -- reading along must not end what it reads (law 7)
+            self.lost = type(problem).__name__
+
+    def _take(self, text: bytes) -> bool:
+        """Whether what is read is still of a length that is."""
+        if self._events is not None:
+            for event in self._events.feed(text):
+                self._reader.take(event)
+            return not self._events.too_long
+        self._length += len(text)
+        if self._length > LONGEST:
+            self._body.clear()
+            return False
+        self._body.append(text)
+        return True

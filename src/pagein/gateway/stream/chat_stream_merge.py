@@ -1,0 +1,135 @@
+"""Streams of OpenAI Chat Completions woven into one: one id, calls counted through, one end."""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, object_in, unnamed
+
+_TRIGGERS: Final = (
+    b'"tool_calls"',
+    b'"finish_reason":"',
+    b'"finish_reason": "',
+    b'"usage":{',
+    b'"usage": {',
+    b"[DONE]",
+    b'"error"',
+)
+_ONE_ANSWER: Final = ("id", "created")
+GAP: Final = "\n\n"
+"""Between what was said in one turn and in the next: it is one text to the client."""
+
+
+class ChatWeaver(Weaver):
+    """What the client sees of an answer in the format of Chat Completions: of its first choice."""
+
+    def __init__(self, ours: Collection[str]) -> None:
+        super().__init__(ours, _TRIGGERS)
+        self._head: dict[str, Any] | None = None
+        self._places: dict[int, int | None] = {}
+        self._count = 0
+        self._finish: dict[str, Any] | None = None
+        self._counted: dict[str, Any] | None = None
+        self._done = b""
+        self._gap = ""
+
+    def begin(self, *, spoke: bool) -> None:
+        """Another turn begins."""
+        super().begin(spoke=spoke)
+        self._places, self._finish, self._counted, self._done = {}, None, None, b""
+        self._gap = GAP if spoke else ""
+
+    def closing(self) -> bytes:
+        """The end of the answer."""
+        ends = [value for value in (self._finish, self._counted) if value is not None]
+        usage = self.usage
+        told = [{**value, "usage": usage} if isinstance(value.get("usage"), dict) else value for value in ends]
+        return b"".join([*(unnamed(value) for value in told), self._done])
+
+    def failure(self, body: bytes) -> bytes:
+        """An error in mid-stream."""
+        error = error_in(body) or {"message": UNTOLD, "type": "server_error", "param": None, "code": None}
+        return unnamed({"error": error})
+
+    def _passes(self, frames: bytes) -> bool:
+        return self._head is not None and super()._passes(frames)
+
+    def _frame(self, raw: bytes) -> bytes:
+        data = data_of(raw)
+        if data.strip() == b"[DONE]":
+            self.ended = True
+            self._done = raw
+            return b"" if self.held else raw
+        value = object_in(data)
+        if value is None:
+            return raw
+        if isinstance(value.get("error"), dict):
+            self.failed = True
+            return raw
+        if self._head is None:
+            self._head = {name: value[name] for name in _ONE_ANSWER if name in value}
+        return self._chunk(raw, value)
+
+    def _chunk(self, raw: bytes, value: dict[str, Any]) -> bytes:
+        if isinstance(usage := value.get("usage"), dict):
+            self._usage = usage
+        choice = _choice(value)
+        if choice is None:
+            if not self.held or not isinstance(usage, dict):
+                return raw
+            self._counted = {**value, **(self._head or {})}
+            return b""
+        delta = choice.get("delta")
+        made = self._delta(delta) if isinstance(delta, dict) else {}
+        finish = choice.get("finish_reason")
+        if finish is not None:
+            self.ended = True
+        if not self.held:
+            return raw if made == delta else unnamed(_with(value, choice, made))
+        value = {**value, **(self._head or {})}
+        if finish is not None:
+            self._finish = _with(value, choice, {})
+            value, choice = {**value, "usage": None}, {**choice, "finish_reason": None}
+        return unnamed(_with(value, choice, made)) if _says(made) else b""
+
+    def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """The delta without calls of ours."""
+        made = dict(delta)
+        calls = delta.get("tool_calls")
+        if isinstance(calls, list):
+            kept = [one for one in (self._call(call) for call in calls) if one is not None]
+            made = {**made, "tool_calls": kept} if kept else {k: v for k, v in made.items() if k != "tool_calls"}
+        if self.later:
+            made.pop("role", None)
+            if self._gap and made.get("content"):
+                made["content"], self._gap = self._gap + str(made["content"]), ""
+        return made
+
+    def _call(self, call: object) -> object:
+        if not isinstance(call, dict):
+            return call
+        index, function = call.get("index"), call.get("function")
+        if not isinstance(index, int):
+            index = 0
+        name = function.get("name") if isinstance(function, dict) else None
+        if index not in self._places:
+            ours = name in self.ours
+            self._places[index] = None if ours else self._count
+            self._count += not ours
+            self.held |= ours
+        place = self._places[index]
+        return None if place is None else {**call, "index": place}
+
+
+def _choice(value: dict[str, Any]) -> dict[str, Any] | None:
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else None
+
+
+def _with(value: dict[str, Any], choice: dict[str, Any], delta: dict[str, Any]) -> dict[str, Any]:
+    return {**value, "choices": [{**choice, "delta": delta}]}
+
+
+def _says(delta: dict[str, Any]) -> bool:
+    """Whether a delta adds anything."""
+    return any(one not in (None, "", []) for name, one in delta.items() if name != "role")

@@ -1,0 +1,70 @@
+"""A request that goes on behind what the model said to it. Pure.
+
+Rules of this file
+------------------
+1. All that was sent before stands in front, byte for byte, so that the provider's cache holds it.
+2. Where the client marks its messages for the cache, the end is marked as its last message was, so that the next request finds all of
+   this one there. Where four marks stand already, the client's last gives way: what it marked is found by looking back from ours.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pagein.model.codec import decode_json
+from pagein.providers.caches.breakpoint_rules import MAX_MARKS
+from pagein.providers.validity.body_turns import turns_of
+from pagein.providers.validity.breakpoint_checks import marks_of
+from pagein.providers.validity.rules import Api
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.breakpoint_edits import Address, Changes
+from pagein.providers.wire.request_body import Envelope, WireRequest, opened
+from pagein.providers.wire.spliced_breakpoints import with_marks
+
+_MARK = b'"cache_control"'
+
+
+def continued(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
+    """The request with these messages behind it, the last of which are our results. Raises BadInput for a body that is no request."""
+    envelope = opened(body, api)
+    items = [
+        json_spans.object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items
+    ]
+    items += more
+    return _marked(envelope, items) if api == "anthropic" else envelope.body(items)
+
+
+def _marked(envelope: Envelope, items: Sequence[bytes]) -> bytes:
+    last = _last_mark(items)
+    if last is None:
+        return envelope.body(items)
+    address, mark = last
+    end = len(items) - 1
+    wanted: dict[Address, Mapping[str, Any] | None] = {(end, len(_blocks(items[end])) - 1): mark}
+    value = decode_json(envelope.body(items))
+    if isinstance(value, dict) and _count(value) >= MAX_MARKS:
+        wanted[address] = None
+    request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
+    made = with_marks(request, Changes(envelope.api, wanted))
+    return envelope.body(made.items)
+
+
+def _count(body: Mapping[str, Any]) -> int:
+    return len(list(marks_of(turns_of(body, "anthropic")))) + isinstance(body.get("cache_control"), dict)
+
+
+def _last_mark(items: Sequence[bytes]) -> tuple[Address, Mapping[str, Any]] | None:
+    for place in range(len(items) - 1, -1, -1):
+        if _MARK not in items[place]:
+            continue
+        blocks = _blocks(items[place])
+        for at in range(len(blocks) - 1, -1, -1):
+            mark = blocks[at].get("cache_control")
+            if isinstance(mark, dict):
+                return (place, at), mark
+    return None
+
+
+def _blocks(item: bytes) -> list[dict[str, Any]]:
+    value = decode_json(item)
+    content = value.get("content") if isinstance(value, dict) else None
+    return [one if isinstance(one, dict) else {} for one in content] if isinstance(content, list) else []

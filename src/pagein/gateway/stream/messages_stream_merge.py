@@ -1,0 +1,84 @@
+"""Streams of Anthropic Messages woven into one: blocks move up where one of ours stood, and go on being counted in later turns."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named, object_in
+
+# All frames but deltas and the end of a block: those keep their bytes as long as nothing was held back.
+_TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')
+
+
+class MessagesWeaver(Weaver):
+    """What the client sees of an answer in Anthropic's format."""
+
+    alive = b'event: ping\ndata: {"type": "ping"}\n\n'
+
+    def __init__(self, ours: Collection[str]) -> None:
+        super().__init__(ours, _TRIGGERS)
+        self._places: dict[int, int | None] = {}
+        self._count = 0
+        self._end: list[tuple[bytes, dict[str, Any]]] = []
+
+    def begin(self, *, spoke: bool) -> None:
+        """Another turn begins."""
+        super().begin(spoke=spoke)
+        self._places, self._end = {}, []
+
+    def closing(self) -> bytes:
+        """The end of the answer."""
+        return b"".join(self._closing(raw, value) for raw, value in self._end)
+
+    def failure(self, body: bytes) -> bytes:
+        """An error in mid-stream."""
+        error = error_in(body) or {"type": "api_error", "message": UNTOLD}
+        return named("error", {"type": "error", "error": error})
+
+    def _frame(self, raw: bytes) -> bytes:
+        value = object_in(data_of(raw))
+        match value.get("type") if value is not None else None:
+            case "content_block_start" | "content_block_delta" | "content_block_stop":
+                return self._block(raw, value or {})
+            case "message_start":
+                self._told((value or {}).get("message"))
+                return b"" if self.later else raw
+            case "message_delta":
+                self._told(value)
+                return self._ending(raw, value or {})
+            case "message_stop":
+                self.ended = True
+                return self._ending(raw, value or {})
+            case "error":
+                self.failed = True
+        return raw
+
+    def _told(self, value: Mapping[str, Any] | None) -> None:
+        usage = value.get("usage") if isinstance(value, dict) else None
+        if isinstance(usage, dict):
+            self._usage.update({name: one for name, one in usage.items() if one is not None})
+
+    def _block(self, raw: bytes, value: dict[str, Any]) -> bytes:
+        index = value.get("index")
+        if not isinstance(index, int):
+            return raw
+        if value["type"] == "content_block_start":
+            block = value.get("content_block")
+            ours = isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") in self.ours
+            self._places[index] = None if ours else self._count
+            self._count += not ours
+            self.held |= ours
+        place = self._places.get(index, index)
+        if place is None:
+            return b""
+        return raw if place == index else named(value["type"], {**value, "index": place})
+
+    def _ending(self, raw: bytes, value: dict[str, Any]) -> bytes:
+        if not self.held:
+            return raw
+        self._end.append((raw, value))
+        return b""
+
+    def _closing(self, raw: bytes, value: dict[str, Any]) -> bytes:
+        if not self.later or not isinstance(value.get("usage"), dict):
+            return raw
+        return named(str(value["type"]), {**value, "usage": self.usage})

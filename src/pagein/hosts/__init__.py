@@ -1,1 +1,0 @@
-"""Hosts: where agents meet pagein. Each module knows one host and nothing of the others."""

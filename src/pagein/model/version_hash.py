@@ -1,0 +1,205 @@
+r"""Records and hashes: the canonical form of a version, from which its identity follows (memory-system 4.3).
+
+The record of a version is the canonical form (`model/values.py`) of all its fields, in which the content and each additional
+field are replaced by their hashes. The three hashes are
+
+    content_hash        sha256 of the content as UTF-8 (a lone surrogate as the three bytes that WTF-8 gives it); none for null
+    object_hash         sha256 of "pagein object 1\n" and the record
+    metadata_view_hash  sha256 of "pagein view 1\n" and the canonical form of what the view shows, see `metadata_view`
+
+An additional field is hashed by its canonical form. So a record proves its object hash without any content, and no hash
+depends on a time, a number, a writer or a store.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
+
+from pagein.errors import BadInput
+from pagein.model.names import ContentHash
+from pagein.model.object_types import type_of
+from pagein.model.references import Reference
+from pagein.model.values import Fields, Value, canonical, frozen_fields, parsed, parsed_fields, references_in
+from pagein.model.versions import Draft, Provenance, Version, Writer
+
+_OBJECT_TAG: Final = "pagein object 1\n"
+_VIEW_TAG: Final = "pagein view 1\n"
+Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A draft with everything that follows from it: its record and hashes, the bytes to keep, the references in it.
+
+    additional: names, in order, with the bytes of their canonical forms. references: with their places, in the order of places.
+    """
+
+    draft: Draft
+    record: str
+    chars: int
+    content: bytes | None
+    additional: tuple[tuple[str, bytes], ...]
+    content_hash: ContentHash | None
+    metadata_view_hash: ContentHash
+    object_hash: ContentHash
+    references: tuple[tuple[str, Reference], ...]
+
+    @classmethod
+    def of(cls, draft: Draft) -> Self:
+        """Seal a draft."""
+        content = None if draft.content is None else encoded(draft.content)
+        additional = frozen_fields(draft.additional)
+        kept = tuple((name, canonical(additional[name]).encode()) for name in sorted(additional))
+        content_hash = None if content is None else ContentHash.of(content)
+        fields = _fields_of(draft, content_hash, {name: ContentHash.of(data) for name, data in kept})
+        record, chars = canonical(fields), len(draft.content or "")
+        references = (
+            *references_in(additional, "/additional"),
+            *references_in(fields["metadata"], "/metadata"),
+            *references_in(fields["provenance"], "/provenance"),
+        )
+        hashes = (content_hash, _hash_of_view(_shown(fields, chars)), object_hash_of(record))
+        return cls(draft, record, chars, content, kept, *hashes, references)
+
+    def version(self, *, sequence: int, number: int, at: float, writer: Writer) -> Version:
+        """The version that this becomes at its place in time."""
+        return version_of(self.record, sequence=sequence, number=number, at=at, chars=self.chars, writer=writer)
+
+
+def encoded(content: str) -> bytes:
+    """The bytes under which a content is kept and hashed."""
+    return content.encode("utf-8", "surrogatepass")
+
+
+def decoded(content: bytes) -> str:
+    """The content that was kept as these bytes."""
+    return content.decode("utf-8", "surrogatepass")
+
+
+def object_hash_of(record: str) -> ContentHash:
+    """The object hash that a record proves."""
+    return ContentHash.of((_OBJECT_TAG + record).encode())
+
+
+def version_of(record: str, *, sequence: int, number: int, at: float, chars: int, writer: Writer) -> Version:
+    """The version with this record. Raises BadInput where the record cannot be understood."""
+    fields = parsed_fields(record)
+    try:
+        view, content = fields["view"], fields["content"]
+        return Version(
+            sequence=sequence,
+            number=number,
+            at=at,
+            id=_text(fields["id"]),
+            type=_text(fields["type"]),
+            nickname=_text_or_none(fields["nickname"]),
+            locked=fields["locked"] is True,
+            deleted=fields["deleted"] is True,
+            view=tuple(_text(name) for name in view) if isinstance(view, tuple) else None,
+            provenance=_provenance(_inner(fields["provenance"])),
+            metadata=_inner(fields["metadata"]),
+            chars=chars,
+            content_hash=None if content is None else ContentHash.parse(_text(content)),
+            additional={name: ContentHash.parse(_text(one)) for name, one in _inner(fields["additional"]).items()},
+            metadata_view_hash=_hash_of_view(_shown(fields, chars)),
+            object_hash=object_hash_of(record),
+            writer=writer,
+            record=record,
+        )
+    except KeyError as problem:
+        raise BadInput(f"not the record of a version: {problem} is missing") from problem
+
+
+def metadata_view(version: Version) -> Shown:
+    """What the metadata view shows, in its order: names with values, null where the object lacks the field.
+
+    A field that is kept as content (the content itself, an additional field) comes as its hash; load it to show it. Arguments of a
+    tool call are shown as `args_display`, or as the canonical form of `args`. A deleted object shows `deleted` behind the rest.
+    """
+    return _shown(parsed_fields(version.record), version.chars)
+
+
+def view_hash_of(version: Version) -> ContentHash:
+    """The metadata view hash that a version's record proves."""
+    return _hash_of_view(metadata_view(version))
+
+
+def value_of(data: bytes) -> Value:
+    """The value of an additional field from its canonical form."""
+    return parsed(data)
+
+
+def _fields_of(draft: Draft, content: ContentHash | None, additional: Mapping[str, ContentHash]) -> Fields:
+    origin = draft.provenance
+    provenance: dict[str, Value] = {
+        "origin": origin.origin,
+        "generator": origin.generator,
+        "parent_refs": origin.parents,
+    }
+    return Fields(
+        {
+            "id": draft.id,
+            "type": draft.type,
+            "nickname": draft.nickname,
+            "locked": draft.locked,
+            "deleted": draft.deleted,
+            "view": draft.view,
+            "provenance": Fields(provenance),
+            "metadata": frozen_fields(draft.metadata),
+            "content": None if content is None else content.hex,
+            "additional": Fields({name: digest.hex for name, digest in additional.items()}),
+        }
+    )
+
+
+def _shown(fields: Fields, chars: int) -> Shown:
+    view = fields["view"]
+    names = [str(name) for name in view] if isinstance(view, tuple) else type_of(str(fields["type"])).view
+    shown = [(name, _shown_value(name, fields, chars)) for name in names]
+    if fields["deleted"] is True and "deleted" not in names:
+        shown.append(("deleted", True))
+    return tuple(shown)
+
+
+def _shown_value(name: str, fields: Fields, chars: int) -> Value | ContentHash:
+    metadata, additional = _inner(fields["metadata"]), _inner(fields["additional"])
+    if name == "char_count":
+        return chars
+    if name == "content":
+        return None if fields["content"] is None else ContentHash(_text(fields["content"]))
+    if name in additional:
+        return ContentHash(_text(additional[name]))
+    if name in ("id", "type", "nickname", "locked", "deleted", "view", "provenance"):
+        return fields[name]
+    if name == "args_display" and metadata.get(name) is None and "args" in metadata:
+        return canonical(metadata["args"])
+    return metadata.get(name)
+
+
+def _hash_of_view(shown: Shown) -> ContentHash:
+    # a hash stands behind one more word, so that no text can be taken for it
+    pairs = tuple((name, "hash", one.hex) if isinstance(one, ContentHash) else (name, one) for name, one in shown)
+    return ContentHash.of((_VIEW_TAG + canonical(pairs)).encode())
+
+
+def _provenance(fields: Fields) -> Provenance:
+    parents = fields["parent_refs"]
+    listed = parents if isinstance(parents, tuple) else ()
+    references = tuple(one for one in listed if isinstance(one, Reference))
+    return Provenance(_text(fields["origin"]), _text(fields["generator"]), references)
+
+
+def _inner(value: Value) -> Fields:
+    if isinstance(value, Fields):
+        return value
+    raise BadInput("not the record of a version: a mapping is missing")
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    raise BadInput("not the record of a version: a text is missing")
+
+
+def _text_or_none(value: Value) -> str | None:
+    return None if value is None else _text(value)

@@ -1,0 +1,1 @@
+"""Whether each marker and each diff is proven by what the model was shown."""

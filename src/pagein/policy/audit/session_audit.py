@@ -1,0 +1,208 @@
+"""The audit: was every marker and diff that a kept session tells of borne out by what it had shown before?
+
+The witness reads requests. A journal keeps no requests, only events; so this goes down a branch as the model did, keeps for each
+file what a careful reader would hold of it (`sheets`), and compares what that reader makes of each later answer with the stored
+bytes of its version, line by line. It shares no code with the policy: not its fold, its matching or its trust table.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pagein.model.names import ContentHash
+from pagein.model.read_events import Compacted, FileAuthored, ReadEvent, ReadServed
+from pagein.model.spans import NO_LINES
+from pagein.policy.audit.proof_sheets import Misled, Sheet, numbers_of
+
+
+@dataclass(frozen=True, slots=True)
+class Unfounded:
+    """An answer that the branch before it does not bear out. place: which event it is, from 0. line: where it fails, if at one line."""
+
+    place: int
+    path: str
+    why: str
+    line: int | None = None
+
+
+def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | None]) -> tuple[Unfounded, ...]:
+    """Objections against the events of one branch, in their order; none means that every claim was borne out.
+
+    stored: the bytes of a version, None where they are lost; then nothing can be told of what rests on them, and that is objected to.
+    """
+    going = Audit(stored)
+    told = ((place, going.heard(event)) for place, event in enumerate(events))
+    return tuple(replace(one, place=place) for place, one in told if one is not None)
+
+
+class Audit:
+    """An audit under way: what has been seen where a branch stands. Where branches part, go on with a `copy` for each."""
+
+    def __init__(self, stored: Callable[[ContentHash], bytes | None]) -> None:
+        self._stored = stored
+        self._sheets: dict[str, Sheet] = {}
+        self._truth: dict[ContentHash, list[str] | None] = {}
+
+    def copy(self) -> "Audit":
+        """The same, to go on from here another way."""
+        other = Audit(self._stored)
+        other._truth = self._truth  # what is true does not depend on the way
+        other._sheets = {path: sheet.copy() for path, sheet in self._sheets.items()}
+        return other
+
+    def heard(self, event: ReadEvent) -> Unfounded | None:
+        """One event more. Returns the objection against it, if there is one; its place is 0."""
+        match event:
+            case Compacted():
+                self._sheets = {}
+            case ReadServed() | FileAuthored():
+                try:
+                    self._take(event)
+                except Misled as objection:
+                    return Unfounded(0, event.path, objection.why, objection.line)
+            case _:
+                pass  # asking for a fresh read takes nothing away that was seen
+        return None
+
+    def _take(self, event: ReadServed | FileAuthored) -> None:
+        sheet = self._sheets.setdefault(event.path, Sheet())
+        truth = self._lines(event.version)
+        if truth is None:
+            raise Misled("the bytes of the version are not in the store")
+        if len(truth) != event.total:
+            raise Misled(f"the version has {len(truth)} lines, not {event.total}")
+        if isinstance(event, FileAuthored):
+            self._authored(event, sheet, truth)
+            return
+        seen = self._served(event, sheet, truth)
+        for n in sorted(seen):
+            if n > len(truth) or seen[n] != truth[n - 1]:
+                raise Misled("what it stands for says something else by now", n)
+        if event.mode == "diff":
+            sheet.taken = {}
+        sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event), _reckoned(event, sheet))
+
+    def _served(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+        shown = _shown(event.emitted or NO_LINES, truth)
+        match event.mode:
+            case "full" | "baseline_fallback":
+                return shown
+            case "unchanged":
+                return sheet.whole(event.total)
+            case "unchanged_range":
+                return sheet.in_place(event.first, event.last)
+            case "diff":
+                return self._by_diff(event, sheet, truth)
+            case "range_diff":
+                return self._by_range_diff(event, sheet, truth)
+            case "moved" | "partly_known":
+                seen = shown
+                for copy in event.copies:
+                    last = copy.at + copy.count - 1
+                    seen |= (
+                        sheet.in_place(copy.at, last)
+                        if copy.first == copy.at
+                        else sheet.shown_as(copy.at, last, copy.first)
+                    )
+                if event.mode == "moved":
+                    _cover(event, seen)
+                return seen
+
+    def _by_diff(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+        """A diff of the whole file changes what the reader takes it to be: all of its base must be that."""
+        base = self._base(event)
+        if sheet.length not in (None, len(base)):
+            raise Misled(f"a diff of {len(base)} lines, where the file was last said to have {sheet.length}")
+        _taken(sheet, base, 1, len(base))
+        if event.emitted is not None:
+            shown = _shown(event.emitted, truth)
+            rest = iter(base)
+            # the empty line behind a last newline is no line of a diff: it comes with the line before it
+            last = len(truth) - (not truth[-1] and len(truth) - 1 in shown)
+            for n, text in enumerate(truth[:last], start=1):
+                # what the diff does not show must stand in the base, in the same order
+                if n not in shown and text not in rest:
+                    raise Misled("a diff leaves out a line that is not in its base", n)
+        return dict(enumerate(truth, start=1))
+
+    def _by_range_diff(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+        """A diff of a range changes what the reader takes these lines to be: from the first that stayed to the last."""
+        base = self._base(event)
+        first = min((copy.first for copy in event.copies), default=1)
+        last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
+        # the empty line behind a last newline is no line of a diff, and comes and goes with that newline
+        is_unseen = base[-1] == "" and len(base) >= sheet.end
+        _taken(sheet, base, first, min(last, len(base) - is_unseen))
+        seen = _shown(event.emitted or NO_LINES, truth)
+        for copy in event.copies:
+            seen |= {copy.at + k: base[copy.first + k - 1] for k in range(copy.count) if copy.first + k <= len(base)}
+        _cover(event, seen)
+        sheet.learns({n: seen[n] for n in range(event.first, event.last + 1)}, event.total)
+        return seen
+
+    def _base(self, event: ReadServed) -> list[str]:
+        base = None if event.base is None else self._lines(event.base)
+        if base is None:
+            raise Misled("a diff without a base")
+        return base
+
+    def _authored(self, event: FileAuthored, sheet: Sheet, truth: Sequence[str]) -> None:
+        own = _shown(event.authored, truth)
+        if event.whole and event.authored.holds(1, event.total):
+            sheet.writes(own)
+            return
+        for copy in event.copies:
+            base = self._lines(copy.base)
+            for k in range(copy.count if base is not None else 0):
+                n = copy.at + k
+                if base is not None and base[copy.first + k - 1 : copy.first + k] != list(truth[n - 1 : n]):
+                    raise Misled("said to be left alone by an edit, and says something else", n)
+        before = self._lines(event.copies[0].base) if event.copies else None
+        sheet.edits(event.copies, own, None if before is None else event.total - len(before))
+
+    def _lines(self, version: ContentHash) -> list[str] | None:
+        if version not in self._truth:
+            content = self._stored(version)
+            self._truth[version] = None if content is None else content.decode("utf-8", "replace").split("\n")
+        return self._truth[version]
+
+
+def _taken(sheet: Sheet, base: Sequence[str], first: int, last: int) -> None:
+    """Objects where the reader does not take these lines to be as in the base of a diff."""
+    for n in range(first, last + 1):
+        if n not in sheet.taken:
+            raise Misled("a diff against a version of which a line was never shown", n)
+        if sheet.taken[n] != base[n - 1]:
+            raise Misled("a diff against a version of which a line was shown otherwise since", n)
+
+
+def _length(event: ReadServed) -> int | None:
+    """The length of the file, where an answer tells it: the marker of a range of a file that changed elsewhere does not."""
+    return None if event.mode == "unchanged_range" and event.base not in (None, event.version) else event.total
+
+
+def _reckoned(event: ReadServed, sheet: Sheet) -> int | None:
+    """The length of the file by what was told before, where an answer about a range of it names the new one only in passing."""
+    if sheet.length is None or event.last >= event.total:
+        return None
+    if event.mode == "unchanged_range":
+        return sheet.length
+    if event.mode == "range_diff":
+        # only where the last line of the range stayed does the journal tell by how much the diff moves the lines behind it
+        moved = (copy.at - copy.first for copy in event.copies if copy.at + copy.count - 1 == event.last)
+        return next((sheet.length + by for by in moved), None)
+    return None
+
+
+def _shown(runs: Iterable[tuple[int, int]], truth: Sequence[str]) -> dict[int, str]:
+    seen: dict[int, str] = {}
+    for first, last in runs:
+        if last > len(truth):
+            raise Misled("said to show lines that the version does not have", len(truth) + 1)
+        seen |= {n: truth[n - 1] for n in range(first, last + 1)}
+    return seen
+
+
+def _cover(event: ReadServed, seen: Mapping[int, str]) -> None:
+    missing = next((n for n in range(event.first, event.last + 1) if n not in seen), None)
+    if missing is not None:
+        raise Misled("asked for, and neither shown nor stood for", missing)

@@ -1,0 +1,418 @@
+r"""The witness: is every marker and diff of a request borne out by the text of that same request?
+
+It reads an outgoing message list from the first message to the last, as a careful reader would (`sheets`): which text stands
+under which number, what the model's own edits and the diffs that it was shown have moved since, and how long the file was said to
+be. Where an answer is a marker or a diff, it works out what that reader understands, and compares it with the stored bytes of the
+version. It shares no code with the policy and knows none of its reasons; the claims tell it only which call speaks of which version
+of which file, and which of the answer's lines are file text.
+
+Rules of this file
+------------------
+1. A marker that names lines means the text that stood last under these numbers: in a result, in a hunk of a diff, or in a write of the
+   whole file. The text of an edit stands under no number.
+2. A marker that says a file or lines are unchanged also means what the reader takes to stand there by now.
+3. A diff changes the file as the reader takes it to be. What it quotes, and what it leaves out, must stand there.
+4. A length once told is part of what "unchanged" says.
+5. A number that the answer itself shows with other text means that text, unless the marker says "before this answer".
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.names import ContentHash
+from pagein.model.read_events import Claim
+from pagein.policy.audit.proof_sheets import Misled, Sheet, numbers_of
+
+_WHOLE: Final = re.compile(r"\[readcache: unchanged, (\d+) lines\]")
+_PLACE: Final = re.compile(
+    r"\[readcache: unchanged in lines (\d+)-(\d+)(?: of (\d+)|; changes exist outside this range)?\]"
+)
+_MOVED: Final = re.compile(
+    r"\[readcache: lines (\d+)-(\d+)(?: of (\d+))? unchanged, shown (earlier|before this answer) as lines (\d+)-(\d+)\]"
+)
+_CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed of (\d+)\]")
+_CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+)-(\d+)(?: of (\d+))?\]")
+_HEAD: Final = re.compile(r"--- a/[^\n]*\n\+\+\+ b/[^\n]*\n")
+_HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+_TOLD: Final = re.compile(r"\[(?:(\d+) more lines in file|Showing lines \d+-\d+ of (\d+))\b")
+"""What a host says behind the lines of a file that goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """A claim that the request does not bear out. line: the first line of the version where it fails, if there is one."""
+
+    call_id: str
+    why: str
+    line: int | None = None
+
+
+def witness(
+    messages: Sequence[Message],
+    claims: Mapping[str, Claim],
+    stored: Callable[[ContentHash], bytes | None],
+) -> tuple[Objection, ...]:
+    """Objections against a request, in the order of its messages; none means that every claim is borne out.
+
+    claims: by call id, what each tool call of the request that touches a file stands for. Calls without a claim are
+    plain text. stored: the bytes of a version, None where they are lost (then what rests on them is objected to).
+    Time grows with the text of the request and the lines of the files its diffs stand for.
+    """
+    return tuple(_Reading(claims, stored).objections(messages))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What an answer says. lines: those that it stands for. length: of the file, None where it does not tell.
+
+    reckoned: how long the file must be by what was said before, where the answer names its length only in passing.
+    """
+
+    lines: dict[int, str]
+    length: int | None
+    reckoned: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    """A marker that names lines. start: the number under which the first of them was shown, None for its own.
+
+    length: of the file, None where it does not tell. before: whether it says that it does not mean the answer in which it stands.
+    """
+
+    first: int
+    last: int
+    length: int | None
+    start: int | None = None
+    before: bool = False
+
+    def understood(self, sheet: Sheet) -> dict[int, str]:
+        """The lines that it stands for."""
+        if self.start is None:
+            return sheet.in_place(self.first, self.last)
+        return sheet.shown_as(self.first, self.last, self.start)
+
+    def is_clear(self, sheet: Sheet, shown: Mapping[int, str]) -> None:
+        """Objects where the answer itself shows other text under a number that the marker names."""
+        if self.start is None or self.before:
+            return
+        for n in range(self.start, self.start + self.last - self.first + 1):
+            if shown.get(n, sheet.printed[n]) != sheet.printed[n]:
+                raise Misled(f"line {n} is said to have been shown earlier, and this answer shows other text there", n)
+
+
+def _marker(claim: Claim, text: str) -> _Marker:
+    place, moved = _PLACE.fullmatch(text), _MOVED.fullmatch(text)
+    if place is not None:
+        marker = _Marker(int(place[1]), int(place[2]), int(place[3]) if place[3] else None)
+    elif moved is not None:
+        length, is_before = int(moved[3]) if moved[3] else None, moved[4] != "earlier"
+        marker = _Marker(int(moved[1]), int(moved[2]), length, int(moved[5]), is_before)
+        if int(moved[6]) - int(moved[5]) != marker.last - marker.first:
+            raise Misled("the marker names two ranges of different length", marker.first)
+    else:
+        raise Misled("what is said to be a marker is none")
+    if marker.length not in (None, claim.total) or not 1 <= marker.first <= marker.last <= claim.total:
+        raise Misled("the marker names lines that the file does not have", marker.first)
+    return marker
+
+
+def _line(claim: Claim, number: int, row: str) -> str:
+    """The text of a line, without what the host puts in front of it. Where that is a number, it must be the line's."""
+    found = re.match(claim.gutter, row) if claim.gutter else None
+    if found is None:
+        return row
+    printed = re.search(r"\d+", found[0])
+    if printed is not None and int(printed[0]) != number:
+        raise Misled(f"the line stands under the number {printed[0]}", number)
+    return row[found.end() :]
+
+
+def _length(claim: Claim, behind: str) -> int | None:
+    """How long an answer in text says that the file is: in words behind the lines, or by ending with the last one."""
+    found = _TOLD.search(behind)
+    if found is not None:
+        told = int(found[2]) if found[2] else claim.last + int(found[1])
+        if told != claim.total:
+            raise Misled(f"the answer says that the file has {told} lines")
+        return told
+    return claim.total if claim.emitted.holds(claim.total, claim.total) else None
+
+
+class _Reading:
+    """One pass over a request."""
+
+    def __init__(self, claims: Mapping[str, Claim], stored: Callable[[ContentHash], bytes | None]) -> None:
+        self._claims = claims
+        self._stored = stored
+        self._sheets: dict[str, Sheet] = {}
+        self._arguments: dict[str, str] = {}
+        self._truth: dict[ContentHash, list[str] | None] = {}
+
+    def objections(self, messages: Sequence[Message]) -> Iterator[Objection]:
+        for message in messages:
+            for block in message.blocks:
+                if isinstance(block, ToolCall):
+                    self._arguments[block.id] = block.arguments
+                elif isinstance(block, ToolResult) and block.call_id in self._claims:
+                    try:
+                        self._look(self._claims[block.call_id], block)
+                    except Misled as misled:
+                        yield Objection(block.call_id, misled.why, misled.line)
+
+    def _look(self, claim: Claim, result: ToolResult) -> None:
+        sheet = self._sheets.setdefault(claim.path, Sheet())
+        if claim.kind == "authored":
+            self._written(claim, sheet, result.call_id)
+            return
+        text = result.text[claim.before : len(result.text) - claim.after]
+        if claim.kind == "text":
+            said = self._as_text(claim, text, result.text[len(result.text) - claim.after :])
+        elif claim.kind == "partly_known":
+            said = self._in_parts(claim, sheet, text, result.text[len(result.text) - claim.after :])
+        elif claim.kind in ("diff", "range_diff"):
+            said = self._by_diff(claim, sheet, text)
+        else:
+            said = self._by_marker(claim, sheet, text)
+        self._compare(claim, said.lines)
+        if claim.kind == "diff":
+            sheet.taken = {}
+        sheet.reads(said.lines, numbers_of(claim.emitted), said.length, said.reckoned)
+
+    # what an answer stands for
+
+    def _as_text(self, claim: Claim, text: str, behind: str) -> _Said:
+        rows = text.split("\n")
+        numbers = numbers_of(claim.emitted)
+        if len(numbers) > len(rows):
+            raise Misled("the answer has fewer lines than it is said to show", numbers[len(rows)])
+        seen = {n: _line(claim, n, row) for n, row in zip(numbers, rows, strict=False)}
+        return _Said(seen, _length(claim, "\n".join([*rows[len(numbers) :], behind])))
+
+    def _by_marker(self, claim: Claim, sheet: Sheet, text: str) -> _Said:
+        whole = _WHOLE.fullmatch(text)
+        if whole is not None:
+            total = int(whole[1])
+            if total != claim.total or not (claim.first == 1 and claim.last == total):
+                raise Misled("the file is said to be unchanged, and has another length")
+            return _Said(sheet.whole(total), total)
+        marker = _marker(claim, text)
+        if (marker.first, marker.last) != (claim.first, claim.last):
+            raise Misled("the marker speaks of other lines than were asked for", marker.first)
+        reckoned = sheet.length if marker.start is None and marker.last < claim.total else None
+        return _Said(marker.understood(sheet), marker.length, reckoned)
+
+    def _in_parts(self, claim: Claim, sheet: Sheet, text: str, behind: str) -> _Said:
+        """Walk down the answer: text where the claim says text, else a marker that leads to the next text."""
+        seen: dict[int, str] = {}
+        found: list[_Marker] = []
+        texts = dict.fromkeys(numbers_of(claim.emitted))
+        n, rows, end = claim.first, text.split("\n"), max(texts, default=0)
+        at = 0
+        for row in rows:
+            if n in texts:
+                seen[n] = _line(claim, n, row)
+                n += 1
+            elif n > claim.last or (n > end and not row.startswith("[readcache: ")):
+                break  # the closing notice
+            else:
+                marker = _marker(claim, row)
+                if marker.first != n:
+                    raise Misled("a marker does not begin where the text before it ends", n)
+                found.append(marker)
+                seen |= marker.understood(sheet)
+                n = marker.last + 1
+            at += 1
+        if n <= end:
+            raise Misled("the answer ends before the text it is said to show", n)
+        for marker in found:
+            marker.is_clear(sheet, {k: seen[k] for k in texts if k in seen})
+        told = _length(claim, "\n".join([*rows[at:], behind]))
+        return _Said(seen, next((one.length for one in found if one.length is not None), told))
+
+    def _by_diff(self, claim: Claim, sheet: Sheet, text: str) -> _Said:
+        head, _, body = text.partition("\n")
+        found = (_CHANGED if claim.kind == "diff" else _CHANGED_IN).fullmatch(head)
+        if found is None:
+            raise Misled("a diff does not say how much it changes")
+        patch = _Patch(body, sheet.taken, sheet.end)
+        first, last, total = 1, claim.total, found[2]
+        if claim.kind == "range_diff":
+            first, last, total = int(found[2]), int(found[3]), found[4]
+        if (first, last) != (claim.first, claim.last) or int(total or claim.total) != claim.total:
+            raise Misled("a diff speaks of other lines than were asked for", first)
+        if int(found[1]) != max(patch.added, patch.removed):
+            raise Misled("a diff changes another number of lines than it says")
+        seen = {n: patch.line(n, claim.total) for n in range(first, last + 1)}
+        reckoned = None
+        if claim.kind == "range_diff":
+            sheet.learns(seen, claim.total)
+            if sheet.length is not None and last < claim.total:
+                reckoned = patch.length()
+        else:
+            rest = [n for n in range(1, sheet.end + 1) if n not in sheet.taken]
+            if rest or patch.length() != claim.total:
+                raise Misled("the base of a diff was not shown whole", min(rest, default=None))
+        return _Said(seen, int(total) if total else None, reckoned)
+
+    def _written(self, claim: Claim, sheet: Sheet, call_id: str) -> None:
+        leaves = tuple(_leaves(self._arguments.get(call_id, "null")))
+        truth = self._true(claim.version)
+        base = self._true(claim.copies[0].base) if claim.copies else None
+        grown = None if base is None else claim.total - len(base)
+        if truth is None:  # which of the file's lines the call holds cannot be told; nothing is learned from it
+            sheet.edits(claim.copies, {}, grown)
+            return
+        own: dict[int, str] = {}
+        for first, last in claim.emitted:
+            block = truth[first - 1 : last]
+            missing = _missing(block, leaves)
+            if missing is not None:
+                sheet.edits(claim.copies, {}, grown)
+                raise Misled("what the model is said to have written is not in its call", first + missing)
+            own |= dict(enumerate(block, first))
+        self._compare(claim, own)
+        if claim.whole and claim.emitted.holds(1, claim.total):
+            sheet.writes(own)
+        else:
+            sheet.edits(claim.copies, own, grown)
+
+    # what is true
+
+    def _compare(self, claim: Claim, seen: Mapping[int, str]) -> None:
+        truth = self._true(claim.version)
+        if truth is None:
+            if claim.kind == "text":
+                return  # it stands there as text, whatever became of our copy
+            raise Misled("the version is not in the store", min(seen, default=None))
+        if len(truth) != claim.total:
+            raise Misled("the version has another number of lines")
+        for n in sorted(seen):
+            if n > len(truth) or truth[n - 1] != seen[n]:
+                raise Misled("what the request shows is not what the version says", n)
+
+    def _true(self, version: ContentHash) -> list[str] | None:
+        if version not in self._truth:
+            content = self._stored(version)
+            right = content is not None and ContentHash.of(content) == version
+            self._truth[version] = (
+                content.decode("utf-8", "replace").split("\n") if right and content is not None else None
+            )
+        return self._truth[version]
+
+
+class _Patch:
+    """A unified diff, laid over the lines seen of its base."""
+
+    def __init__(self, body: str, old: Mapping[int, str], old_total: int) -> None:
+        self.added = 0
+        self.removed = 0
+        self._old = old
+        self._old_total = old_total
+        self._new: dict[int, str] = {}
+        self._shifts: list[tuple[int, int]] = []
+        self._unended: dict[str, bool] = {"-": False, "+": False}
+        head = _HEAD.match(body)
+        rows = body[head.end() :].split("\n") if head is not None else []
+        if not rows or rows.pop():
+            raise Misled("a diff that is none")
+        at = 0
+        while at < len(rows):
+            at = self._hunk(rows, at)
+
+    def _hunk(self, rows: Sequence[str], at: int) -> int:
+        found = _HUNK.fullmatch(rows[at])
+        if found is None:
+            raise Misled("a diff with a hunk that is none")
+        old, olds, new, news = (int(number) for number in found.groups())
+        old, new = old + (olds == 0), new + (news == 0)
+        if not self._shifts:
+            self._shifts.append((1, old - new))
+        end_old, end_new = old + olds, new + news
+        at += 1
+        while at < len(rows) and not rows[at].startswith("@@"):
+            sign, text = rows[at][:1], rows[at][1:]
+            if sign == "\\":
+                self._end(rows[at - 1][:1])
+            if sign in ("-", " ") and sign:
+                if self._old.get(old, text) != text:
+                    raise Misled("a diff quotes another text than was shown", old)
+                old += 1
+                self.removed += sign == "-"
+            if sign in ("+", " ") and sign:
+                self._new[new] = text
+                new += 1
+                self.added += sign == "+"
+            at += 1
+        if (old, new) != (end_old, end_new):
+            raise Misled("a diff whose hunk has another length than it says")
+        self._shifts.append((new, old - new))
+        return at
+
+    def _end(self, sign: str) -> None:
+        for side in "-+" if sign == " " else sign:
+            self._unended[side] = True
+
+    def line(self, n: int, total: int) -> str:
+        """Line `n` of the new side, which has `total` lines."""
+        if n in self._new:
+            return self._new[n]
+        shift = self._shift(n)
+        text = self._old.get(n + shift)
+        if text is None:
+            # behind a last newline there is an empty line, which no diff shows
+            if n == total and n + shift >= self._old_total and not self._unended["+"]:
+                return ""
+            raise Misled(f"line {n + shift} of the base was never shown", n)
+        return text
+
+    def _shift(self, n: int) -> int:
+        shift = 0
+        for first, by in self._shifts:
+            if first > n:
+                break
+            shift = by
+        return shift
+
+    def length(self) -> int:
+        """Lines of the new side."""
+        ended = self._old_total - self._shifts[-1][1] if self._shifts else self._old_total
+        # the empty line behind the last newline comes or goes with that newline
+        return ended + self._unended["-"] - self._unended["+"]
+
+
+def _missing(block: Sequence[str], leaves: Sequence[str]) -> int | None:
+    """The first of these lines that does not stand in the texts; what one text cannot hold may go on in the next."""
+    at = 0
+    while at < len(block):
+        low, high = 0, len(block) - at
+        while low < high:
+            count = (low + high + 1) // 2
+            if any("\n".join(block[at : at + count]) in leaf for leaf in leaves):
+                low = count
+            else:
+                high = count - 1
+        if low == 0:
+            return at
+        at += low
+    return None
+
+
+def _leaves(arguments: str) -> Iterator[str]:
+    """Every text in the arguments of a call."""
+    try:
+        waiting = [json.loads(arguments)]
+    except ValueError:
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)

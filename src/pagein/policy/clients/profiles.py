@@ -1,0 +1,257 @@
+"""The clients that are known, as data, and how one is recognised. Texts: measured (docs/clients.md).
+
+A tool's schema names a client better than a header does: behind one program name stand sub-agents and forks with other tools.
+So tools decide; a header is asked where no tool tells.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.model.fields import mapping, objects, text
+from pagein.model.messages import ToolCall
+from pagein.policy.clients.file_accesses import EDITS, READS, SHELLS, WRITES, arguments_of
+from pagein.policy.clients.line_layouts import Layout
+from pagein.policy.clients.profile import Op, Profile
+
+_NOTHING: Final = re.compile(r"")
+_REMINDERS: Final = re.compile(r"\s*(?:<system-reminder>.*</system-reminder>)?\s*", re.DOTALL)
+
+CLAUDE_CODE: Final = Profile(
+    "claude-code",
+    ops={
+        "Read": "read",
+        "NotebookRead": "read",
+        "Edit": "edit",
+        "MultiEdit": "edit",
+        "NotebookEdit": "edit",
+        "Write": "write",
+        "Bash": "exec",
+        "PowerShell": "exec",
+        "LS": "list",
+        "Glob": "list",
+        "Grep": "search",
+    },
+    layouts=(
+        Layout(
+            re.compile(r"(?:<system-reminder>[^\n]*</system-reminder>\n)?"),
+            r"[ ]*(\d+)(?:\t|→)",
+            _REMINDERS,
+            cuts=True,
+        ),
+    ),
+    fails={"any": re.compile(r"\A<tool_use_error>"), "exec": re.compile(r"\AExit code [1-9]\d*(?:\n|\Z)")},
+    torn=re.compile(r"\n\n?\.\.\. \[\d+ (?:lines|characters) truncated\] \.\.\.|<persisted-output>"),
+    repeat=re.compile(
+        r"(?:Wasted call — file unchanged since your last Read\. Refer to that earlier tool_result instead\."
+        r"|File unchanged since last read\. The content from the earlier Read tool_result in this conversation is still current"
+        r" — refer to that instead of re-reading\.)\s*(?:<system-reminder>.*</system-reminder>)?",
+        re.DOTALL,
+    ),
+)
+
+CODEX: Final = Profile(
+    "codex",
+    ops={
+        "exec_command": "exec",
+        "shell": "exec",
+        "shell_command": "exec",
+        "local_shell": "exec",
+        "apply_patch": "edit",
+        "view_image": "other",
+    },
+    fails={
+        "any": re.compile(
+            r"\A(?:apply_patch verification failed|execution error|exec_command failed|failed to parse function arguments)"
+        ),
+        "exec": re.compile(r'"metadata":\{"exit_code":-?[1-9]\d*,"duration_seconds":[\d.]+\}\}\Z'),
+    },
+    envelope=re.compile(
+        r"\A(?:Chunk ID: [^\n]*\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code |Exit code: )(-?\d+)\n"
+        r"(?:(?:Wall time|Original token count|Total output lines): [^\n]*\n)*Output:\n"
+    ),
+    torn=re.compile(
+        r"Warning: truncated output \(|…\d+ (?:chars|tokens|lines) truncated…|\[\.\.\. omitted \d+ of \d+ "
+    ),
+    trims=False,
+    counts_last=False,
+)
+
+OPENCODE: Final = Profile(
+    "opencode",
+    ops={
+        "read": "read",
+        "edit": "edit",
+        "multiedit": "edit",
+        "patch": "edit",
+        "apply_patch": "edit",
+        "write": "write",
+        "bash": "exec",
+        "list": "list",
+        "glob": "list",
+        "grep": "search",
+    },
+    layouts=(
+        Layout(
+            re.compile(r"<path>[^\n]*</path>\n<type>file</type>\n<content>\n?"),
+            r"(\d+): ",
+            re.compile(
+                r"\n\n\((?:(?:End of file - total |Showing lines \d+-\d+ of )(?P<total>\d+)(?: lines?|\. Use offset=\d+ to continue\.)"
+                r"|Output capped at [^\n]*? Showing lines \d+-\d+\. Use offset=(?P<next>\d+) to continue\.)\)\n</content>"
+                r"\s*(?:<system-reminder>.*</system-reminder>)?\s*",
+                re.DOTALL,
+            ),
+        ),
+        Layout(  # its versions before 1.1
+            re.compile(r"<file>\n"),
+            r"(\d{5,})\| ",
+            re.compile(
+                r"\n\n\((?:End of file - total (?P<total>\d+) lines?|(?:File has more lines|Output truncated at [^\n]*?)\."
+                r" Use 'offset' parameter to read beyond line (?P<next>\d+))\)\n</file>\s*(?:<system-reminder>.*</system-reminder>)?\s*",
+                re.DOTALL,
+            ),
+        ),
+    ),
+    fails={
+        "any": re.compile(r"\AError: |\AThe [^\n]* tool was called with invalid arguments|\ATool execution aborted\Z"),
+        "read": re.compile(
+            r"\A(?:File not found: |Offset \d+ is out of range for this file|Cannot read binary file: )"
+        ),
+        "edit": re.compile(
+            r"\A(?:oldString not found in content|Found multiple matches for oldString|apply_patch verification failed"
+            r"|oldString and newString must be different|Could not find oldString|File [^\n]* not found)"
+        ),
+        "exec": re.compile(r"<bash_metadata>\n(?:bash tool terminated|User aborted)"),
+    },
+    torn=re.compile(r"\.\.\.output truncated\.\.\.|\nFull output saved to: "),
+    counts_last=False,
+)
+
+PI: Final = Profile(
+    "pi",
+    ops={
+        "read": "read",
+        "edit": "edit",
+        "write": "write",
+        "bash": "exec",
+        "ls": "list",
+        "find": "list",
+        "grep": "search",
+    },
+    layouts=(
+        Layout(
+            _NOTHING,
+            "",
+            re.compile(
+                r"\n\n\[(?:(?P<more>\d+) more lines in file"
+                r"|Showing lines \d+-\d+ of (?P<total>\d+)(?: \([\d.]+[KM]?B limit\))?)\. Use offset=(?P<next>\d+) to continue\.?\]\Z"
+            ),
+        ),
+    ),
+    fails={
+        "any": re.compile(r'\ATool [^\n]* not found\Z|\AValidation failed for tool "'),
+        "read": re.compile(
+            r"\A(?:(?:ENOENT|EISDIR|EACCES|ENOTDIR): [^\n]*|Offset \S+ is beyond end of file \(\d+ lines total\)|Operation aborted)\Z"
+        ),
+        "write": re.compile(r"\A(?:ENOENT|EISDIR|EACCES|ENOTDIR): [^\n]*\Z|\AOperation aborted\Z"),
+        "edit": re.compile(
+            r"\A(?:Could not find |Found \d+ occurrences of |No changes made to |File not found: |Operation aborted|(?:ENOENT|EISDIR|EACCES): )"
+        ),
+        "exec": re.compile(
+            r"(?:\A|\n\n)(?:Command exited with code -?[1-9]\d*|Command timed out after [^\n]*|Command aborted)\Z"
+        ),
+    },
+    torn=re.compile(r"\[Showing [^\n]{0,200}Full output: [^\n]{0,1000}\]\Z|\A\[Line \d+ is [\d.]+[KMG]?B, exceeds"),
+    trims=False,
+)
+
+
+def _by_names() -> Iterator[tuple[str, Op]]:
+    table: tuple[tuple[frozenset[str], Op], ...] = (
+        (READS, "read"),
+        (EDITS, "edit"),
+        (WRITES, "write"),
+        (SHELLS, "exec"),
+    )
+    for names, op in table:
+        for name in names:
+            yield name, op
+            yield name.capitalize(), op
+
+
+OTHER: Final = Profile("other", ops=dict(_by_names()), torn=_NOTHING)
+"""Any other client: tools of a known name touch the files that they name, and nothing is told from any result."""
+
+PROFILES: Final[Mapping[str, Profile]] = {one.name: one for one in (CLAUDE_CODE, CODEX, OPENCODE, PI, OTHER)}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that a request offers its model. arguments: the names of those that its schema has."""
+
+    name: str
+    arguments: frozenset[str] = frozenset()
+
+
+_TELLING: Final[tuple[tuple[Profile, str, frozenset[str]], ...]] = (
+    (CLAUDE_CODE, "Read", frozenset({"file_path"})),
+    (CODEX, "exec_command", frozenset({"cmd"})),
+    (CODEX, "shell_command", frozenset({"command"})),
+    (CODEX, "local_shell", frozenset()),
+    (OPENCODE, "read", frozenset({"filePath"})),
+    (OPENCODE, "edit", frozenset({"filePath"})),
+    (PI, "read", frozenset({"path"})),
+    (PI, "edit", frozenset({"path"})),
+    (CLAUDE_CODE, "Edit", frozenset({"file_path"})),
+    (CLAUDE_CODE, "Bash", frozenset({"command"})),
+    (CODEX, "apply_patch", frozenset()),
+)
+"""A tool and arguments that it must have, and whose it is; the first that is offered counts."""
+
+_HEADERS: Final[tuple[tuple[str, re.Pattern[str], Profile], ...]] = (
+    ("originator", re.compile(r"\Acodex"), CODEX),
+    ("user-agent", re.compile(r"\Aclaude-cli/"), CLAUDE_CODE),
+    ("user-agent", re.compile(r"\Acodex"), CODEX),
+    ("user-agent", re.compile(r"\Aopencode/"), OPENCODE),
+    ("user-agent", re.compile(r"\Api \("), PI),
+)
+
+
+def profile_of(tools: Iterable[ToolSpec] = (), headers: Mapping[str, str] | None = None) -> Profile:
+    """The profile of the client that offers these tools; by its headers where it offers none that tells. `OTHER` for a stranger."""
+    offered = {one.name: one.arguments for one in tools}
+    for profile, name, arguments in _TELLING:
+        if name in offered and arguments <= offered[name]:
+            return profile
+    if offered:  # tools that nobody here knows mean nothing, whoever sends them
+        return OTHER
+    told = {name.lower(): value for name, value in (headers or {}).items()}
+    return next((profile for name, form, profile in _HEADERS if form.search(told.get(name, ""))), OTHER)
+
+
+def profile_by_calls(calls: Iterable[ToolCall]) -> Profile:
+    """The profile of the client whose model made these calls, for conversations of which nobody kept what tools were offered.
+
+    A tool has the arguments that it was ever given.
+    """
+    given: dict[str, set[str]] = {}
+    for call in calls:
+        given.setdefault(call.name, set()).update(arguments_of(call.arguments))
+    return profile_of(ToolSpec(name, frozenset(arguments)) for name, arguments in given.items())
+
+
+def tools_of(value: object) -> tuple[ToolSpec, ...]:
+    """The tools of a request, given its decoded field `tools` in any of the three wire formats."""
+    return tuple(_specs(value))
+
+
+def _specs(value: object) -> Iterator[ToolSpec]:
+    for row in objects(value):
+        inner = mapping(row, "function") or row
+        name = text(inner, "name") or text(row, "type")
+        schema = mapping(inner, "input_schema") or mapping(inner, "parameters")
+        if name:
+            yield ToolSpec(name, frozenset(mapping(schema, "properties")))
+        if text(row, "type") == "namespace":
+            yield from _specs(row.get("tools"))

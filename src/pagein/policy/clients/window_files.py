@@ -1,0 +1,251 @@
+"""What stands in the window of each file that a client's tools read or changed, call by call, and what rests on what.
+
+Rules of this file
+------------------
+1. A chain holds what calls said of one file, in the order of the window. What is known of the file is folded from it.
+2. What leaves is taken out of its chain. What is left is not borne out any more where it rested on that: it is named, and must
+   leave too.
+3. To forget a file ends what may rest on its texts, not the texts: what rests on them already is still borne out.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Final, TypeAlias
+
+from pagein.model.messages import ToolCall
+from pagein.model.names import ContentHash
+from pagein.model.read_events import Claim, FileAuthored, Invalidated, ReadServed, claim_of
+from pagein.model.shared_map import SharedMap
+from pagein.model.spans import Spans
+from pagein.policy.clients.shown_files import path_key
+from pagein.policy.eviction.read_ages import NEVER, Work
+from pagein.policy.reads.knowledge import NOTHING, Knowledge, proven
+from pagein.policy.reads.knowledge import step as with_event
+
+FileEvent: TypeAlias = ReadServed | FileAuthored | Invalidated
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one call says of a file. call: "" where no call says it. text: the file by it. born: the model call before which it was said.
+
+    gutter, before, after: as in `ShownText`, of the result as it stands.
+    """
+
+    call: str
+    event: FileEvent
+    text: str
+    born: int
+    gutter: str = ""
+    before: int = 0
+    after: int = 0
+
+    @property
+    def stands_for_more(self) -> bool:
+        """Whether other text must bear it out."""
+        return isinstance(self.event, ReadServed) and self.event.mode not in ("full", "baseline_fallback")
+
+    @property
+    def claim(self) -> Claim | None:
+        """What the witness is told of the call."""
+        if isinstance(self.event, Invalidated):
+            return None
+        return replace(claim_of(self.event), gutter=self.gutter, before=self.before, after=self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class FileReads:
+    """All that stands in the window of one file, in order, and the file as it looks by now (None: that cannot be told)."""
+
+    chain: tuple[Held, ...] = ()
+    text: str | None = None
+
+
+NO_READS: Final = FileReads()
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The client's own reference to an earlier read. base: the call of that read. born: the model call before which it was said."""
+
+    base: str
+    born: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReads:
+    """What the reads of a conversation have shown, at one point of it. Made by steps that share what they keep.
+
+    calls: those that nobody answered yet. path_of: the file of each call that stands in a chain. asked: the call that made each
+    read last, by its arguments; repeats: what the client itself answered with a reference to an earlier read, with that read.
+    gone: calls of such reads whose results left the window. turns: messages of the model so far.
+    """
+
+    known: Knowledge = NOTHING
+    files: SharedMap[FileReads] = field(default_factory=SharedMap)
+    calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
+    path_of: SharedMap[str] = field(default_factory=SharedMap)
+    asked: SharedMap[str] = field(default_factory=SharedMap)
+    repeats: SharedMap[Repeat] = field(default_factory=SharedMap)
+    gone: frozenset[str] = frozenset()
+    turns: int = 0
+
+    def claims(self) -> dict[str, Claim]:
+        """What each call of the window stands for, for the witness."""
+        held = (one for file in self.files.values() for one in file.chain)
+        return {one.call: claim for one in held if one.call and (claim := one.claim) is not None}
+
+    def versions(self) -> dict[ContentHash, bytes]:
+        """The texts of all versions, as the conversation told them."""
+        held = (one for file in self.files.values() for one in file.chain)
+        return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, Invalidated)}
+
+    def held(self, call: str) -> Held | None:
+        """What a call says of its file, None where it is in no chain."""
+        path = self.path_of.get(call)
+        chain = () if path is None else self.files[path].chain
+        return next((one for one in reversed(chain) if one.call == call), None)
+
+    def resting_on(self, leaving: Iterable[str]) -> frozenset[str]:
+        """Calls whose answers are not proven once the results of these have left; none of these themselves."""
+        gone = frozenset(leaving)
+        paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
+        found = (_unproven(_left(self.files[path].chain, gone)) for path in sorted(paths))
+        return frozenset[str]().union(*found)
+
+    def held_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
+        """Calls whose results must stay, because an answer, ours or the client's, may rest on them that is to stay as a read would.
+
+        That is one born behind call `last`; or, by `work`, one of a file that is still at work.
+        """
+        held = {one.base for one in self.repeats.values() if self._stays(one.base, one.born, last, work)} - self.gone
+        for file in self.files.values():
+            if any(one.stands_for_more and _stays(file.chain, one.born, last, work) for one in file.chain):
+                held.update(one.call for one in file.chain if one.call)
+        return frozenset(held)
+
+    def _stays(self, base: str, born: int, last: int, work: Work | None) -> bool:
+        path = self.path_of.get(base)
+        return _stays(() if path is None else self.files[path].chain, born, last, work)
+
+    def held_with(self, calls: Iterable[str]) -> frozenset[str]:
+        """Calls whose results must stay as long as those of these calls, because these may rest on them."""
+        held: set[str] = set()
+        for call in calls:
+            path = self.path_of.get(call)
+            chain = () if path is None else self.files[path].chain
+            if any(one.call == call and one.stands_for_more for one in chain):
+                held.update(one.call for one in chain if one.call)
+        return frozenset(held)
+
+    def fetch(self, path: str, version: ContentHash) -> bytes | None:
+        """The text of a version of this file."""
+        for one in reversed(self.files.get(path, NO_READS).chain):
+            if not isinstance(one.event, Invalidated) and one.event.version == version:
+                return one.text.encode()
+        return None
+
+
+START: Final = ClientReads()
+
+
+def _stays(chain: tuple[Held, ...], born: int, last: int, work: Work | None) -> bool:
+    """Whether an answer that was born before this call is to stay, by what was said of its file since."""
+    if work is None or not chain:
+        return born > last
+    changes = (one.born for one in chain if not isinstance(one.event, ReadServed))
+    return work.keeps(born, touched=chain[-1].born, edited=max(changes, default=NEVER))
+
+
+def with_held(state: ClientReads, path: str, held: Held) -> ClientReads:
+    """A call said this of a file."""
+    chain = (*state.files.get(path, NO_READS).chain, held)
+    return replace(
+        state,
+        known=with_event(state.known, held.event),
+        files=state.files.put(path, FileReads(chain, held.text)),
+        path_of=state.path_of.put(held.call, path),
+    )
+
+
+def with_text(state: ClientReads, path: str, text: str) -> ClientReads:
+    """The file looks so by now, though nothing in the window shows it."""
+    file = state.files.get(path, NO_READS)
+    return replace(state, files=state.files.put(path, replace(file, text=text)))
+
+
+def forgotten(state: ClientReads, given: str) -> ClientReads:
+    """Nothing that was shown of this file may be a base from here on."""
+    path = path_key(given)
+    file = state.files.get(path)
+    if file is None:
+        return state
+    event = Invalidated(path)
+    chain = (*file.chain, Held("", event, "", state.turns))
+    return replace(state, known=with_event(state.known, event), files=state.files.put(path, FileReads(chain)))
+
+
+def without(state: ClientReads, calls: Iterable[str]) -> ClientReads:
+    """The state once the results of these calls have left the window, and what rested on them with them."""
+    gone = frozenset(calls)
+    paths = sorted({path for call in gone if (path := state.path_of.get(call)) is not None})
+    bases = frozenset(call for call in state.asked.values() if call in gone)
+    state = replace(state, gone=state.gone | bases)
+    for path in paths:
+        file = state.files[path]
+        chain = tuple(_left(file.chain, gone))
+        path_of = reduce(
+            lambda kept, one: kept.without(one.call), (one for one in file.chain if one.call in gone), state.path_of
+        )
+        files = state.files.put(path, replace(file, chain=chain))
+        state = _refolded(replace(state, files=files, path_of=path_of), path)
+    return state
+
+
+def _left(chain: Iterable[Held], gone: frozenset[str]) -> Iterator[Held]:
+    """What is left of a chain without the texts of these calls. That a file was changed by one of them stays."""
+    for one in chain:
+        if one.call not in gone:
+            yield one
+        elif isinstance(one.event, FileAuthored):
+            yield replace(one, call="", event=one.event.unseen)
+
+
+def _refolded(state: ClientReads, path: str) -> ClientReads:
+    folded = reduce(with_event, (one.event for one in state.files[path].chain), NOTHING)
+    known = folded.paths.get(path)
+    others = state.known.paths.without(path) if known is None else state.known.paths.put(path, known)
+    return replace(state, known=Knowledge(others, max(state.known.seq, folded.seq)))
+
+
+def restored(state: ClientReads, calls: Iterable[str]) -> ClientReads:
+    """The state once the results of these calls stand in the window as the client sent them, in place of our answers."""
+    for call in calls:
+        path = state.path_of.get(call)
+        if path is None:
+            continue
+        file = state.files[path]
+        chain = tuple(_in_full(one) if one.call == call else one for one in file.chain)
+        state = _refolded(replace(state, files=state.files.put(path, replace(file, chain=chain))), path)
+    return state
+
+
+def _in_full(held: Held) -> Held:
+    event = held.event
+    if not isinstance(event, ReadServed) or not held.stands_for_more:
+        return held
+    emitted = Spans.of((event.first, event.last))
+    return replace(held, event=replace(event, mode="full", base=None, emitted=emitted, copies=(), v=1))
+
+
+def _unproven(chain: Iterable[Held]) -> frozenset[str]:
+    """Calls in what is left of a chain that are not borne out any more."""
+    seen, wrong = NOTHING, set[str]()
+    for one in chain:
+        if isinstance(one.event, Invalidated):
+            continue  # the texts are still there
+        if isinstance(one.event, ReadServed) and not proven(seen, one.event):
+            wrong.add(one.call)
+        seen = with_event(seen, one.event)
+    return frozenset(wrong)

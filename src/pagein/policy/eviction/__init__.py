@@ -1,0 +1,1 @@
+"""Which results leave the window, when, and which must stay."""

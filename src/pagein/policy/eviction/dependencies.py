@@ -1,0 +1,31 @@
+"""What must stay in the window although it is old: what a recent answer rests on (law 2)."""
+
+from dataclasses import replace
+
+from pagein.policy.economics.rewrite_cost import Moment, pays, rewrite_cost, rewritten
+from pagein.policy.eviction.residency import Plan, Residency, Standing
+
+
+def sparing(planned: Plan, held: frozenset[str], standing: Standing, settings: Residency, moment: Moment) -> Plan:
+    """The plan without the results of these calls, where what is left is still worth a rewrite; else the plan to do nothing."""
+    if planned.epoch is None or held.isdisjoint(one.call_id for one in planned.epoch.page_out):
+        return planned
+    nothing = Plan(None, planned.alone, planned.alone)
+    going = tuple(one for one in planned.epoch.page_out if one.call_id not in held)
+    if not going:
+        return nothing
+    epoch = replace(planned.epoch, frontier=min(one.message for one in going), page_out=going)
+    economics = settings.economics
+    if economics is None:
+        enough = sum(one.tokens for one in going) >= settings.batch_tokens - settings.low_water_tokens
+        return replace(planned, epoch=epoch) if enough else nothing
+    gain = sum(one.gain for one in going)
+    whole = sum(one.gain for one in planned.epoch.page_out)
+    if gain <= economics.entrance or not whole:
+        return nothing
+    cost = rewrite_cost(moment, economics, min(one.before for one in going), gain)
+    # the rent of each is not kept apart; they are taken to have waited alike
+    rent = moment.scale * standing.rent(economics.read) * gain / whole
+    if not pays(rent, cost, moment, economics, planned.alone):
+        return nothing
+    return Plan(epoch, rewritten(planned.alone, moment, economics, cost, gain), planned.alone)

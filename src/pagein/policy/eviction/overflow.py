@@ -1,0 +1,178 @@
+"""Rewrites that are not a question of price: at the user's word, and where the window is nearly full (pi-rlm spec 4.4 and 5.3).
+
+Rules of this file
+------------------
+1. An *ordered* epoch takes what may go by age; nothing waits for its rent.
+2. The *safety valve* opens where a conservative estimate passes a share of the window (`Valve.share`), if the bankroll covers the rewrite.
+   Past a second share (`Valve.limit`) it opens whatever the rewrite costs, because the provider may refuse the next request.
+   Age and warmth count for nothing then: results leave oldest first, down to a lower share, so that the next opening is far off.
+   The last group and what the user holds stay. Where results are not enough, failed outputs leave too, then long texts of the user's,
+   then whole turns (`engine.window.full_window`).
+3. Only where that is not enough the host's own compaction is let through (`is_full`).
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from pagein.errors import BadSetting
+from pagein.policy.economics.rewrite_cost import CAUTION, Account, Moment, carried, in_hand, rewrite_cost, rewritten
+from pagein.policy.eviction.residency import Epoch, Plan, Residency, Resident, Standing
+from pagein.policy.stubs.paste_stubs import checked
+
+ORDERED: Final = "the user's word"
+FULL: Final = "window nearly full"
+RESTORED: Final = "restored"
+UNREPORTED: Final = 4 / 3
+"""Tokens that are feared for one of our estimate, as long as the provider has not said what it counts: three characters a token, not four."""
+REPORTED: Final = 1.05
+"""The same where it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Valve:
+    """Settings of the safety valve, in shares of the window.
+
+    share: where it opens if the bankroll covers the rewrite; 0: never. low: how far it empties the window.
+    limit: where it opens whatever the rewrite costs; the larger of `share` and `limit` counts.
+    window: tokens that the model's window holds; None: by the table of models, and no valve for a model that is not in it.
+    pastes: texts of the user's from so many characters on may leave where results are not enough; 0: none does by itself.
+    """
+
+    share: float = 0.9
+    low: float = 0.6
+    window: int | None = None
+    pastes: int = 4000
+    limit: float = 0.97
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low <= 1 or not 0 <= self.share <= 1 or (self.share and self.low > self.share):
+            raise BadSetting(f"a valve opens at a share of 0 to 1 and empties to less, not {self.share} and {self.low}")
+        if not 0 <= self.limit <= 1:
+            raise BadSetting(f"valve_limit is a share of the window from 0 to 1, not {self.limit}")
+        if self.window is not None and self.window < 1:
+            raise BadSetting(f"window must be 1 token or more, not {self.window}")
+        checked(self.pastes)
+
+
+SAFE: Final = Valve()
+NO_VALVE: Final = Valve(share=0.0, low=0.0)
+
+
+def feared(moment: Moment, spared: int = 0, *, reported: bool) -> float:
+    """Tokens of the request, estimated high, once `spared` tokens have left. reported: whether the provider has said what it counts."""
+    if reported:
+        return REPORTED * (moment.floor + moment.scale * (moment.size - spared))
+    return UNREPORTED * (moment.floor + moment.size - spared)
+
+
+def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
+    """Tokens of the request once `spared` tokens have left: what the provider counted last, and only what is new since then estimated high.
+
+    reported: whether the provider has said what it counts. Where it has not, all of it is estimated high.
+    """
+    if not reported:
+        return feared(moment, spared, reported=False)
+    return moment.floor + moment.scale * (moment.size - spared + (UNREPORTED - 1) * moment.new)
+
+
+def excess(moment: Moment, allowed: float, *, reported: bool) -> float:
+    """Tokens of our estimate that must leave, so that no more than `allowed` are feared."""
+    each = REPORTED * moment.scale if reported else UNREPORTED
+    return max(0.0, feared(moment, reported=reported) - allowed) / each
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """A result that comes back. message: its place. before: tokens in front of that. tokens: what it weighs."""
+
+    message: int
+    before: int
+    tokens: int
+
+
+def is_full(valve: Valve, window: int | None, tokens: float) -> bool:
+    """Whether so many tokens are more than the valve lets stand."""
+    return bool(window and valve.share) and tokens > valve.share * (window or 0)
+
+
+def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:
+    """Whether so many tokens are more than the window may hold whatever it costs to take some out."""
+    return bool(window and valve.share) and tokens > max(valve.share, valve.limit) * (window or 0)
+
+
+def is_covered(planned: Plan, settings: Residency) -> bool:
+    """Whether the bankroll covers what the rewrite of this plan costs. True where no prices are known."""
+    economics, alone = settings.economics, planned.alone
+    if economics is None:
+        return True
+    return CAUTION * max(0.0, alone.saved - planned.account.saved) <= in_hand(alone, economics)
+
+
+def ordered(
+    standing: Standing, settings: Residency, moment: Moment, account: Account, held: Collection[str] = ()
+) -> Plan:
+    """All that may go by age leaves now, but for the results of these calls; the plan to do nothing where there is none."""
+    candidates = [one for one in chain(standing.old(), standing.ripe()) if one.call_id not in held]
+    return leaving(candidates, settings, moment, account, ORDERED)
+
+
+def forced(
+    kinds: Iterable[Iterable[Resident]],
+    settings: Residency,
+    moment: Moment,
+    account: Account,
+    *,
+    most: float,
+    newest: int,
+    held: Collection[str] = (),
+) -> Plan:
+    """The first of these leave until `most` tokens of our estimate have gone, or none is left that may.
+
+    kinds: what may leave, one kind after the other, oldest first in each. newest: the call that is about to be made; what it would see for
+    the first time stays. held: calls whose results stay all the same.
+    """
+    going: list[Resident] = []
+    spared = 0
+    for kind in kinds:
+        for one in kind:
+            if spared >= most and going and one.born != going[-1].born:
+                break
+            if one.born < newest and one.call_id not in held and one.gain > 0:
+                going.append(one)
+                spared += one.gain
+        if spared >= most:
+            break
+    return leaving(going, settings, moment, account, FULL)
+
+
+def leaving(candidates: Iterable[Resident], settings: Residency, moment: Moment, account: Account, reason: str) -> Plan:
+    """The plan that takes exactly these out; the one to do nothing where there are none."""
+    going = tuple(sorted(candidates, key=lambda one: (one.message, one.block)))
+    alone = account if settings.economics is None else carried(account, moment, settings.economics)
+    if not going:
+        return Plan(None, alone, alone)
+    return _charged(Plan(Epoch(going[0].message, going, reason), alone, alone), settings, moment)
+
+
+def with_back(
+    planned: Plan, settings: Residency, moment: Moment, coming: Sequence[Back], reason: str = RESTORED
+) -> Plan:
+    """The same plan with results that come back in the same rewrite. reason: of an epoch that nothing else asks for."""
+    if not coming:
+        return planned
+    epoch = planned.epoch or Epoch(coming[0].message, (), reason)
+    first = min(epoch.frontier, *(one.message for one in coming))
+    return _charged(replace(planned, epoch=replace(epoch, frontier=first)), settings, moment, coming)
+
+
+def _charged(planned: Plan, settings: Residency, moment: Moment, coming: Sequence[Back] = ()) -> Plan:
+    economics = settings.economics
+    if economics is None or planned.epoch is None:
+        return planned
+    going = planned.epoch.page_out
+    gain = sum(one.gain for one in going) - sum(one.tokens for one in coming)
+    before = min([one.before for one in going] + [one.before for one in coming])
+    cost = rewrite_cost(moment, economics, before, gain)
+    return replace(planned, account=rewritten(planned.alone, moment, economics, cost, gain))

@@ -1,0 +1,186 @@
+"""Which reads of files may go, by when their files were last touched.
+
+An edit quotes what a read showed, and it does so while the file is being worked on. Measured on recorded sessions
+(docs/residency.md): nearly all quotes come within three calls of the last touch of the file, or from a file that the task at
+hand has read and not edited yet. So a read may go
+
+- when its file was edited since, and was then left alone for `after_edit` calls: the work on it is done;
+- when a person has spoken since it was shown, and the file was left alone for `after_task` calls: it belongs to an older task;
+- else after `untouched` calls without a touch, where that is set.
+
+Every access to a file is a touch, also one that fails. Work per call grows with the touches, not with the files.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from pagein.errors import BadSetting
+from pagein.model.shared_map import SharedMap
+from pagein.policy.eviction.residents import Resident
+from pagein.policy.eviction.shared_queues import Link, Queue, walk
+
+NEVER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class FileRules:
+    """How many calls a file must be left alone before its reads may go. untouched: None keeps reads of the task at hand."""
+
+    after_edit: int = 4
+    after_task: int = 10
+    untouched: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("after_edit", "after_task", "untouched"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise BadSetting(f"{name} must be 1 or more, not {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work at hand. call: the next model call; task: the first call since a person spoke last."""
+
+    rules: FileRules
+    call: int
+    task: int
+
+    def keeps(self, born: int, *, touched: int, edited: int) -> bool:
+        """Whether a read born at this call is to stay, by the calls that saw its file touched and edited last."""
+        idle = self.call - touched
+        if born <= edited and idle >= self.rules.after_edit:
+            return False
+        if born < self.task and idle >= self.rules.after_task:
+            return False
+        return self.rules.untouched is None or idle < self.rules.untouched
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """A touch of a file, when it was the last one so far."""
+
+    path: str
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A file with reads in the window. touched, edited: the calls that saw it last. left: whether reads of it may go by now."""
+
+    touched: int
+    edited: int = NEVER
+    reads: tuple[Resident, ...] = ()
+    left: bool = False
+
+
+_Visits: TypeAlias = Queue[_Visit]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Files:
+    """The reads that wait, by file. Made by steps from `NO_FILES`; what it keeps it shares with the step before.
+
+    task: the first call of the task at hand.
+    """
+
+    _watched: SharedMap[_Watched] = field(default_factory=SharedMap)
+    # Visits in the order of their calls, of files some of whose reads wait for that alone: an edited file, an older task, any.
+    _edited: _Visits = field(default_factory=Queue)
+    _older: _Visits = field(default_factory=Queue)
+    _all: _Visits = field(default_factory=Queue)
+    # Files touched since a person spoke last, newest first.
+    _fresh: Link[str] | None = None
+    task: int = 0
+
+    def shown(self, read: Resident) -> "Files":
+        """A read entered the window, or is to wait again."""
+        watched = self._watched.get(read.path) or _Watched(read.born)
+        reads = tuple(sorted((*watched.reads, read), key=lambda one: (one.message, one.block)))
+        return self._visited(read.path, replace(watched, touched=max(watched.touched, read.born), reads=reads))
+
+    def touched(self, path: str, call: int, *, edited: bool) -> "tuple[Files, bool]":
+        """A file was accessed by what call number `call` sees first. Also whether reads of it that might have gone are to wait again."""
+        watched = self._watched.get(path)
+        if watched is None:
+            return self, False
+        now = replace(watched, touched=max(watched.touched, call), edited=call if edited else watched.edited)
+        return self._visited(path, replace(now, left=False)), watched.left
+
+    def spoken(self, call: int) -> "Files":
+        """A person spoke; call number `call` is the first that sees it. What was read before belongs to an older task."""
+        paths = dict.fromkeys(walk(self._fresh))
+        found = ((path, self._watched.get(path)) for path in paths)
+        visits = [_Visit(path, watched.touched) for path, watched in found if watched is not None]
+        older = Queue.of(sorted((*self._older, *visits), key=lambda one: one.call)) if visits else self._older
+        return replace(self, _older=older, _fresh=None, task=call)
+
+    def at_call(self, call: int, rules: FileRules) -> "tuple[Files, list[Resident]]":
+        """Without the reads that may go before call number `call`, and these."""
+        edited, done = self._edited.called(lambda visit: visit.call <= call - rules.after_edit)
+        older, past = self._older.called(lambda visit: visit.call <= call - rules.after_task)
+        wait = rules.untouched
+        every, idle = (Queue(), []) if wait is None else self._all.called(lambda visit: visit.call <= call - wait)
+        if not done and not past and not idle:
+            return (self, []) if wait is not None else (replace(self, _all=every), [])
+        now, out = replace(self, _edited=edited, _older=older, _all=every), list[Resident]()
+        task = self.task
+        for visits, may_go in ((done, _was_edited), (past, lambda read, _: read.born < task), (idle, _any)):
+            for visit in visits:
+                now, gone = now._released(visit, may_go)  # noqa: SLF001 its own kind
+                out.extend(gone)
+        return now, out
+
+    def _released(self, visit: _Visit, may_go: Callable[[Resident, _Watched], bool]) -> "tuple[Files, list[Resident]]":
+        watched = self._watched.get(visit.path)
+        if watched is None or watched.touched != visit.call:  # touched since: a later visit stands for it
+            return self, []
+        gone = [read for read in watched.reads if may_go(read, watched)]
+        if not gone:
+            return self, []
+        stay = tuple(read for read in watched.reads if not may_go(read, watched))
+        return replace(self, _watched=self._watched.put(visit.path, replace(watched, reads=stay, left=True))), gone
+
+    def _visited(self, path: str, watched: _Watched) -> "Files":
+        visit = _Visit(path, watched.touched)
+        was_edited = any(_was_edited(read, watched) for read in watched.reads)
+        is_older = any(read.born < self.task for read in watched.reads)
+        return replace(
+            self,
+            _watched=self._watched.put(path, watched),
+            _edited=self._edited.joined(visit) if was_edited else self._edited,
+            _older=self._older.joined(visit) if is_older else self._older,
+            _all=self._all.joined(visit),
+            _fresh=Link(path, self._fresh),
+        )
+
+    def kept(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "Files":
+        """Without the reads at these places; the others stand behind so many tokens, by message."""
+        now = self._watched
+        for path in list(now):
+            watched = now[path]
+            stay = tuple(read.behind(before) for read in watched.reads if (read.message, read.block) not in gone)
+            if stay != watched.reads:
+                now = now.put(path, replace(watched, reads=stay))
+        return self if now is self._watched else replace(self, _watched=now)
+
+    def __iter__(self) -> Iterator[Resident]:
+        """Reads that wait, file by file."""
+        for path in self._watched:
+            yield from self._watched[path].reads
+
+
+NO_FILES: Final = Files()
+
+
+def of_path(residents: Iterable[Resident], path: str) -> list[Resident]:
+    """Those that show this file."""
+    return [one for one in residents if one.is_read and one.path == path]
+
+
+def _was_edited(read: Resident, watched: _Watched) -> bool:
+    return read.born <= watched.edited
+
+
+def _any(_read: Resident, _watched: _Watched) -> bool:
+    return True

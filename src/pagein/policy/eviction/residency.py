@@ -1,0 +1,449 @@
+"""What stays in the window and what is paged out, decided before each model call.
+
+Results grow old: one that was there for `keep_calls` calls may go; a read of a file, which an edit may have to quote, when
+the work on that file is over (`policy.eviction.read_ages`), or for `keep_reads` calls where its file is not known; and where a rewrite is cheap anyway, because the cache is cold or a person has just spoken, other
+results may go after `keep_calls_free`. All that may go goes in one batch, oldest first, down to `low_water_tokens`, when
+the batch is worth it: `batch_tokens` is the least, and with `economics` the prices decide (`policy.economics.rewrite_cost`). One batch
+is one rewrite of the window, which voids the provider's cache behind the frontier, so batches must be rare.
+
+A group (an assistant message with its results) stays together in the request. Only the content of results is ever replaced.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Final, Literal, TypeAlias, TypedDict
+
+from pagein.errors import BadSetting
+from pagein.model.messages import ToolResult
+from pagein.policy.economics.rewrite_cost import (
+    CAUTION,
+    Account,
+    Economics,
+    Moment,
+    calls_below,
+    carried,
+    falls_short,
+    is_cold,
+    is_user_turn,
+    pays,
+    readable,
+    rewrite_cost,
+    rewritten,
+    spared_by_cliff,
+)
+from pagein.policy.eviction.argument_masks import ArgumentRules
+from pagein.policy.eviction.read_ages import NO_FILES, FileRules, Files, of_path
+from pagein.policy.eviction.residents import STUB_TOKENS, Resident
+from pagein.policy.eviction.shared_queues import Link, Queue, linked, upside_down, walk
+from pagein.policy.eviction.written_texts import NO_TEXTS, Texts
+from pagein.policy.stubs.previews import Previews
+from pagein.policy.stubs.result_stubs import LONGEST
+
+__all__ = [
+    "EMPTY",
+    "PRICED",
+    "STUB_TOKENS",
+    "THRIFTY",
+    "Epoch",
+    "Plan",
+    "Residency",
+    "Resident",
+    "Standing",
+    "Thinking",
+    "decide",
+    "plan",
+    "removable",
+]
+
+
+Thinking: TypeAlias = Literal["kept", "leaves"]
+"""What becomes of thinking behind the frontier of an epoch, on models that do not bind it to what stands before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """Settings of paging out, in tokens and model calls.
+
+    files: how long reads stay by when their files were touched (`policy.eviction.read_ages`); None: by their age alone, `keep_reads` calls.
+    economics: None decides by `batch_tokens` alone. previews: None lets every output enter whole (*lossless only*).
+    arguments: when texts in the arguments of calls may be masked; None, as where the echo guard cannot hold a call back: never.
+    thinking: whether an epoch takes the thinking of finished turns behind its frontier along where the model could keep it.
+    """
+
+    batch_tokens: int = 40_000
+    keep_calls: int = 10
+    low_water_tokens: int = 0
+    min_tokens: int = 200
+    keep_reads: int = 0
+    keep_calls_free: int = 0
+    files: FileRules | None = None
+    economics: Economics | None = None
+    previews: Previews | None = None
+    arguments: ArgumentRules | None = None
+    thinking: Thinking = "kept"
+
+    def __post_init__(self) -> None:
+        least_of = {"batch_tokens": 1}
+        for name in ("batch_tokens", "keep_calls", "low_water_tokens", "min_tokens", "keep_reads", "keep_calls_free"):
+            least = least_of.get(name, 0)
+            if getattr(self, name) < least:
+                raise BadSetting(f"{name} must be {least} or more, not {getattr(self, name)}")
+        if self.low_water_tokens >= self.batch_tokens:
+            raise BadSetting(
+                f"low_water_tokens must be less than batch_tokens ({self.batch_tokens}), not {self.low_water_tokens}"
+            )
+
+    def with_prices_of(self, other: "Residency") -> "Residency":
+        """These settings at the prices of others."""
+        return replace(self, economics=other.economics)
+
+    @property
+    def reads_wait(self) -> int:
+        """Calls that a read of a file stays at least."""
+        return max(self.keep_reads, self.keep_calls)
+
+    @property
+    def free_wait(self) -> int:
+        """Calls that other results stay where a rewrite is cheap."""
+        return min(self.keep_calls_free, self.keep_calls) if self.keep_calls_free else self.keep_calls
+
+
+PRICED: Final = Residency(
+    batch_tokens=1,
+    keep_calls=5,
+    min_tokens=200,
+    keep_reads=20,
+    keep_calls_free=3,
+    files=FileRules(),
+    economics=Economics(),
+    previews=Previews(),
+)
+"""What pagein does unless told otherwise. The figures are from replays of recorded sessions (docs/residency.md)."""
+
+THRIFTY: Final = replace(PRICED, keep_reads=10, files=FileRules(after_edit=3, after_task=4, untouched=12))
+"""Puts the bill first: reads leave sooner, so more edits have to recall what they quote (docs/residency.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Aged:
+    """A resident that may go. since: the call at which it grew old."""
+
+    resident: Resident
+    since: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Standing:
+    """The residents of a branch, by age. Made by steps from `EMPTY`; each step is O(1) amortised and shares what it keeps.
+
+    old_tokens: tokens of the residents that may go. call: the call it was brought up to date for.
+    """
+
+    # Results wait in `young` and, from where a free rewrite may take them, in `ripe`; reads in `files`, or by age in `reads`.
+    _young: Queue[Resident] = field(default_factory=Queue)
+    _ripe: Queue[Resident] = field(default_factory=Queue)
+    _reads: Queue[Resident] = field(default_factory=Queue)
+    _files: Files = NO_FILES
+    # Arguments wait in `texts`; those with text that an edit replaced, for that alone, by age in `replaced` as well.
+    _replaced: Queue[Resident] = field(default_factory=Queue)
+    _texts: Texts = NO_TEXTS
+    # Those that may go, newest first.
+    _old: Link[_Aged] | None = None
+    old_tokens: int = 0
+    ripe_gain: int = 0
+    old_gain: int = 0
+    # Sum over the old of gain times the call at which each grew old: their rent so far is read * (call * gain - this).
+    old_since: int = 0
+    # Tokens in front of the first of the old.
+    old_before: int = 0
+    call: int = 0
+
+    def born(self, resident: Resident) -> "Standing":
+        """A result entered the window, or arguments whose call was answered."""
+        if resident.form == "replaced":
+            return replace(self, _replaced=self._replaced.joined(resident))
+        if resident.form == "texts":
+            return replace(self, _texts=self._texts.shown(resident))
+        if resident.is_read and resident.path:
+            return replace(self, _files=self._files.shown(resident))
+        if resident.is_read:
+            return replace(self, _reads=self._reads.joined(resident))
+        return replace(self, _young=self._young.joined(resident))
+
+    def touched(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "Standing":
+        """A file was read, edited or asked for: reads of it wait again, and arguments that wrote it. call: the call that sees the result first.
+
+        whole: all of the file was written or shown, so earlier text of it is needless.
+        """
+        files, reads_again = self._files.touched(path, call, edited=edited)
+        texts, texts_again = self._texts.touched(path, call, whole=whole)
+        if files is self._files and texts is self._texts:
+            return self
+        now = replace(self, _files=files, _texts=texts)
+        if not reads_again and not texts_again:
+            return now
+        aged = list(walk(upside_down(self._old)))
+        back = of_path((one.resident for one in aged), path) if reads_again else []
+        for one in back:
+            files = files.shown(one)
+        written = [one.resident for one in aged if texts_again and _is_text_of(one.resident, path)]
+        for one in written:
+            texts = texts.shown(one)
+        waiting = {(_place(one), one.form) for one in (*back, *written)}
+        left = [one for one in aged if (_place(one.resident), one.resident.form) not in waiting]
+        return replace(now, _files=files, _texts=texts, **_sums(left))
+
+    def spoken(self, call: int) -> "Standing":
+        """A person spoke: a new task begins with call number `call`."""
+        return replace(self, _files=self._files.spoken(call))
+
+    def at_call(self, call: int, settings: Residency) -> "Standing":
+        """The next model call is number `call`, from 0: who is old enough by then may go."""
+        # A group that the next call sees for the first time answers the latest assistant message: it stays.
+        young, ripened = self._young.called(_born_by(call - max(settings.free_wait, 1)))
+        ripe = self._ripe
+        for resident in ripened:
+            ripe = ripe.joined(resident)
+        ripe, grown = ripe.called(_born_by(call - max(settings.keep_calls, 1)))
+        reads, read_grown = self._reads.called(_born_by(call - max(settings.reads_wait, 1)))
+        files, left = self._files.at_call(call, settings.files) if settings.files is not None else (self._files, [])
+        ripe_gain = self.ripe_gain + sum(one.gain for one in ripened) - sum(one.gain for one in grown)
+        now = replace(self, _young=young, _ripe=ripe, _reads=reads, _files=files, ripe_gain=ripe_gain, call=call)
+        now, masked = now._masked(call, settings.arguments)  # noqa: SLF001 its own kind
+        every = (*grown, *read_grown, *left, *masked)
+        return now._aged(every) if every else now  # noqa: SLF001 its own kind
+
+    def _masked(self, call: int, rules: ArgumentRules | None) -> "tuple[Standing, list[Resident]]":
+        """Without the arguments that may be masked from call number `call` on, and these. One that may go whole goes no more by halves."""
+        if rules is None:
+            return self, []
+        texts, whole = self._texts.at_call(call, rules)
+        soon = rules.replaced
+        halves, due = (self._replaced, []) if soon is None else self._replaced.called(_born_by(call - soon))
+        if texts is self._texts and not due:
+            return self, []
+        now = replace(self, _texts=texts, _replaced=halves)
+        places = set(map(_place, whole))
+        if not places:
+            return now, due
+        halves = Queue.of(one for one in halves if _place(one) not in places)
+        aged = [
+            one
+            for one in walk(upside_down(self._old))
+            if one.resident.form != "replaced" or _place(one.resident) not in places
+        ]
+        due = [one for one in due if _place(one) not in places]
+        return replace(now, _replaced=halves, **_sums(aged)), [*due, *whole]
+
+    def _aged(self, grown: Iterable[Resident]) -> "Standing":
+        old, tokens, gain, since = self._old, self.old_tokens, self.old_gain, self.old_since
+        before = self.old_before if old is not None else None
+        for resident in sorted(grown, key=_place):
+            old = Link(_Aged(resident, self.call), old)
+            tokens += resident.tokens
+            gain += resident.gain
+            since += resident.gain * self.call
+            before = resident.before if before is None else min(before, resident.before)
+        return replace(self, _old=old, old_tokens=tokens, old_gain=gain, old_since=since, old_before=before or 0)
+
+    def without(self, places: Iterable[tuple[int, int]], before: Mapping[int, int] | None = None) -> "Standing":
+        """These results, given by message and block, are no longer resident.
+
+        before: tokens that stand in front of each message now, for those that moved by it. Whoever stays behind
+        begins to pay rent anew.
+        """
+        gone = frozenset(places)
+        lines = (self._young, self._ripe, self._reads, self._replaced, self.old())
+        young, ripe, reads, halves, old = (Queue.of(_remaining(line, gone, before or {})) for line in lines)
+        files, texts = self._files.kept(gone, before or {}), self._texts.kept(gone, before or {})
+        moved = replace(self, _young=young, _ripe=ripe, _reads=reads, _replaced=halves, _files=files, _texts=texts)
+        stays = replace(moved, **_sums([]))
+        return replace(stays, ripe_gain=sum(one.gain for one in ripe))._aged(old)  # noqa: SLF001 its own kind
+
+    def returned(self, resident: Resident) -> "Standing":
+        """A result that was not resident for a time is so again, and as old as it is."""
+        if resident.form == "replaced":
+            return replace(self, _replaced=Queue.of(sorted((*self._replaced, resident), key=lambda one: one.born)))
+        if resident.form == "texts":
+            return replace(self, _texts=self._texts.shown(resident))
+        if resident.is_read and resident.path:
+            return replace(self, _files=self._files.shown(resident))
+        line = self._reads if resident.is_read else self._young
+        joined = Queue.of(sorted((*line, resident), key=lambda one: one.born))
+        return replace(self, _reads=joined) if resident.is_read else replace(self, _young=joined)
+
+    def hastened(self, calls: Collection[str], before: int) -> "Standing":
+        """The results of these calls may go now, whatever their age, but for those that were born by call `before` or later."""
+        old = {(_place(one), one.form) for one in self.old()}
+        every = (one for one in self.all() if (_place(one), one.form) not in old)
+        waiting = [one for one in every if one.call_id in calls and one.born < before]
+        return self.without(map(_place, waiting))._aged(waiting) if waiting else self  # noqa: SLF001 its own kind
+
+    def old(self) -> Iterator[Resident]:
+        """Residents that may go, in the order in which they grew old."""
+        yield from (one.resident for one in walk(upside_down(self._old)))
+
+    def ripe(self) -> Iterator[Resident]:
+        """Residents that may go where a rewrite is cheap, oldest first."""
+        yield from self._ripe
+
+    def all(self) -> Iterator[Resident]:
+        """All residents, oldest first."""
+        lines = (self._ripe, self._young, self._reads, self._files, self._replaced)
+        # arguments that wait for two things are told once, as what leaves in the end
+        yield from sorted({_place(one): one for one in chain(self.old(), *lines, self._texts)}.values(), key=_place)
+
+    def without_arguments(self) -> "Standing":
+        """The results alone: where no arguments may be masked. O(1) where there are none."""
+        if self._texts is NO_TEXTS:
+            return self
+        old = [one for one in walk(upside_down(self._old)) if one.resident.form == "result"]
+        return replace(self, _texts=NO_TEXTS, _replaced=Queue(), **_sums(old))
+
+    def texts(self) -> Iterator[Resident]:
+        """Arguments that wait until all text of files in them may go."""
+        yield from self._texts
+
+    def first_before(self, *, ripe_too: bool) -> int:
+        """Tokens in front of the first of those that may go."""
+        first_ripe = next(self.ripe(), None) if ripe_too else None
+        if first_ripe is None:
+            return self.old_before
+        return first_ripe.before if self._old is None else min(self.old_before, first_ripe.before)
+
+    def first_of_all(self, most: int, *, without: Collection[tuple[int, int]] = ()) -> int:
+        """Tokens in front of the first that is there, but for these, or `most`. O(n): for calls at which all is written anew."""
+        every = chain(self.old(), self._ripe, self._young, self._reads, self._files, self._replaced, self._texts)
+        return min((one.before for one in every if _place(one) not in without), default=most)
+
+    @property
+    def task(self) -> int:
+        """The first call of the task at hand."""
+        return self._files.task
+
+    def rent(self, read: float) -> float:
+        """What carrying the old ones has cost since each grew old, this call included."""
+        return read * ((self.call + 1) * self.old_gain - self.old_since)
+
+
+EMPTY: Final = Standing()
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A decision to rewrite the window. `frontier` is the first message that changes; `page_out` is oldest first."""
+
+    frontier: int
+    page_out: tuple[Resident, ...] = field(default=())
+    reason: str = "batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do before a call: an epoch to open, or None; and the account of the call with it and without."""
+
+    epoch: Epoch | None
+    account: Account
+    alone: Account
+
+
+def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
+    """Whether this result may be paged out at all: errors, images and what must not be stored stay, and what is small is not worth a stub."""
+    big = tokens >= settings.min_tokens and tokens > 0 and len(result.text) > LONGEST and result.withheld is None
+    return big and not result.is_error and not result.images
+
+
+def decide(standing: Standing, settings: Residency) -> Epoch | None:
+    """What to page out by size alone, before the call for which `standing` was brought up to date, or None."""
+    if standing.old_tokens < settings.batch_tokens:
+        return None
+    return _batch(standing.old(), settings, standing.old_tokens, "batch")
+
+
+def plan(standing: Standing, settings: Residency, moment: Moment, account: Account) -> Plan:
+    """What to do before this call. O(1) while nothing is to be done, else the cost of what goes."""
+    economics = settings.economics
+    if economics is None:
+        return Plan(decide(standing, settings), account, account)
+    alone = carried(account, moment, economics)
+    cold = is_cold(moment, economics)
+    if economics.uncached is not None:  # this call leaves no entry in the cache
+        alone = replace(alone, anew=moment.size, found=0)
+    elif cold or moment.last is None:
+        alone = replace(alone, anew=moment.size, found=standing.first_of_all(moment.size))
+    spoken = is_user_turn(moment, economics)
+    easy = cold or spoken
+    gain = standing.old_gain + (standing.ripe_gain if easy else 0)
+    if gain <= economics.entrance:
+        return Plan(None, alone, alone)
+    before = readable(account, economics, standing.first_before(ripe_too=easy))
+    cost, below = rewrite_cost(moment, economics, before, gain), spared_by_cliff(moment, economics, gain)
+    risked = rewrite_cost(moment, replace(economics, void=False), before, gain) if economics.void else cost
+    richer = replace(alone, saved=alone.saved + below / CAUTION)
+    rent = moment.scale * standing.rent(economics.read) + below * calls_below(moment, economics, gain)
+    if not pays(rent, risked, moment, economics, richer) or falls_short(moment, economics, gain):
+        return Plan(None, alone, alone)
+    candidates = sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place)
+    epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(moment, economics, below))
+    gain = sum(one.gain for one in epoch.page_out)
+    going = {_place(one) for one in epoch.page_out}
+    found = standing.first_of_all(standing.first_before(ripe_too=easy), without=going)
+    found = found if economics.uncached is None else 0
+    return Plan(epoch, replace(rewritten(alone, moment, economics, risked - below, gain), found=found), alone)
+
+
+def _reason(moment: Moment, economics: Economics, below: float) -> str:
+    if is_cold(moment, economics):
+        return "changed front" if economics.void else "cold cache"
+    if is_user_turn(moment, economics):
+        return "user turn"
+    return "price cliff" if below > 0.0 else "rent paid"
+
+
+def _batch(candidates: Iterable[Resident], settings: Residency, left: int, reason: str) -> Epoch:
+    """All that may go, oldest first, down to the low-water mark; a group is never left half."""
+    going: list[Resident] = []
+    for resident in candidates:
+        if left <= settings.low_water_tokens and resident.born != going[-1].born:
+            break
+        going.append(resident)
+        left -= resident.tokens
+    return Epoch(min(one.message for one in going), tuple(going), reason)
+
+
+def _remaining(
+    residents: Iterable[Resident], gone: frozenset[tuple[int, int]], before: Mapping[int, int]
+) -> Iterator[Resident]:
+    return (one.behind(before) for one in residents if (one.message, one.block) not in gone)
+
+
+class _Sums(TypedDict):
+    _old: Link[_Aged] | None
+    old_tokens: int
+    old_gain: int
+    old_since: int
+    old_before: int
+
+
+def _sums(aged: Sequence[_Aged]) -> _Sums:
+    """What a standing says of those that may go, when these are all of them."""
+    return {
+        "_old": linked(aged),
+        "old_tokens": sum(one.resident.tokens for one in aged),
+        "old_gain": sum(one.resident.gain for one in aged),
+        "old_since": sum(one.resident.gain * one.since for one in aged),
+        "old_before": min((one.resident.before for one in aged), default=0),
+    }
+
+
+def _is_text_of(one: Resident, path: str) -> bool:
+    return one.form == "texts" and one.path == path
+
+
+def _born_by(last: int) -> Callable[[Resident], bool]:
+    return lambda one: one.born <= last
+
+
+def _place(resident: Resident) -> tuple[int, int]:
+    return resident.message, resident.block

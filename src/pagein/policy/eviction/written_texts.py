@@ -1,0 +1,110 @@
+"""Arguments that wrote files and wait until they may be masked, by file.
+
+A call's text may go when its file was left alone for `ArgumentRules.alone` calls; and sooner, after `ArgumentRules.replaced` calls, where a
+later write of the whole file, or a whole read of it, has made it needless. Every access is a touch. Work per call grows with the
+touches, not with the files.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.model.shared_map import SharedMap
+from pagein.policy.eviction.argument_masks import ArgumentRules
+from pagein.policy.eviction.residents import Resident
+from pagein.policy.eviction.shared_queues import Queue
+
+NEVER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """A touch of a file."""
+
+    path: str
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A file with calls in the window that wrote it. touched, shown: the calls that saw it last, and saw it whole. left: whether some of them may go."""
+
+    touched: int
+    shown: int = NEVER
+    calls: tuple[Resident, ...] = ()
+    left: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Texts:
+    """The arguments that wait, by file. Made by steps from `NO_TEXTS`."""
+
+    _files: SharedMap[_Written] = field(default_factory=SharedMap)
+    _alone: Queue[_Visit] = field(default_factory=Queue)
+    _over: Queue[_Visit] = field(default_factory=Queue)
+
+    def shown(self, one: Resident) -> "Texts":
+        """Arguments entered the window, or are to wait again."""
+        file = self._files.get(one.path) or _Written(one.born)
+        calls = tuple(sorted((*file.calls, one), key=lambda each: (each.message, each.block)))
+        touched = max(file.touched, one.born)
+        now = replace(self, _files=self._files.put(one.path, replace(file, touched=touched, calls=calls)))
+        now = replace(now, _alone=self._alone.joined(_Visit(one.path, touched)))
+        return replace(now, _over=self._over.joined(_Visit(one.path, file.shown))) if one.born < file.shown else now
+
+    def touched(self, path: str, call: int, *, whole: bool) -> "tuple[Texts, bool]":
+        """A file was accessed by what call number `call` sees first; whole: so that all earlier text of it is needless. Also whether
+        arguments that might have gone are to wait again.
+        """
+        file = self._files.get(path)
+        if file is None:
+            return self, False
+        again = file.left and not whole
+        now = replace(file, touched=max(file.touched, call), shown=call if whole else file.shown, left=False)
+        visit = _Visit(path, call)
+        files, alone = self._files.put(path, now), self._alone.joined(visit)
+        return replace(self, _files=files, _alone=alone, _over=self._over.joined(visit) if whole else self._over), again
+
+    def at_call(self, call: int, rules: ArgumentRules) -> "tuple[Texts, list[Resident]]":
+        """Without the arguments that may go before call number `call`, and these."""
+        wait, soon = rules.alone, rules.replaced
+        alone, idle = (Queue(), []) if wait is None else self._alone.called(lambda visit: visit.call <= call - wait)
+        over, past = (Queue(), []) if soon is None else self._over.called(lambda visit: visit.call <= call - soon)
+        now, out = replace(self, _alone=alone, _over=over), list[Resident]()
+        for visit in idle:
+            now, gone = now._released(visit, lambda file, at: file.touched == at, lambda _one, _file: True)  # noqa: SLF001 its own kind
+            out += gone
+        for visit in past:
+            now, gone = now._released(visit, lambda file, at: file.shown == at, lambda one, file: one.born < file.shown)  # noqa: SLF001 its own kind
+            out += gone
+        return (now, out) if out or idle or past or wait is None or soon is None else (self, out)
+
+    def _released(
+        self, visit: _Visit, holds: Callable[[_Written, int], bool], may_go: Callable[[Resident, _Written], bool]
+    ) -> "tuple[Texts, list[Resident]]":
+        file = self._files.get(visit.path)
+        if file is None or not holds(file, visit.call):  # touched since: a later visit stands for it
+            return self, []
+        gone = [one for one in file.calls if may_go(one, file)]
+        if not gone:
+            return self, []
+        stay = tuple(one for one in file.calls if not may_go(one, file))
+        return replace(self, _files=self._files.put(visit.path, replace(file, calls=stay, left=True))), gone
+
+    def kept(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "Texts":
+        """Without the arguments at these places; the others stand behind so many tokens, by message."""
+        now = self._files
+        for path in list(now):
+            file = now[path]
+            stay = tuple(one.behind(before) for one in file.calls if (one.message, one.block) not in gone)
+            if stay != file.calls:
+                now = now.put(path, replace(file, calls=stay))
+        return self if now is self._files else replace(self, _files=now)
+
+    def __iter__(self) -> Iterator[Resident]:
+        """Arguments that wait, file by file."""
+        for path in self._files:
+            yield from self._files[path].calls
+
+
+NO_TEXTS: Final = Texts()

@@ -1,0 +1,1 @@
+"""What must not be stored, and how it is taken out of a text."""

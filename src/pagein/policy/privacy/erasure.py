@@ -1,0 +1,285 @@
+"""Texts that were ordered to be forgotten: what is left of them, where they stand in other texts, and how these are told without them.
+
+Rules of this file
+------------------
+1. A text is known again by a fingerprint of its first characters, rolled over whatever comes, and then by its keyed digest. Nothing that is
+   kept tells the text to anybody who has not the store's secret.
+2. A text that is told anew keeps its shape: JSON stays JSON, also inside of JSON.
+"""
+
+import contextlib
+import hmac
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Final
+
+from pagein.model.codec import decode_entry, decode_json, encode_entry
+from pagein.model.entries import Entry, EpochOpened, Inserted, Noted, PagedOut, Previewed, Said, TurnsLeft
+from pagein.model.messages import Block, Image, Withheld
+from pagein.model.names import ContentHash
+from pagein.model.text_removal import Found, Tombstone
+from pagein.policy.privacy.redaction import Finds, digest_of, saying, without, words_of_block
+
+SHORTEST: Final = 6
+"""Characters that a text must have to be forgotten: a shorter one stands in too much that has nothing to do with it."""
+FORGOTTEN: Final = "forgotten"
+"""What stands for a forgotten text as the name of its kind; and the kind of the note behind which nothing is bound to what was sent before."""
+SAYS_SO: Final = "forgotten by order of the user"
+_WINDOW: Final = 16
+_PRIME: Final = (1 << 61) - 1
+_READING: Final = b'"kind":"reading"'
+_UNREAD: Final = "reading.forgotten"
+_NESTED: Final = 2
+_HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_NOTHING_LEFT: Final = re.compile(r"\[pagein: withheld, [\d,]+ characters, forgotten\]")
+_WITHOUT_TEXT: Final = frozenset(
+    {
+        "client.profile",
+        "request.answered",
+        "request.broken",
+        "request.caching",
+        "request.head",
+        "request.lease",
+        "request.marks",
+        "request.mended",
+        "request.passed",
+        "request.tools",
+    }
+)
+"""Kinds of notes that hold nothing of what anybody said, and without which a session cannot go on."""
+
+
+def tombstone(text: str, key: bytes) -> Tombstone:
+    """What is left of a text."""
+    beginning = _fingerprint(text[:_WINDOW], _base(key))
+    return Tombstone(digest_of(key, text), len(text), beginning)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The texts that were forgotten in a store. Costs nothing where there are none, else a pass for each length of beginnings."""
+
+    key: bytes = b""
+    tombstones: tuple[Tombstone, ...] = ()
+    _by_window: dict[int, dict[int, list[Tombstone]]] = field(default_factory=dict, compare=False)
+
+    def finds(self, text: str) -> tuple[Found, ...]:
+        """Where forgotten texts stand in a text, in order; none overlaps another."""
+        found: list[Found] = []
+        for one in sorted(self._found(text), key=lambda one: (one.start, -one.end)):
+            if not found or one.start >= found[-1].end:
+                found.append(one)
+        return tuple(found)
+
+    def _found(self, text: str) -> Iterator[Found]:
+        if not self._by_window:
+            for one in self.tombstones:
+                by_beginning = self._by_window.setdefault(min(one.chars, _WINDOW), {})
+                by_beginning.setdefault(one.beginning, []).append(one)
+        for window, known in self._by_window.items():
+            for start, fingerprint in _rolled(text, window, _base(self.key)):
+                for one in known.get(fingerprint, ()):
+                    end = start + one.chars
+                    if end <= len(text) and digest_of(self.key, text[start:end]) == one.digest:
+                        yield Found(start, end, FORGOTTEN)
+
+
+def finder(texts: Sequence[str]) -> Finds:
+    """Finds these very texts, as they are and as they stand in JSON, and in JSON that stands in JSON."""
+    forms = dict.fromkeys(form for text in texts for form in forms_of(text))
+
+    def finds(text: str) -> tuple[Found, ...]:
+        found: list[Found] = []
+        spans = sorted((start, start + len(one)) for one in forms for start in _starts(text, one))
+        for start, end in spans:
+            if found and start < found[-1].end:
+                found[-1] = Found(found[-1].start, max(end, found[-1].end), FORGOTTEN)
+            else:
+                found.append(Found(start, end, FORGOTTEN))
+        return tuple(found)
+
+    return finds
+
+
+def forms_of(text: str) -> tuple[str, ...]:
+    """A text as it may stand in a store."""
+    forms = dict.fromkeys((text,))
+    for _ in range(_NESTED):
+        forms |= dict.fromkeys(
+            json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (False, True)
+        )
+    return tuple(forms)
+
+
+def everything(text: str) -> tuple[Found, ...]:
+    """Finds all of a text, whatever it is."""
+    return (Found(0, len(text), FORGOTTEN),) if text else ()
+
+
+def retold(text: str, finds: Finds, names: Mapping[str, str]) -> str:
+    """A text without what is found in it, and with the new names of what was named anew. What was JSON is JSON still."""
+    if names:
+        text = _HASH.sub(lambda match: names.get(match[0], match[0]), text)
+    found = finds(text)
+    return without(text, found) if found else text
+
+
+def is_gone(text: str) -> bool:
+    """Whether nothing is left of a text that was told anew."""
+    return _NOTHING_LEFT.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Retelling:
+    """How entries of journals are told anew. names: new names of contents, in hexadecimal. gone: objects of which nothing is left.
+
+    wholly: whether nothing that anybody said is to be left.
+    """
+
+    key: bytes
+    finds: Finds
+    names: Mapping[str, str]
+    gone: frozenset[str] = frozenset()
+    wholly: bool = False
+
+    def line(self, line: bytes) -> bytes:
+        """A line of a journal; the same one where nothing is found in it. One that cannot be read is none any more where it is."""
+        text = line.decode("utf-8", "surrogateescape")
+        if not self.wholly and not self.finds(text) and not any(one in text for one in (*self.gone, *self.names)):
+            return line
+        entry = decode_entry(line)
+        if not isinstance(entry, Entry):
+            return b"{}"
+        made = encode_entry(self._entry(entry))
+        if self.wholly:
+            return made
+        head = f'"id":{json.dumps(entry.id)}'
+        again = retold(made.decode("utf-8", "surrogateescape"), self.finds, self.names)
+        return again.encode("utf-8", "surrogateescape") if head in again or head not in made.decode() else made
+
+    def touched(self, line: bytes) -> str | None:
+        """The file that a note on a reading is of, where the reading rests on something that is told anew; None for any other line."""
+        path = path_of_reading(line)
+        text = "" if path is None else line.decode("utf-8", "surrogateescape")
+        return path if text and (self.finds(text) or any(one in text for one in self.names)) else None
+
+    def _entry(self, entry: Entry) -> Entry:
+        match entry.body:
+            case Said(message=message):
+                blocks = tuple(map(self._block, message.blocks))
+                return replace(entry, body=replace(entry.body, message=replace(message, blocks=blocks)))
+            case Previewed(paged=paged):
+                return replace(entry, body=Previewed(tuple(map(self._paged, paged))))
+            case EpochOpened(paged=paged, restored=restored, thought=thought, turns=turns):
+                body = replace(entry.body, paged=tuple(map(self._paged, paged)))
+                if self.wholly:
+                    told = tuple(replace(one, text=without(one.text, everything(one.text))) for one in restored)
+                    thought = None if thought is None else replace(thought, content=self._content(thought.content))
+                    left = tuple(self._turns(one) for one in turns)
+                    body = replace(body, restored=told, thought=thought, turns=left)
+                return replace(entry, body=body)
+            case Inserted(text=text) if self.wholly:
+                return replace(entry, body=replace(entry.body, text=without(text, everything(text))))
+            case Noted(kind=kind) if self.wholly and kind not in _WITHOUT_TEXT:
+                return replace(entry, body=Noted(kind, "{}"))
+        return entry
+
+    def _block(self, block: Block) -> Block:
+        if isinstance(block, Image):
+            return replace(block, data=None) if self.wholly else block
+        words = words_of_block(block)
+        kept = retold(words, self.finds, {})
+        if kept == words:
+            return block
+        withheld = block.withheld or Withheld(digest_of(self.key, words), len(words), part=True)
+        return replace(saying(block, kept), withheld=withheld)
+
+    def _paged(self, paged: PagedOut) -> PagedOut:
+        if paged.object_id not in self.gone:
+            return paged
+        said = f"[pagein: {paged.object_id} | {paged.tokens:,} tokens | {SAYS_SO}]"
+        content = self._content(paged.content)
+        if paged.part != "result":
+            said = "{}"
+        return replace(paged, stub=said, short=said if paged.short else "", content=content)
+
+    def _turns(self, left: TurnsLeft) -> TurnsLeft:
+        said = f"[pagein: {left.object_id} | {left.tokens:,} tokens | {SAYS_SO}]"
+        return replace(left, text=said, words=(), instructions="", content=self._content(left.content))
+
+    def _content(self, content: ContentHash) -> ContentHash:
+        return ContentHash(self.names.get(content.hex, content.hex))
+
+
+def path_of_reading(line: bytes) -> str | None:
+    """The file that a line of a journal is a note on a reading of, None where it is none."""
+    if _READING not in line:
+        return None
+    entry = decode_entry(line)
+    if not isinstance(entry, Entry) or not isinstance(entry.body, Noted):
+        return None
+    try:
+        record = decode_json(entry.body.data.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return None
+    record = record.get("readcache", record) if isinstance(record, dict) else None
+    path = record.get("pathKey") if isinstance(record, dict) else None
+    return path if isinstance(path, str) else None
+
+
+def unread(line: bytes) -> bytes:
+    """A note on a reading as one that says nothing: of its file nothing is known any more."""
+    entry = decode_entry(line)
+    return encode_entry(replace(entry, body=Noted(_UNREAD, "{}"))) if isinstance(entry, Entry) else line
+
+
+def texts_in(text: str, depth: int = _NESTED) -> Iterator[str]:
+    """The texts in a JSON object or list, and in such that stand in its strings; of any other text that itself."""
+    value = None
+    if depth and text.lstrip()[:1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = decode_json(text.encode("utf-8", "surrogatepass"))
+    if not isinstance(value, dict | list):
+        yield text
+        return
+    inner: list[object] = [value]
+    while inner:
+        match inner.pop():
+            case str(one):
+                yield from texts_in(one, depth - 1)
+            case dict(fields):
+                inner += [*fields, *fields.values()]
+            case list(items):
+                inner += items
+
+
+def _starts(text: str, one: str) -> Iterator[int]:
+    at = text.find(one)
+    while at >= 0:
+        yield at
+        at = text.find(one, at + 1)
+
+
+def _base(key: bytes) -> int:
+    return int.from_bytes(hmac.new(key, b"beginnings", sha256).digest()[:7]) | 1
+
+
+def _fingerprint(text: str, base: int) -> int:
+    value = 0
+    for one in text:
+        value = (value * base + ord(one) + 1) % _PRIME
+    return value
+
+
+def _rolled(text: str, window: int, base: int) -> Iterator[tuple[int, int]]:
+    """The fingerprint of each run of so many characters, with where it begins."""
+    if len(text) < window:
+        return
+    value, top = _fingerprint(text[:window], base), pow(base, window - 1, _PRIME)
+    yield 0, value
+    for end in range(window, len(text)):
+        value = ((value - (ord(text[end - window]) + 1) * top) * base + ord(text[end]) + 1) % _PRIME
+        yield end - window + 1, value

@@ -1,0 +1,192 @@
+"""What must not be stored is kept without it (law 9): calls that may show an excluded file, their results, and keys wherever they stand.
+
+Rules of this file
+------------------
+1. What is journaled is the message without such text, in this process as in any other: so the state of a branch is the same before
+   and after a restart (law 6). Beside the text stand its length, which weights need, and its keyed digest, which tells it from others.
+2. The window shows the text as it came. The process that saw it remembers it for that; where a client tells its conversation anew with
+   each request nobody needs to.
+3. A block that is kept without some of its text never leaves the window: what cannot be stored cannot be recalled (law 1).
+"""
+
+import hmac
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Final, TypeAlias
+
+from pagein.model.codec import decode_json, encode_json
+from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult, Withheld
+from pagein.model.text_removal import Found
+from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
+from pagein.policy.privacy.secrets import keys_in
+
+WITHHELD: Final = "[pagein: not kept, as it may show a file that must not be stored]"
+_NO_ARGUMENTS: Final = "{}"
+_DIGITS: Final = 32
+_Worded: TypeAlias = Text | Thinking | ToolCall | ToolResult | Other
+_Place: TypeAlias = tuple[type[Block], str]
+Finds: TypeAlias = Callable[[str], Sequence[Found]]
+"""Finds what of a text must not be stored, in order."""
+
+
+def is_withheld(block: Block) -> bool:
+    """Whether a block was kept without all of its text. Journals of older versions tell it by the text alone."""
+    if isinstance(block, ToolResult) and block.text == WITHHELD:
+        return True
+    return not isinstance(block, Image) and block.withheld is not None
+
+
+def without(text: str, found: Sequence[Found]) -> str:
+    """A text without what must not be stored of it, and with how much that was."""
+    parts: list[str] = []
+    end = 0
+    for one in found:
+        parts += text[end : one.start], f"[pagein: withheld, {one.end - one.start:,} characters, {one.shape}]"
+        end = one.end
+    return "".join((*parts, text[end:]))
+
+
+def without_in_json(text: str, finds: Finds) -> str:
+    """The same for a JSON text, in whose strings is looked; for one that is none as for any other."""
+    try:
+        value = decode_json(text.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return without(text, finds(text))
+    try:
+        kept = _without(value, finds)
+    except RecursionError:
+        return _NO_ARGUMENTS
+    return text if kept == value else encode_json(kept).decode("utf-8", "surrogatepass")
+
+
+def _without(value: object, finds: Finds) -> object:
+    if isinstance(value, str):
+        return without(value, finds(value))
+    if isinstance(value, dict):
+        return {without(str(name), finds(str(name))): _without(inner, finds) for name, inner in value.items()}
+    return [_without(inner, finds) for inner in value] if isinstance(value, list) else value
+
+
+@dataclass(slots=True)
+class Withholding:
+    """What is kept of the messages of one session.
+
+    key: gives the secret that digests are keyed with; asked only where something is withheld. finds: finds what else must not be
+    stored. shown: digests of texts that are left out wherever a result holds them, because they were read from an excluded file by a
+    name that does not tell.
+    """
+
+    patterns: tuple[str, ...] = EXCLUDED
+    key: Callable[[], bytes] = bytes
+    finds: Finds = keys_in
+    shown: set[str] = field(default_factory=set)
+    _seen: dict[_Place, tuple[_Worded, _Worded]] = field(default_factory=dict)
+
+    def of(self, message: Message, private: Collection[str] = ()) -> Message:
+        """The message as it is kept; the same one where it says nothing that must not be. private: calls whose results are left out."""
+        asked = {block.id for block in message.blocks if isinstance(block, ToolCall) and self._is_private(block)}
+        blocks = tuple(self._block(block, asked, private) for block in message.blocks)
+        return message if _same(blocks, message.blocks) else replace(message, blocks=blocks)
+
+    def shows(self, message: Message) -> Message:
+        """A message of the window with what was left out of it, as far as this process saw that."""
+        if not self._seen or not any(is_withheld(block) for block in message.blocks):
+            return message
+        blocks = tuple(self._shown(block) for block in message.blocks)
+        return message if _same(blocks, message.blocks) else replace(message, blocks=blocks)
+
+    def add(self, text: str) -> str:
+        """An excluded file was read, and showed this text. Returns the digest that tells it again."""
+        digest = digest_of(self.key(), text)
+        self.shown.add(digest)
+        return digest
+
+    def inherit(self, other: "Withholding") -> None:
+        """Know what another session of this process saw."""
+        self.shown |= other.shown
+        self._seen |= other._seen  # noqa: SLF001 -- of its own class
+
+    def _is_private(self, call: ToolCall) -> bool:
+        return may_show_excluded(call, self.patterns)
+
+    def _block(self, block: Block, asked: Collection[str], private: Collection[str]) -> Block:
+        if isinstance(block, Image) or is_withheld(block):
+            return block
+        if isinstance(block, ToolCall) and block.id in asked:
+            return self._kept(block, replace(block, arguments=_NO_ARGUMENTS))
+        if isinstance(block, ToolResult) and (
+            block.call_id in asked
+            or block.call_id in private
+            or (self.shown and digest_of(self.key(), block.text) in self.shown)
+        ):
+            return self._kept(block, replace(block, text=WITHHELD, images=(), before=None, shown=None))
+        words = words_of_block(block)
+        kept = without_in_json(words, self.finds) if isinstance(block, ToolCall | Other) else self._plain(words)
+        return block if kept == words else self._kept(block, saying(block, kept), part=True)
+
+    def _plain(self, text: str) -> str:
+        found = self.finds(text)
+        return without(text, found) if found else text
+
+    def _kept(self, block: _Worded, kept: _Worded, *, part: bool = False) -> _Worded:
+        images = block.images if isinstance(block, ToolResult) else ()
+        digest = digest_of(self.key(), words_of_block(block), *(image.data or "" for image in images))
+        marked = replace(kept, withheld=Withheld(digest, len(words_of_block(block)), part))
+        self._seen[type(block), digest] = block, marked
+        return marked
+
+    def _shown(self, block: Block) -> Block:
+        if isinstance(block, Image) or block.withheld is None:
+            return block
+        digest = block.withheld.digest
+        found = self._seen.get((type(block), digest))
+        if found is None:  # a result or call that could not stand where it stood is text
+            found = self._seen.get((ToolResult, digest)) or self._seen.get((ToolCall, digest))
+            if found is None or not isinstance(block, Text):
+                return block
+            said, kept = found
+            return replace(
+                block, text=block.text.removesuffix(words_of_block(kept)) + words_of_block(said), withheld=None
+            )
+        said, _ = found
+        whole = replace(saying(block, words_of_block(said)), withheld=None)
+        if isinstance(whole, ToolResult) and isinstance(said, ToolResult):
+            return replace(whole, images=said.images, shown=said.shown, before=said.before)
+        return whole
+
+
+def words_of_block(block: _Worded) -> str:
+    """The text of a block, whatever it is called there."""
+    match block:
+        case ToolCall():
+            return block.arguments
+        case Other():
+            return block.json
+        case _:
+            return block.text
+
+
+def saying(block: _Worded, words: str) -> _Worded:
+    """The block with another text."""
+    match block:
+        case ToolCall():
+            return replace(block, arguments=words)
+        case Other():
+            return replace(block, json=words)
+        case _:
+            return replace(block, text=words)
+
+
+def digest_of(key: bytes, *texts: str) -> str:
+    """The keyed digest of a text that is not stored."""
+    made = hmac.new(key, digestmod=sha256)
+    for text in texts:
+        raw = text.encode("utf-8", "surrogatepass")
+        made.update(b"%d:" % len(raw))
+        made.update(raw)
+    return made.hexdigest()[:_DIGITS]
+
+
+def _same(some: Iterable[Block], others: Iterable[Block]) -> bool:
+    return all(one is other for one, other in zip(some, others, strict=True))

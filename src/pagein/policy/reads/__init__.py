@@ -1,0 +1,1 @@
+"""What a read is answered with, by what the model knows of the file."""

@@ -1,0 +1,192 @@
+"""The echo guard: is text of ours about to be written into a file? (law 8)
+
+Models copy what they see, and a stub or marker that lands in a file destroys what it stood for. The check looks at what a
+write or edit call is about to write. What counts is *owned* text alone: a stub whose id carries the tag of this store, a
+marker or hint that this branch has answered a read or a recall with. The same form made by somebody else, or standing in the file already,
+is text like any other.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pagein.errors import BadName
+from pagein.model.messages import ToolCall
+from pagein.model.objects import ObjectId
+from pagein.model.read_events import ReadEvent, ReadServed
+from pagein.model.recall_entries import Recall
+from pagein.policy.reads import markers
+
+_ID: Final = r"pg-[0-9a-f]{8}-[0-9a-f]{8}"
+_QUOTE: Final = r"\\*[\"'\u2018\u2019\u201c\u201d]"
+_STUB: Final = re.compile(
+    rf"\[(?:pagein|RLM externalized): ({_ID})(?= \|)"  # the first line of a stub, of whatever dialect
+    rf"|Use (?:rlm_)?peek\({_QUOTE}({_ID}){_QUOTE}\) to view"  # its second
+)
+_MARKER: Final = re.compile(r"\[(?:readcache:|Showing|Output truncated\.|End of|This goes on) [^\]\n]*\]")
+_NUMBER: Final = re.compile(r"\d+")
+_PATCH: Final = "*** Begin Patch"
+_DEEPEST: Final = 50
+
+Facts: TypeAlias = tuple[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """Owned text that is about to be written. text: how it begins. object_id: of a stub, what it stands for."""
+
+    kind: Literal["stub", "marker"]
+    text: str
+    object_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What is ours. made_here: whether this store made an id. served: what the branch's reads and recalls were answered with."""
+
+    made_here: Callable[[ObjectId], bool]
+    served: Container[Facts] = frozenset()
+
+    def echoes(self, text: str) -> Iterator[Echo]:
+        """Owned stubs and markers in a text, in the order of their places, stubs first."""
+        for match in _STUB.finditer(text):
+            name = next(group for group in match.groups() if group)
+            if self._is_ours(name):
+                yield Echo("stub", match[0], name)
+        for match in _MARKER.finditer(text):
+            if facts_of(match[0]) in self.served:
+                yield Echo("marker", match[0])
+
+    def _is_ours(self, name: str) -> bool:
+        try:
+            return self.made_here(ObjectId.parse(name))
+        except BadName:  # the pattern is no looser than the name's own; were it ever, this is text
+            return False
+
+
+def served_by_read(event: ReadEvent) -> Iterator[Facts]:
+    """The markers that a read was answered with, reduced to what they say. Of a diff's line the count is not told."""
+    if isinstance(event, ReadServed):
+        yield from _of(event)
+
+
+def served_by_recall(recall: Recall) -> Iterator[Facts]:
+    """The hints that stood below a recalled part."""
+    yield from map(facts_of, recall.hints)
+
+
+def may_echo(text: str) -> bool:
+    """Whether a text has anything of the form of ours in it: a cheap first look."""
+    return _STUB.search(text) is not None or _MARKER.search(text) is not None
+
+
+def echoes(call: ToolCall, owned: Owned, before: str = "") -> tuple[Echo, ...]:
+    """What of ours this write or edit would put into its file.
+
+    before: the file's text as it is, where the host knows it. What stands there, or in the text that an edit replaces, is no
+    echo. A call whose arguments are no JSON is judged by their text.
+    """
+    written, replaced = _texts(call)
+    found = [echo for text in written for echo in owned.echoes(text)]
+    if not found:
+        return ()
+    there = Counter(echo for text in (*replaced, before) for echo in owned.echoes(text))
+    fresh: list[Echo] = []
+    for echo in found:
+        if there[echo] > 0:
+            there[echo] -= 1
+        else:
+            fresh.append(echo)
+    return tuple(fresh)
+
+
+def remedy(found: Iterable[Echo], *, peek: str = "peek", read: str = "read") -> str:
+    """What to tell the model instead of carrying the call out."""
+    stubs = list(dict.fromkeys(echo.object_id for echo in found if echo.object_id is not None))
+    marked = list(dict.fromkeys(echo.text for echo in found if echo.kind == "marker"))
+    lines = ["This call would write text into a file that only stands for other text. Nothing was written."]
+    lines += [f'- get the text behind {one} with {peek}("{one}") and write that' for one in stubs]
+    lines += [f"- {one} stands for text that is not here: {read} or {peek} it again and write that" for one in marked]
+    return "\n".join(lines)
+
+
+def facts_of(marker: str) -> Facts:
+    """A marker reduced to its wording and its numbers; of changed lines their count is left out, as no journal keeps it."""
+    numbers = tuple(int(number) for number in _NUMBER.findall(marker))
+    wording = _NUMBER.sub("#", marker)
+    return wording, numbers[1:] if "lines changed" in marker else numbers
+
+
+def _of(event: ReadServed) -> Iterator[Facts]:
+    first, last, total = event.first, event.last, event.total
+    match event.mode:
+        case "unchanged":
+            yield facts_of(markers.unchanged(total))
+        case "unchanged_range":
+            yield facts_of(markers.unchanged_lines(first, last, total))
+            yield facts_of(markers.unchanged_inside(first, last))
+        case "diff":
+            yield facts_of(markers.changed(1, total))
+        case "range_diff":
+            yield facts_of(markers.changed_lines(1, first, last, total))
+        case "moved" | "partly_known":
+            yield from _runs(event)
+
+
+def _runs(event: ReadServed) -> Iterator[Facts]:
+    """One marker may rest on several copies that go on from each other, so those are put together."""
+    runs: list[tuple[int, int, int]] = []
+    for copy in sorted(event.copies, key=lambda one: one.at):
+        if runs and (copy.at, copy.first) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
+            runs[-1] = (runs[-1][0], runs[-1][1], runs[-1][2] + copy.count)
+        else:
+            runs.append((copy.at, copy.first, copy.count))
+    for at, first, count in runs:
+        last = at + count - 1
+        if at == first:
+            yield facts_of(markers.unchanged_lines(at, last, event.total))
+        else:
+            yield facts_of(markers.moved(at, last, event.total, first))
+
+
+# --- what a call writes ---
+
+
+def _texts(call: ToolCall) -> tuple[list[str], list[str]]:
+    """The texts in a call's arguments: those it may write, and those that it says are there already."""
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return [call.arguments], []
+    written: list[str] = []
+    replaced: list[str] = []
+    for name, text in _leaves("", arguments, _DEEPEST):
+        if _PATCH in text:
+            new, old = _of_patch(text)
+            written.append(new)
+            replaced.append(old)
+        else:
+            (replaced if name.lower().startswith("old") else written).append(text)
+    return written, replaced
+
+
+def _leaves(name: str, value: object, deep: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield name, value
+    elif deep > 0 and isinstance(value, dict):
+        for inner, one in value.items():
+            yield from _leaves(inner, one, deep - 1)
+    elif deep > 0 and isinstance(value, list):
+        for one in value:
+            yield from _leaves(name, one, deep - 1)
+
+
+def _of_patch(text: str) -> tuple[str, str]:
+    """Of a patch, the lines that it adds, and those that it takes away or leaves."""
+    lines = text.split("\n")
+    added = [line[1:] for line in lines if line.startswith("+")]
+    there = [line[1:] for line in lines if line.startswith(("-", " "))]
+    return "\n".join(added), "\n".join(there)

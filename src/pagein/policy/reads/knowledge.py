@@ -1,0 +1,309 @@
+"""What the model knows of each file: a fold over the events of a branch.
+
+Rules of this file
+------------------
+1. An answer proves the lines it emitted, and nothing else. Markers and diffs carry knowledge only from lines that are
+   known when they come, so a chain of them can never begin by itself.
+2. Three things are kept per path. *Versions*: which lines of which version stand somewhere in the window. *View*: what the
+   model takes the file to look like now, and under which numbers it was shown that (`view`). *Total*: how many lines it was
+   last told that the file has. A marker may name only numbers that the window shows; a diff may stand only on the view.
+3. Forgetting is always allowed, and always under-claims. That is why it is bounded.
+4. Nothing before a compaction matters after it, and no record, however strange, stops the fold.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+from pagein.model.names import ContentHash
+from pagein.model.read_events import Compacted, Copy, FileAuthored, Invalidated, Malformed, ReadEvent, ReadServed
+from pagein.model.shared_map import SharedMap
+from pagein.model.spans import NO_LINES, Spans
+from pagein.policy.reads import file_view as views
+from pagein.policy.reads.file_view import Piece, View
+from pagein.policy.reads.trust import carried, rule_of
+
+_MAX_VERSIONS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class VersionKnown:
+    """What stands in the window of one version. total: lines the version has."""
+
+    spans: Spans
+    total: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line is known."""
+        return self.spans.runs == ((1, self.total),)
+
+
+@dataclass(frozen=True, slots=True)
+class PathKnown:
+    """Everything known of one path.
+
+    versions: by hash, the latest touched last. view: the file as the model takes it to be. total: its lines by what the
+    model was told last, None where that cannot be said.
+    stale: lines that somebody asked to see anew, until an answer shows them. blocked: the same lines, until an answer
+    to a *range* request shows them; a full read does not settle a refreshed range (prior art 2.5, item 2).
+    """
+
+    versions: tuple[tuple[ContentHash, VersionKnown], ...] = ()
+    view: View = ()
+    total: int | None = None
+    stale: Spans = NO_LINES
+    blocked: Spans = NO_LINES
+
+    def known(self, version: ContentHash) -> VersionKnown | None:
+        """What is known of one version."""
+        for name, known in reversed(self.versions):
+            if name == version:
+                return known
+        return None
+
+    def last_complete(self) -> tuple[ContentHash, VersionKnown] | None:
+        """The version touched last among those that are known whole."""
+        for name, known in reversed(self.versions):
+            if known.complete:
+                return name, known
+        return None
+
+    def fresh(self, version: ContentHash) -> Spans:
+        """The lines of this version that stand in the window under their own numbers, and are the last text shown there."""
+        return views.lines_where(self.view, lambda piece: piece.in_place and piece.is_of(version))
+
+    def taken_for(self, version: ContentHash) -> Spans:
+        """The lines that the model takes to be as in this version, under whatever number it was shown them."""
+        return views.lines_where(self.view, lambda piece: piece.is_of(version))
+
+    def is_taken_for(self, version: ContentHash) -> bool:
+        """Whether the model takes the whole file to be this version."""
+        known = self.known(version)
+        return known is not None and self.total == known.total and self.taken_for(version).holds(1, known.total)
+
+    def names(self, copy: Copy) -> bool:
+        """Whether the numbers of a copy name its text in the window."""
+        numbers = (
+            (piece.start, piece.start + piece.count - 1)
+            for piece in self.view
+            if piece.shown and piece.source == copy.base
+        )
+        return Spans.of(*numbers).holds(copy.first, copy.first + copy.count - 1)
+
+    def takes(self, copy: Copy) -> bool:
+        """Whether the model takes the text of a copy to stand where the copy has it already."""
+        by = copy.at - copy.first
+        lines = views.lines_where(
+            self.view, lambda piece: piece.source == copy.base and piece.first - piece.start == by
+        )
+        return lines.holds(copy.at, copy.at + copy.count - 1)
+
+
+UNKNOWN: Final = PathKnown()
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """State at one point of a branch. seq: valid reads and writes so far since the last compaction."""
+
+    paths: SharedMap[PathKnown]
+    seq: int = 0
+
+    def of(self, path: str) -> PathKnown:
+        """What is known of a path; nothing, where it was never shown."""
+        return self.paths.get(path, UNKNOWN)
+
+
+NOTHING: Final = Knowledge(SharedMap())
+
+
+def fold(events: Iterable[ReadEvent], start: Knowledge = NOTHING) -> Knowledge:
+    """The state after these events. Folding in parts gives what folding the whole gives."""
+    for event in events:
+        start = step(start, event)
+    return start
+
+
+def step(state: Knowledge, event: ReadEvent) -> Knowledge:
+    """The state after one more event. Cost: that of the event's path, however long the branch."""
+    match event:
+        case ReadServed():
+            return _served(state, event)
+        case FileAuthored():
+            return _authored(state, event)
+        case Invalidated():
+            return _invalidated(state, event)
+        case Compacted():
+            return NOTHING
+        case Malformed():
+            return state
+
+
+def proven(state: Knowledge, event: ReadServed) -> bool:
+    """Whether all that an answer stands for is known in the state before it, under the numbers that it names.
+
+    False for a marker or diff whose base was hidden since (paged out, compacted): render it in full, or hide it too.
+    """
+    if rule_of(event).anchors:
+        return True
+    path = state.of(event.path)
+    stands_for = Spans.of((event.first, event.last))
+    match event.mode:
+        case "unchanged":
+            if path.total != event.total or not all(path.takes(copy) for copy in event.copies):
+                return False
+        case "range_diff":
+            # what lies between the copies is told by the diff itself
+            first = min((copy.first for copy in event.copies), default=1)
+            last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
+            if event.base is None or not path.taken_for(event.base).holds(first, last):
+                return False
+        case "moved" | "partly_known" | "unchanged_range":
+            if not all(path.names(copy) and (copy.first != copy.at or path.takes(copy)) for copy in event.copies):
+                return False
+            if event.mode == "partly_known":  # cut where the baseline is cut
+                there = (Spans.of((copy.at, copy.at + copy.count - 1)) for copy in event.copies)
+                stands_for = reduce(Spans.unite, there, event.emitted or NO_LINES)
+        case _:
+            pass
+    return claimed(path, event).contains(stands_for)
+
+
+def claimed(path: PathKnown, event: ReadServed) -> Spans:
+    """The lines of the served version that become known by an answer, given what was known of its path before."""
+    known: dict[ContentHash, Spans] = {}
+    lines, whole = NO_LINES, False
+    match rule_of(event).proof:
+        case "copies":
+            held = ((copy.base, path.known(copy.base)) for copy in event.copies)
+            known = {base: version.spans for base, version in held if version is not None}
+        case "base in place" if event.base is not None:
+            lines = path.fresh(event.base)
+        case "base lines" if event.base is not None:
+            lines = path.taken_for(event.base)
+        case "base whole" if event.base is not None:
+            whole = path.is_taken_for(event.base)
+        case _:
+            pass
+    return carried(event, known, lines, whole=whole)
+
+
+def _served(state: Knowledge, event: ReadServed) -> Knowledge:
+    seq = state.seq + 1
+    path = state.of(event.path)
+    spans = claimed(path, event)
+    if not spans:
+        return replace(state, seq=seq)
+    emitted = event.emitted or NO_LINES
+    before = path.total
+    path = _with_version(path, event.version, VersionKnown(spans, event.total))
+    path = replace(
+        path,
+        view=_view_after(path.view, event, spans),
+        stale=path.stale.subtract(emitted),
+        blocked=path.blocked if event.whole else path.blocked.subtract(emitted),
+    )
+    drop = _behind(path.view, event.total)
+    if not _accounts_for_length(before, event):
+        drop = drop.unite(Spans.of((event.total, event.total)))  # so that the next read of it shows where the file ends
+    path = replace(path, view=views.cut(path.view, drop=drop))
+    # a marker that says that something changed elsewhere tells only with some hosts how long the file is now
+    tells = event.mode != "unchanged_range" or event.base in (None, event.version) or path.total == event.total
+    path = replace(path, total=event.total if tells else None)
+    return Knowledge(state.paths.put(event.path, path), seq)
+
+
+def _accounts_for_length(before: int | None, event: ReadServed) -> bool:
+    """Whether an answer leaves nothing open about the end of the file. before: the length that the model was told last.
+
+    A marker or diff of a range names the new length in passing. Where that is not the old one and what the answer itself adds or
+    takes away, lines went or came that nobody was told of.
+    """
+    if event.last >= event.total or event.mode not in ("unchanged_range", "range_diff"):
+        return True
+    grown = 0
+    if event.mode == "range_diff":
+        # what the diff takes away behind the last line that stayed is not in the event; whoever counts none sends a line more at worst
+        grown = event.last - max((copy.first + copy.count - 1 for copy in event.copies), default=event.last)
+    return before is not None and before + grown == event.total
+
+
+def _view_after(view: View, event: ReadServed, spans: Spans) -> View:
+    """What the model takes the file for once it has seen an answer that makes these lines known."""
+    rule = rule_of(event)
+    if rule.proof in ("base in place", "base lines"):
+        return views.retold(view, spans, event.version)
+    emitted = (event.emitted or NO_LINES).intersect(spans)
+    shown = views.shown_as_text(event.version, emitted)
+    if rule.anchors:
+        return views.with_pieces(views.hidden(views.cut(view, drop=emitted), emitted, event.version), shown)
+    told = [piece for copy in event.copies for piece in views.copied(view, copy, event.version)]
+    known = views.with_pieces(views.shown_as_text(event.version, spans, numbered=False), told)
+    rest = views.with_pieces(view, known)
+    return views.with_pieces(views.hidden(views.cut(rest, drop=emitted), emitted, event.version), shown)
+
+
+def _authored(state: Knowledge, event: FileAuthored) -> Knowledge:
+    path = state.of(event.path)
+    spans = event.authored
+    for copy in event.copies:
+        held = path.known(copy.base)
+        if held is not None:
+            there = Spans.of((copy.at, copy.at + copy.count - 1))
+            spans = spans.unite(held.spans.shift(copy.at - copy.first).intersect(there))
+    # the model knows that its own text stands in the file now; of the rest only what it can follow from where it stood
+    edited = event.copies[0].base if event.copies else None
+    left = [
+        piece
+        for copy in event.copies
+        for piece in (
+            views.moved_along(path.view, copy, event.version)
+            if copy.base == edited
+            else views.copied(path.view, copy, event.version)
+        )
+    ]
+    own = views.shown_as_text(event.version, event.authored, numbered=event.whole)
+    path = replace(path, view=views.with_pieces(own, left), total=_total_after(path, event))
+    if spans:
+        path = _with_version(path, event.version, VersionKnown(spans, event.total))
+    return Knowledge(state.paths.put(event.path, path), state.seq + 1)
+
+
+def _total_after(path: PathKnown, event: FileAuthored) -> int | None:
+    """The length of the file as its own writer reckons it: the length told last, and what was added or taken away."""
+    if event.whole:
+        return event.total
+    before = path.known(event.copies[0].base) if event.copies else None
+    return event.total if before is not None and before.total == path.total else None
+
+
+def _with_version(path: PathKnown, version: ContentHash, more: VersionKnown) -> PathKnown:
+    before = path.known(version)
+    now = more if before is None else replace(more, spans=before.spans.unite(more.spans))
+    versions = (*(kept for kept in path.versions if kept[0] != version), (version, now))
+    if len(versions) <= _MAX_VERSIONS:
+        return replace(path, versions=versions)
+    return replace(path, versions=versions[1:], view=views.forgetting(path.view, versions[0][0]))
+
+
+def _behind(view: Iterable[Piece], total: int) -> Spans:
+    """The lines of a view behind the end of the file."""
+    return Spans.of((total + 1, max((piece.last for piece in view), default=0)))
+
+
+def _invalidated(state: Knowledge, event: Invalidated) -> Knowledge:
+    if event.lines is None:
+        return replace(state, paths=state.paths.without(event.path))
+    path = state.of(event.path)
+    lines = Spans.of(event.lines)
+    versions = tuple((name, replace(known, spans=known.spans.subtract(lines))) for name, known in path.versions)
+    path = replace(
+        path,
+        versions=tuple((name, known) for name, known in versions if known.spans),
+        view=views.cut(path.view, drop=lines),
+        stale=path.stale.unite(lines),
+        blocked=path.blocked.unite(lines),
+    )
+    return replace(state, paths=state.paths.put(event.path, path))

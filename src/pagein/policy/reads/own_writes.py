@@ -1,0 +1,198 @@
+"""What the model knows of a file because it wrote it: events from its own write and edit calls that succeeded.
+
+Only text that stands in the call's arguments counts, in whole lines. Short runs of an edit's new text are left out on
+purpose: a model that reads again after a small edit wants to see that it took, and is shown the new lines as text.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pagein.model.names import ContentHash
+from pagein.model.read_events import Copy, FileAuthored
+from pagein.model.spans import NO_LINES, Spans
+from pagein.policy.reads.knowledge import PathKnown
+from pagein.policy.reads.line_diff import Change, changes
+from pagein.policy.reads.read_request import DEFAULTS
+
+_GUESSES: Final = 16  # places of the new text that are tried when the text before the edit is not at hand
+_REGIONS: Final = 256  # more replacements by one call are not followed line by line
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One exact replacement. everywhere: of all occurrences, not of the only one."""
+
+    old: str
+    new: str
+    everywhere: bool = False
+
+
+def written(path: str, text: str) -> FileAuthored:
+    """The model wrote the whole file, and this is its text now."""
+    total = text.count("\n") + 1
+    return FileAuthored(path, ContentHash.of(text.encode()), total, Spans.of((1, total)), whole=True)
+
+
+def followed(
+    event: FileAuthored, before: str, known: PathKnown, fetch: Callable[[ContentHash], bytes | None]
+) -> FileAuthored:
+    """The same edit, with where the lines that it left alone were shown, also of such as were never shown as part of the text `before`.
+
+    The model takes them to move with its edit, whether or not it was told that they belong to the version that was edited.
+    """
+    lines = before.split("\n")
+    base = ContentHash.of(before.encode(errors="surrogatepass"))
+    more: list[Copy] = []
+    texts: dict[ContentHash, Sequence[str]] = {}
+    for copy in event.copies:
+        for piece in known.view:
+            first, last = max(piece.first, copy.first), min(piece.last, copy.first + copy.count - 1)
+            if piece.is_of(base) or first > last or copy.base != base:
+                continue
+            if piece.source not in texts:
+                texts[piece.source] = (fetch(piece.source) or b"").decode(errors="surrogatepass").split("\n")
+            part = piece.part(first, last)
+            theirs = texts[piece.source][part.start - 1 : part.start - 1 + part.count]
+            more += [
+                Copy(piece.source, part.start + a - first, b - a + 1, copy.at + a - copy.first)
+                for a, b in Spans.lines(n for n, text in enumerate(theirs, first) if lines[n - 1] == text)
+            ]
+    return replace(event, copies=(*event.copies, *more)) if more else event
+
+
+def unplaced(path: str, after: str) -> FileAuthored:
+    """The model edited a file, and nobody can tell where: what it takes to stand under which number is not known any more."""
+    return FileAuthored(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
+
+
+def edited(
+    path: str,
+    after: str,
+    edit: Edit,
+    known: PathKnown,
+    *,
+    before: str | None = None,
+    min_run: int = DEFAULTS.min_run,
+) -> FileAuthored | None:
+    """The model replaced `edit.old` by `edit.new`, and `after` is the text now. None where that cannot be what happened.
+
+    before: the text before the edit. Without it, it is worked out from `after`, and used if it is a version that
+    the branch knows; else only the new text counts.
+    """
+    if before is None:
+        before = _worked_out(after, edit, known)
+    version = ContentHash.of(after.encode())
+    total = after.count("\n") + 1
+    if before is None:
+        places = _places(after, edit.new)[:2]
+        # the new text may stand in the file more than once: which of them the edit made is not known
+        regions = [(0, 0, places[0], len(edit.new))] if len(places) == 1 and edit.new else []
+        authored = _long(_authored(after, regions), min_run)
+        return FileAuthored(path, version, total, authored) if edit.new and places else None
+    regions = _regions(before, after, edit)
+    if not regions:
+        return None
+    authored = _long(_authored(after, regions), min_run)
+    return FileAuthored(path, version, total, authored, _left_alone(before, after, regions))
+
+
+def _worked_out(after: str, edit: Edit, known: PathKnown) -> str | None:
+    if edit.everywhere:
+        guesses: Iterable[str] = [after.replace(edit.new, edit.old)] if edit.new else []
+    else:
+        places = _places(after, edit.new)[:_GUESSES] if edit.new else []
+        guesses = (after[:at] + edit.old + after[at + len(edit.new) :] for at in places)
+    versions = {version for version, _ in known.versions}
+    return next((guess for guess in guesses if ContentHash.of(guess.encode(errors="surrogatepass")) in versions), None)
+
+
+def _places(text: str, part: str) -> list[int]:
+    found: list[int] = []
+    at = text.find(part) if part else -1
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + len(part))
+    return found
+
+
+def _regions(before: str, after: str, edit: Edit) -> list[tuple[int, int, int, int]]:
+    """Where the edit happened, in characters: (place before, length before, place after, length after)."""
+    places = _places(before, edit.old)
+    if edit.everywhere:
+        if not 0 < len(places) <= _REGIONS or before.replace(edit.old, edit.new) != after:
+            return []
+        grown = len(edit.new) - len(edit.old)
+        return [(at, len(edit.old), at + k * grown, len(edit.new)) for k, at in enumerate(places)]
+    for at in places:
+        if before[:at] + edit.new + before[at + len(edit.old) :] == after:
+            return [(at, len(edit.old), at, len(edit.new))]
+    return []
+
+
+def _authored(after: str, regions: Sequence[tuple[int, int, int, int]]) -> Spans:
+    """Lines of `after` that lie wholly inside new text."""
+    runs: list[tuple[int, int]] = []
+    for _, _, at, length in regions:
+        stop = at + length
+        starts = at if at == 0 or after[at - 1] == "\n" else after.find("\n", at, stop) + 1
+        ends = stop if stop == len(after) or after[stop] == "\n" else after.rfind("\n", at, stop)
+        # found at all, and in order: otherwise the new text lies inside one line
+        if (starts > 0 or at == 0) and ends >= starts:
+            first = after.count("\n", 0, starts) + 1
+            runs.append((first, first + after.count("\n", starts, ends)))
+    return Spans.of(*runs)
+
+
+def _long(spans: Spans, min_run: int) -> Spans:
+    return Spans(tuple((first, last) for first, last in spans if last - first + 1 >= min_run))
+
+
+def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[Copy, ...]:
+    """Whole lines that are the same before and after, as copies of the version before: those between the regions, and within them
+    those that the new text repeats.
+    """
+    base = ContentHash.of(before.encode())
+    old, new = before.split("\n"), after.split("\n")
+    copies: list[Copy] = []
+    i = j = 1  # the first lines not yet spoken of, before and after
+    for at_old, length_old, at_new, length_new in regions:
+        # lines that end before the region; one that only touches it may have grown
+        touched = before.count("\n", 0, at_old) + 1
+        if touched > i:
+            copies.append(Copy(base, i, touched - i, j))
+        end_old, end_new = at_old + length_old, at_new + length_new
+        clean = _begins_line(before, end_old) and _begins_line(after, end_new)
+        begin, other = max(touched, i), max(j + touched - i, j)
+        i = before.count("\n", 0, end_old) + (1 if clean else 2)
+        j = after.count("\n", 0, end_new) + (1 if clean else 2)
+        copies += _repeated(base, old[begin - 1 : i - 1], new[other - 1 : j - 1], begin, other, ended=clean)
+    if i <= len(old):
+        copies.append(Copy(base, i, len(old) - i + 1, j))
+    return tuple(copies)
+
+
+def _repeated(
+    base: ContentHash, old: Sequence[str], new: Sequence[str], first: int, at: int, *, ended: bool
+) -> Iterator[Copy]:
+    """The lines that an edit takes out and puts in again. ended: whether it takes and puts whole lines at its end.
+
+    The lines in which it begins and ends may keep a part of the old ones that nobody was shown: these are told from no others.
+    """
+    if not old or not new:
+        return
+    tail = 0 if ended else 1
+    if old[0] == new[0]:
+        yield Copy(base, first, 1, at)
+    inner_old, inner_new = old[1 : len(old) - tail], new[1 : len(new) - tail]
+    i = j = 0
+    for change in (*changes(inner_old, inner_new), Change(len(inner_old), len(inner_old), 0, 0)):
+        if change.i1 > i:
+            yield Copy(base, first + 1 + i, change.i1 - i, at + 1 + j)
+        i, j = change.i2, change.j2
+    if tail and min(len(old), len(new)) > 1 and old[-1] == new[-1]:
+        yield Copy(base, first + len(old) - 1, 1, at + len(new) - 1)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] == "\n"

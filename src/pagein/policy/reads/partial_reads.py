@@ -1,0 +1,67 @@
+"""A partly known read: the file's text in order, each known run replaced by one line of its own."""
+
+from pagein.model.read_events import Copy
+from pagein.model.spans import NO_LINES, Spans
+from pagein.policy.reads import markers
+from pagein.policy.reads.baseline import byte_length
+from pagein.policy.reads.known_lines import Sight
+from pagein.policy.reads.line_matches import Moved
+from pagein.policy.reads.read_request import Decision
+
+
+def partly_known(sight: Sight, in_place: Spans) -> Decision | None:
+    """The lines that the baseline would show, with markers for the known runs; None where no run is worth one.
+
+    The baseline's closing notice stays, since the text is cut where the baseline cuts it.
+    """
+    baseline = sight.request.baseline
+    runs = _worth_a_marker(sight, in_place.clamp(baseline.first, baseline.last))
+    if not runs:
+        return None
+    anew = Spans.of((baseline.first, baseline.last))
+    anew = anew.subtract(Spans.of(*((run.at, run.at + run.count - 1) for run in runs if run.at == run.shown_as)))
+    out: list[str] = []
+    copies: list[Copy] = []
+    emitted: list[tuple[int, int]] = []
+    at = baseline.first
+    for run in runs:
+        out.extend(sight.lines[at - 1 : run.at - 1])
+        emitted.append((at, run.at - 1))
+        out.append(_marker(run, sight.request.total, anew))
+        copies.extend(sight.copies(run.at, run.count, run.shown_as))
+        at = run.at + run.count
+    out.extend(sight.lines[at - 1 : baseline.last])
+    emitted.append((at, baseline.last))
+    text = "\n".join(out) + baseline.notice
+    decision = sight.answer("partly_known", text, "partly_known", emitted=Spans.of(*emitted), copies=tuple(copies))
+    if sight.request.whole and not decision.event.emitted and sight.known.total != sight.request.total:
+        return None  # that the file lost its end would be told by a number alone
+    shown = Spans.of((baseline.first, baseline.last))
+    return decision if sight.proves(decision, shown) else None
+
+
+def _worth_a_marker(sight: Sight, in_place: Spans) -> list[Moved]:
+    """Known runs whose marker is shorter than their text, in order: where they stand, then where they stood."""
+    least = sight.settings.min_run
+    kept = [Moved(a, b - a + 1, a) for a, b in in_place if b - a + 1 >= least]
+    kept = [run for run in kept if _saves(sight, run)]
+    if sight.settings.allow(sight.request.document.text):
+        baseline = sight.request.baseline
+        rest = Spans.of((baseline.first, baseline.last)).subtract(sight.withheld)
+        rest = rest.subtract(Spans.of(*((run.at, run.at + run.count - 1) for run in kept)))
+        kept.extend(run for run in sight.moved(rest) if _saves(sight, run))
+    return sorted(kept, key=lambda run: run.at)
+
+
+def _saves(sight: Sight, run: Moved) -> bool:
+    text = "\n".join(sight.lines[run.at - 1 : run.at - 1 + run.count])
+    return len(_marker(run, sight.request.total, NO_LINES)) < byte_length(text)
+
+
+def _marker(run: Moved, total: int, anew: Spans) -> str:
+    """The line in place of a run. anew: numbers of which this answer says something else than was said of them before."""
+    last = run.at + run.count - 1
+    if run.at == run.shown_as:
+        return markers.unchanged_lines(run.at, last, total)
+    over = anew.clamp(run.shown_as, run.shown_as + run.count - 1)
+    return markers.moved(run.at, last, total, run.shown_as, over_again=bool(over))

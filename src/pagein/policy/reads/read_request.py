@@ -1,0 +1,87 @@
+"""What goes into the decision on a read, and what comes out."""
+
+from dataclasses import dataclass
+
+from pagein.model.documents import Document
+from pagein.model.names import ContentHash
+from pagein.model.read_events import ReadServed
+from pagein.policy.reads.baseline import Baseline, byte_length
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    """Bounds of the read policy.
+
+    new_answers: `moved`, range diffs and partly known reads (metadata v2); off = the specification's answers only.
+    min_run: shortest run of known lines that a marker may stand for inside a partly known read.
+    max_bytes, max_lines: no diff and no search for moved lines beyond these, on either side.
+    byte_ratio: a diff of this share of the baseline's bytes is too big. line_ratio: so is one of more than this share
+    of the requested lines. context: unchanged lines shown around a change.
+    cap_bytes, cap_lines: what the read tool itself would cut; a diff beyond them is not sent.
+    max_bases: how many earlier versions one decision may fetch.
+    news_bytes, news_share: a diff may be this much longer than the partly known text, for it also tells what is gone:
+    so many bytes, or of a whole file this share of the baseline's if that is more.
+    """
+
+    new_answers: bool = True
+    min_run: int = 5
+    max_bytes: int = 2 * 1024 * 1024
+    max_lines: int = 12_000
+    byte_ratio: float = 0.9
+    line_ratio: float = 0.85
+    context: int = 3
+    cap_bytes: int = 51_200
+    cap_lines: int = 2_000
+    max_bases: int = 8
+    news_bytes: int = 360
+    news_share: float = 0.1
+
+    def allow(self, text: str) -> bool:
+        """Whether a text is small enough to be compared line by line."""
+        return len(text) <= self.max_bytes and text.count("\n") < self.max_lines and byte_length(text) <= self.max_bytes
+
+
+DEFAULTS = ReadingSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """One read of a text file.
+
+    document: the file as it is now (`is_text` must hold). given: the path as the model wrote it, for diff headers.
+    first, last: the lines asked for, clamped to the file. baseline: what the read tool would say.
+    bypass: the model asked for the text itself.
+    """
+
+    document: Document
+    given: str
+    first: int
+    last: int
+    baseline: Baseline
+    bypass: bool = False
+
+    @property
+    def total(self) -> int:
+        """Lines of the file."""
+        return self.baseline.total
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole file is asked for."""
+        return self.first == 1 and self.last == self.total
+
+
+@dataclass(frozen=True, slots=True)
+class NeedBlob:
+    """The plan needs the bytes of an earlier version. Send them, or None where they cannot be had."""
+
+    version: ContentHash
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer: its text, the event to journal (`readmeta.encode` makes its metadata), and why it was chosen."""
+
+    text: str
+    event: ReadServed
+    reason: str

@@ -1,0 +1,129 @@
+"""The transition table of trust: which lines an answer makes known, and when. docs/trust.md prints it.
+
+A pair of mode and scope without a row changes nothing ("any other combination: ignore", specification 7.5.3).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pagein.model.names import ContentHash
+from pagein.model.read_events import Mode, ReadServed
+from pagein.model.spans import NO_LINES, Spans
+
+Scope: TypeAlias = Literal["full", "range"]
+Proof: TypeAlias = Literal["emitted", "base in place", "base lines", "base whole", "copies", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row. proof: what the answer rests on. same: the served version must be the base."""
+
+    proof: Proof
+    same: bool = False
+
+    @property
+    def anchors(self) -> bool:
+        """Whether it can establish knowledge from none."""
+        return self.proof == "emitted"
+
+
+_IGNORED: Final = Rule("nothing")
+
+TRANSITIONS: Final[Mapping[tuple[int, Mode, Scope], Rule]] = {
+    (1, "full", "full"): Rule("emitted"),
+    (1, "full", "range"): Rule("emitted"),
+    (1, "baseline_fallback", "full"): Rule("emitted"),
+    (1, "baseline_fallback", "range"): Rule("emitted"),
+    (1, "unchanged", "full"): Rule("base lines", same=True),
+    (1, "unchanged_range", "range"): Rule("base in place"),
+    (1, "diff", "full"): Rule("base whole"),
+    (2, "unchanged", "full"): Rule("copies"),
+    (2, "unchanged_range", "range"): Rule("copies"),
+    (2, "moved", "full"): Rule("copies"),
+    (2, "moved", "range"): Rule("copies"),
+    (2, "range_diff", "range"): Rule("copies"),
+    (2, "partly_known", "full"): Rule("copies"),
+    (2, "partly_known", "range"): Rule("copies"),
+}
+
+_GUARDS: Final[Mapping[Proof, str]] = {
+    "emitted": "always",
+    "base in place": "some of the requested lines of `baseHash` are the text shown last under their numbers",
+    "base lines": "the model takes some of the requested lines to be as in `baseHash`",
+    "base whole": "the model takes the whole file to be `baseHash`",
+    "copies": "some of the lines are emitted, or copies of lines known in their version",
+    "nothing": "never",
+}
+_EFFECTS: Final[Mapping[Proof, str]] = {
+    "emitted": "the emitted lines of `servedHash` are known",
+    "base in place": "those lines of `servedHash` are known",
+    "base lines": "those lines of `servedHash` are known",
+    "base whole": "all lines of `servedHash` are known",
+    "copies": "those lines of `servedHash` are known",
+    "nothing": "none",
+}
+_OTHERS: Final = (
+    ("any other pair of mode and scope, or a malformed record", "never", "none"),
+    ("the model's own `write` succeeded", "always", "all lines of the new version are known"),
+    (
+        "the model's own `edit` succeeded",
+        "always",
+        (
+            "its text in runs of 5 lines and more is known, under no number; where the version before is known exactly, so are "
+            "the lines that were known in it and that the edit left alone, under the numbers that they were shown under"
+        ),
+    ),
+    ("`invalidate` full", "always", "the path is forgotten"),
+    (
+        "`invalidate` range",
+        "always",
+        (
+            "those line numbers are forgotten in every version; the next answer shows them as text, and so does the "
+            "next answer to a range request"
+        ),
+    ),
+    ("compaction", "always", "everything is forgotten"),
+)
+
+
+def rule_of(event: ReadServed) -> Rule:
+    """The row for this answer."""
+    return TRANSITIONS.get((event.v, event.mode, "full" if event.whole else "range"), _IGNORED)
+
+
+def carried(event: ReadServed, known: Mapping[ContentHash, Spans], lines: Spans, *, whole: bool) -> Spans:
+    """Lines of the served version that the answer makes known.
+
+    known: known lines of each version that `event.copies` names. lines: those of `event.base` that the answer may rest on.
+    whole: whether the model takes the whole file to be `event.base`.
+    """
+    rule = rule_of(event)
+    asked = Spans.of((event.first, event.last))
+    if rule.same and event.base != event.version:
+        return NO_LINES
+    match rule.proof:
+        case "emitted":
+            return (event.emitted or NO_LINES).clamp(1, event.total)
+        case "base in place" | "base lines":
+            return lines.intersect(asked)
+        case "base whole":
+            return asked if whole else NO_LINES
+        case "copies":
+            lines = event.emitted or NO_LINES
+            for copy in event.copies:
+                there = Spans.of((copy.at, copy.at + copy.count - 1))
+                lines = lines.unite(known.get(copy.base, NO_LINES).shift(copy.at - copy.first).intersect(there))
+            return lines.clamp(1, event.total)
+        case "nothing":
+            return NO_LINES
+
+
+def trust_table() -> str:
+    """The table as Markdown, for docs/trust.md."""
+    rows = ["| event | guard | lines that become known |", "|---|---|---|"]
+    for (version, mode, scope), rule in TRANSITIONS.items():
+        guard = _GUARDS[rule.proof] + (", and equals `servedHash`" if rule.same else "")
+        rows.append(f"| v{version} `{mode}`, scope {scope} | {guard} | {_EFFECTS[rule.proof]} |")
+    rows.extend(f"| {event} | {guard} | {effect} |" for event, guard, effect in _OTHERS)
+    return "\n".join(rows) + "\n"

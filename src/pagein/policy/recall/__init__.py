@@ -1,0 +1,1 @@
+"""How a recall tool finds a part of a text."""

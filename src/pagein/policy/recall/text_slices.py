@@ -1,0 +1,138 @@
+"""A part of a recalled text, and how to go on from it (pi-rlm spec 7.1, texts of `notes/prior-art.md` 3.2).
+
+Rules of this file
+------------------
+1. What a hint names is where the shown text really ends: whoever follows the hints reads the whole text, none of it twice.
+2. A part is at least one character, so that whoever goes on comes to an end.
+3. Offsets count characters from 0, lines count from 1 and end at line feeds alone, which belong to the line before them.
+4. A last part that ends in something like a hint is told from one by a line that says it is the end.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pagein.policy.reads.baseline import DEFAULT_CAPS, Caps
+
+LENGTH: Final = 2000
+"""Characters that are shown where nobody says how many."""
+LINES: Final = 100
+"""Lines that are shown where nobody says how many."""
+
+_HINTLIKE: Final = re.compile(r"\[(?:Showing|Output truncated|End of|Offset|Line|Object) [^\n]*\]\n?\Z")
+_LONGEST_HINT: Final = 400
+
+Next: TypeAlias = tuple[Literal["offset", "line"], int]
+"""The argument to go on with, and its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Characters `start` to `end` of an object's text of `total` characters.
+
+    text: these characters. hints: lines to show behind them. following: what to ask for next, None at the end.
+    """
+
+    text: str
+    start: int
+    end: int
+    total: int
+    hints: tuple[str, ...] = ()
+    following: Next | None = None
+
+    @property
+    def shown(self) -> str:
+        """The part with its hints, each on a line of its own."""
+        return "\n".join((self.text, *self.hints)) if self.text or not self.hints else "\n".join(self.hints)
+
+
+def by_characters(object_id: str, text: str, offset: int = 0, length: int = LENGTH, caps: Caps = DEFAULT_CAPS) -> Slice:
+    """`length` characters from `offset` on, or as many of them as fit the caps. Numbers below what makes sense are raised to it."""
+    total, start = len(text), max(0, offset)
+    if start >= total:
+        return _nothing(
+            object_id, start, total, f"[Offset {start} is beyond the end: object {object_id} has {total} chars.]"
+        )
+    wanted = min(start + max(1, length), total)
+    end = start + _fitting(text[start:wanted], caps)
+    cut = (f"[Output truncated. Object {object_id} has {total} total chars.]",) if end < wanted else ()
+    return _shown(object_id, text, (start, end), cut)
+
+
+def by_lines(object_id: str, text: str, line: int = 1, lines: int = LINES, caps: Caps = DEFAULT_CAPS) -> Slice:
+    """`lines` lines from `line` on, or as many of them as fit the caps; of a line that does not fit, the part that does."""
+    total, first = len(text), max(1, line)
+    count = text.count("\n") + 1
+    if first > count or not text:
+        return _nothing(
+            object_id, total, total, f"[Line {first} is beyond the end: object {object_id} has {count} lines.]"
+        )
+    start = _start_of(text, first)
+    if start == total:  # the empty line behind the last line feed
+        return _nothing(object_id, total, total, f"[End of {object_id}: {total} chars.]")
+    wanted = _end_of(text, start, max(1, lines))
+    end = start + _fitting(text[start:wanted], caps)
+    cut = (f"[Output truncated. Object {object_id} has {total} total chars.]",) if end < wanted else ()
+    if end == total or text[end - 1] != "\n":
+        return _shown(object_id, text, (start, end), cut)
+    last = first + text.count("\n", start, end) - 1
+    hint = f"[Showing lines {first}\u2013{last} of {count}. Use line={last + 1} to continue.]"
+    return Slice(text[start:end], start, end, total, (*cut, hint), ("line", last + 1))
+
+
+def _shown(object_id: str, text: str, where: tuple[int, int], cut: tuple[str, ...]) -> Slice:
+    start, end = where
+    total, part = len(text), text[start:end]
+    if end < total:
+        hint = f"[Showing {start}\u2013{end} of {total} chars. Use offset={end} to continue.]"
+        return Slice(part, start, end, total, (*cut, hint), ("offset", end))
+    looks_so = _HINTLIKE.search(part[-_LONGEST_HINT:]) is not None
+    return Slice(part, start, end, total, (f"[End of {object_id}: {total} chars.]",) if looks_so else ())
+
+
+def _nothing(object_id: str, start: int, total: int, why: str) -> Slice:
+    # an empty result says nothing to a model, and some providers refuse it
+    return Slice(
+        "", min(start, total), min(start, total), total, (why if total else f"[Object {object_id} is empty.]",)
+    )
+
+
+def _start_of(text: str, line: int) -> int:
+    start = 0
+    for _ in range(line - 1):
+        start = text.index("\n", start) + 1
+    return start
+
+
+def _end_of(text: str, start: int, lines: int) -> int:
+    end = start
+    for _ in range(lines):
+        found = text.find("\n", end)
+        if found < 0:
+            return len(text)
+        end = found + 1
+    return end
+
+
+def _fitting(part: str, caps: Caps) -> int:
+    """How many characters of a part are shown: whole lines where that is at least half of what fits, and never none."""
+    fits = min(_lines_fitting(part, caps.lines), _bytes_fitting(part, caps.bytes))
+    if fits >= len(part):
+        return len(part)
+    whole = part.rfind("\n", 0, fits) + 1
+    return max(whole if 2 * whole >= fits else fits, 1)
+
+
+def _lines_fitting(part: str, lines: int) -> int:
+    return _end_of(part, 0, max(1, lines))
+
+
+def _bytes_fitting(part: str, size: int) -> int:
+    # no character has less than a byte, so more of them than bytes never fit
+    encoded = part[:size].encode("utf-8", "surrogatepass")
+    if len(encoded) <= size:
+        return min(len(part), size)
+    end = size
+    while end > 0 and encoded[end] & 0xC0 == 0x80:  # noqa: PLR2004  the bytes in a character behind its first
+        end -= 1
+    return len(encoded[:end].decode("utf-8", "surrogatepass"))

@@ -1,0 +1,1 @@
+"""The texts that stand in the window for content that left it."""

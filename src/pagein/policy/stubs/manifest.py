@@ -1,0 +1,161 @@
+"""The manifest: a table of what was paged out, for the model to look things up in (pi-rlm spec 3.3, `notes/prior-art.md` 3.2).
+
+Rules of this file
+------------------
+1. A manifest is written at an epoch's edge and at no other time, and what was written is never changed: each edge adds a page
+   for what left there. So it costs no rewrite of its own. (The specification writes it anew before each call.)
+2. A page is a function of the rows alone: no clock, no place in the request.
+3. Only where the host compacts, and the pages written so far are gone with the window, is everything listed again, on one page.
+4. A page says what it costs, so that whoever sizes the window counts it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pagein.errors import BadSetting
+from pagein.policy.stubs.descriptions import shortened
+from pagein.policy.stubs.result_stubs import one_line
+
+BUDGET: Final = 2000
+"""Tokens that one page may take, by the count of `tokens_of`."""
+RESERVE: Final = 200
+"""Tokens of the budget that are left for what stands above and below the rows."""
+EMPTY_STORE: Final = "[No externalized content yet.]"
+_JOINT: Final = "\n\n---\n\n"
+_HEADER: Final = "## RLM External Context"
+_COLUMNS: Final = "| Object ID | Type | Tokens | Description |\n|----|------|--------|-------------|"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words that a host's model knows: names of the recall tools, and of the kinds of objects that it calls otherwise."""
+
+    peek: str = "peek"
+    search: str = "search"
+    others: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+PAGEIN: Final = Dialect()
+PI_RLM: Final = Dialect(
+    "rlm_peek",
+    "rlm_search",
+    ("rlm_query",),
+    {"toolcall": "tool_output", "chat": "conversation", "thinking": "conversation", "note": "file"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An object as a manifest lists it. tokens: the estimate that its stub shows. path: of the file that it shows, "" for none."""
+
+    object_id: str
+    kind: str
+    tokens: int
+    description: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: its text, and what it takes of the window."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the manifest of a branch has said so far. objects, tokens: of all that was listed; pages: how many were written."""
+
+    objects: int = 0
+    tokens: int = 0
+    pages: int = 0
+
+    def at_edge(
+        self, left: Sequence[Row], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
+    ) -> tuple["Manifest", Page | None]:
+        """The page for what left at this edge, oldest first; None where nothing did. Raises BadSetting for a budget below 1."""
+        if not left:
+            return self, None
+        after = Manifest(self.objects + len(left), self.tokens + sum(row.tokens for row in left), self.pages + 1)
+        return after, _page(left, after, budget, dialect)
+
+    def anew(
+        self, held: Sequence[Row], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
+    ) -> tuple["Manifest", Page | None]:
+        """The one page of a window that begins anew, listing all that is held, oldest first."""
+        return Manifest().at_edge(held, budget=budget, dialect=dialect)
+
+
+NO_MANIFEST: Final = Manifest()
+
+
+def manifest(rows: Sequence[Row], *, budget: int = BUDGET, dialect: Dialect = PAGEIN) -> str:
+    """All rows, oldest first as they left, on one page; newest first as they are shown. Raises BadSetting for a budget below 1."""
+    _, page = NO_MANIFEST.at_edge(rows, budget=budget, dialect=dialect)
+    return EMPTY_STORE if page is None else page.text
+
+
+def joined(page: str, text: str) -> str:
+    """A page in front of what a user said, in one block, so that turns still alternate."""
+    return f"{page}{_JOINT}{text}"
+
+
+def tokens_of(text: str) -> int:
+    """Tokens of a manifest's text as budgets count them: a quarter of its characters."""
+    return -(-len(text) // 4)
+
+
+def _page(rows: Sequence[Row], total: Manifest, budget: int, dialect: Dialect) -> Page:
+    if budget < 1:
+        raise BadSetting(f"a manifest needs a budget of 1 token or more, not {budget}")
+    lines = _rows(rows, max(1, budget - RESERVE), dialect)
+    text = "\n".join((*_above(total.pages), *lines, "", *_below(total, dialect)))
+    return Page(text, tokens_of(text))
+
+
+def _above(page: int) -> tuple[str, ...]:
+    if page > 1:
+        return (f"{_HEADER} (page {page}, in addition to those before)", "", _COLUMNS)
+    said = "You have access to externalized content via RLM tools. The following objects\nare in your external store:"
+    return (_HEADER, "", said, "", _COLUMNS)
+
+
+def _below(total: Manifest, dialect: Dialect) -> tuple[str, ...]:
+    names = [dialect.search, dialect.peek, *dialect.others]
+    told = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) < 3 else f"{', '.join(names[:-1])}, or {names[-1]}"  # noqa: PLR2004  a list of two needs no comma
+    return (
+        f"**Total:** {total.objects:,} objects, {total.tokens:,} tokens externalized.",
+        f"Use {told} to access this content.",
+    )
+
+
+def _rows(rows: Sequence[Row], budget: int, dialect: Dialect) -> list[str]:
+    """As many rows as fit, newest first, one at least; the others in one line."""
+    lines: list[str] = []
+    used = 0
+    for row in reversed(rows):
+        line = _row(row, dialect)
+        used += tokens_of(line + "\n")
+        if lines and used > budget:
+            break
+        lines.append(line)
+    older = rows[: len(rows) - len(lines)]
+    if older:
+        tokens = sum(row.tokens for row in older)
+        lines.append(
+            f"| **+{len(older):,} older** | objects | {tokens:,} | Use {dialect.search} or filters to narrow scope |"
+        )
+    return lines
+
+
+def _row(row: Row, dialect: Dialect) -> str:
+    told = row.description if row.path in row.description else f"{shortened(row.path)}: {row.description}"
+    cells = (row.object_id, dialect.kinds.get(row.kind, row.kind), f"{row.tokens:,}", told)
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _cell(text: str) -> str:
+    return one_line(text).replace("|", "\\|")

@@ -1,0 +1,105 @@
+"""Birth-time paging: a big output enters the window as a faithful preview and a handle, never whole.
+
+Only outputs that are not reads of files, of calls that succeeded. What is shown is the text's own: its head, its tail, and
+between them lines that tell something went wrong, each unchanged and in order. A preview is a function of text and id
+alone: no clock, no position, so that it is the same whenever it is made.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import Final
+
+from pagein.model.messages import ToolCall, ToolResult
+from pagein.policy.stubs.recall_ways import at_once
+from pagein.policy.stubs.result_stubs import description, one_line
+
+# Words that lines of test runs, compilers and logs say when something is wrong. No quantifiers: linear in the text.
+_TELLING: Final = re.compile(
+    r"(?i)\b(?:error|errors|failed|failure|failures|fatal|panic|exception|traceback|warning)\b"
+)
+_TELLING_LINES: Final = 12
+_TELLING_CHARS: Final = 160
+_LONGEST_FOUND: Final = 40  # characters of the first line of a search's answer, and a bit more
+
+
+@dataclass(frozen=True, slots=True)
+class Previews:
+    """Settings: outputs from `chars` characters on enter as a preview of about `shown`. chars 0: none does.
+
+    A third of what is shown is the head, a third the tail, and up to a third lines that tell of trouble.
+    """
+
+    chars: int = 8000
+    shown: int = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A text that stands for a bigger one. head, tail: how many of its characters stand at the beginning and at the end."""
+
+    text: str
+    head: int
+    tail: int
+
+
+def is_previewed(call: ToolCall, result: ToolResult, settings: Previews) -> bool:
+    """Whether this result enters as a preview."""
+    if not settings.chars or len(result.text) < settings.chars or result.is_error or result.images:
+        return False
+    if _brings_back(call, result):  # what was asked for in full would be asked for for ever
+        return False
+    return not any(access.op == "read" for access in call.accesses)
+
+
+def _brings_back(call: ToolCall, result: ToolResult) -> bool:
+    """Whether this result was recalled by a tool of ours, under whatever name its host gives that."""
+    name = call.name.lower()
+    if name == "peek" or name.startswith("rlm_") or "pagein" in name:
+        return True
+    return result.text.startswith("Found ") and "match(es):\n\n**pg-" in result.text[:_LONGEST_FOUND]
+
+
+def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews) -> Preview:
+    """What stands for a text that is kept whole under this id."""
+    part = settings.shown // 3
+    head = _head(text, part)
+    tail = _head(text[::-1], part) if len(text) > head else 0
+    middle = text[head : len(text) - tail]
+    first = text.count("\n", 0, head) + 1
+    telling = _telling(middle, first, part)
+    notice = (
+        f"[pagein: {object_id} | {one_line(tool) or 'tool'} | {tokens:,} tokens | {description(text)}]\n"
+        f'[{len(middle):,} characters in the middle are kept and not shown. Use peek("{object_id}") to view them, or '
+        f"search to find specific content. {at_once(object_id, first)}.]"
+    )
+    begins = text[:head] if not head or text[head - 1] == "\n" else text[:head] + "\n"
+    parts = [begins + notice]
+    if telling:
+        parts.append("\n".join(["[lines of the middle that tell of trouble, by number:]", *telling]))
+    parts.append("[the end:]")
+    return Preview("\n".join(parts) + "\n" + text[len(text) - tail :], head, tail)
+
+
+def behind_head(standing: str, object_id: str, text: str) -> int:
+    """Where a text goes on behind what its preview shows of its beginning; 0 where that is nothing, or is no preview of it."""
+    end = standing.find(f"[pagein: {object_id} | ")
+    for head in (end, end - 1):  # a head that ends within a line has a line feed of ours behind it
+        if head > 0 and text.startswith(standing[:head]):
+            return head
+    return 0
+
+
+def _head(text: str, most: int) -> int:
+    """Characters of whole lines from the beginning, at most so many; a part of the first line where it alone is longer."""
+    cut = text.rfind("\n", 0, most) + 1
+    return cut if cut > most // 2 else min(most, len(text))
+
+
+def _telling(middle: str, first: int, most: int) -> list[str]:
+    """Lines that tell of trouble, with their numbers, of at most so many characters; `first` is the number of the line the middle begins in."""
+    numbered = enumerate(middle.split("\n"), start=first)
+    found = (f"{number}: {line.strip()[:_TELLING_CHARS]}" for number, line in numbered if _TELLING.search(line))
+    lines = list(islice(found, _TELLING_LINES))
+    room = accumulate(len(line) + 1 for line in lines)
+    return [line for line, chars in zip(lines, room, strict=True) if chars <= most]

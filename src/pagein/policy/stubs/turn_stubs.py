@@ -1,0 +1,126 @@
+"""Whole turns that leave a nearly full window: how they are kept, and the text that stands for them.
+
+What is kept is a transcript: each text as it was said, under a line that tells who said it. What stands for turns begins with the
+user's words, shortened, and explains itself. Both are functions of what left and of the object's id alone.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
+from pagein.policy.stubs.result_stubs import one_line
+
+TURNS: Final = "pagein:turns"
+STEPS: Final = "pagein:steps"
+SHORTENED: Final = "pagein:text"
+"""How texts of ours are marked in the window: for turns, for steps of one, and in place of a long text of the user's."""
+WORDS: Final = 300
+"""At most so many characters of what the user said in a turn are shown."""
+ALL_WORDS: Final = 6000
+"""At most so many characters of what the user said are shown for all turns; those said first, and the newest."""
+INSTRUCTIONS: Final = 24_000
+"""At most so many characters of what the host said in front of the conversation stay."""
+FRAME: Final = 700
+"""About so many characters stand around the words."""
+FRAME_OF_STEPS: Final = 400
+"""The same where steps of a turn left."""
+# How hosts mark what they say in the user's place: a tag, or the heading under which codex quotes a project's instructions.
+_BY_HOST: Final = re.compile(r"\s*(?:<[A-Za-z][\w-]*[>\s]|# AGENTS\.md )")
+
+
+def is_by_host(text: Text) -> bool:
+    """Whether the host, or we, said this in the user's place."""
+    return text.injected not in (None, SHORTENED) or _BY_HOST.match(text.text) is not None
+
+
+def words_of(messages: Iterable[Message]) -> str:
+    """What the user said in these messages, on one line, shortened; "" for nothing."""
+    said = [
+        block.text
+        for message in messages
+        if message.role == "user"
+        for block in message.blocks
+        if isinstance(block, Text) and not is_by_host(block)
+    ]
+    # of long texts no more is looked at than can be shown
+    text = one_line("\n".join(one[: 8 * WORDS] for one in said))
+    return text if len(text) <= WORDS else text[:WORDS].rstrip() + "…"
+
+
+def instructions_in(messages: Iterable[Message], room: int) -> str:
+    """What the host said in these messages, in full as far as there is room."""
+    said = [
+        block.text
+        for message in messages
+        if message.role == "user"
+        for block in message.blocks
+        if isinstance(block, Text) and is_by_host(block) and not (block.injected or "").startswith("pagein:")
+    ]
+    return "\n".join(said)[:room]
+
+
+def transcript(messages: Sequence[Message]) -> str:
+    """These messages as one text."""
+    names = {block.id: block.name for one in messages for block in one.blocks if isinstance(block, ToolCall)}
+    return "\n\n".join(_said(message, block, names) for message in messages for block in message.blocks)
+
+
+def _said(message: Message, block: Block, names: dict[str, str]) -> str:
+    match block:
+        case Text(text=text):
+            return f"--- {message.role} ---\n{text}"
+        case Thinking(text=text):
+            return f"--- {message.role}, thinking ---\n{text}"
+        case ToolCall(id=call, name=name, arguments=arguments):
+            return f"--- {message.role} calls {name} ({call}) ---\n{arguments}"
+        case ToolResult(call_id=call, text=text, name=name):
+            return f"--- result of {name or names.get(call, 'a tool')} ({call}) ---\n{text}"
+        case Image(media_type=kind):
+            return f"--- {message.role}, image ---\n[{kind}]"
+        case Other(kind=kind, json=json):
+            return f"--- {message.role}, {kind} ---\n{json}"
+
+
+def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, room: int) -> str:
+    """The text that stands for finished turns, in front of the next one. count: how many; words: what the user said in each of them that
+    has any; room: at most so many characters of these are shown.
+    """
+    turns = "One earlier turn" if count == 1 else f"{count:,} earlier turns"
+    parts = ["[Earlier in this conversation the user said, shortened, oldest first:]", *_listed(words, room)]
+    if instructions:
+        parts += ["[Before that the host had said:]", instructions]
+    explained = (
+        f"[{turns} of this conversation left this window, as it was nearly full: what the user said and what was answered and "
+        "done. Nothing of it is lost, and it is not to be done again:]"
+    )
+    return "\n".join([*parts, explained, stub, "[The conversation goes on:]"])
+
+
+def for_steps(stub: str, words: Sequence[str], room: int) -> str:
+    """The text that stands for steps of a turn, behind the words with which it began. words: what the user said in them; room: for these."""
+    said = ["[Later the user said, shortened, oldest first:]", *_listed(words, room), ""] if words else [""]
+    return "\n".join(said) + (
+        "[Earlier steps of the work on this left this window, as it was nearly full: what the assistant said, its calls and their results. "
+        f"Nothing of it is lost, and it is not to be done again:]\n{stub}"
+    )
+
+
+def _listed(words: Sequence[str], room: int) -> list[str]:
+    """What the user said first, and of the rest what is newest, as there is room."""
+    room -= len(words[0]) if words else 0
+    newest: list[str] = []
+    for one in reversed(words[1:]):
+        room -= len(one)
+        if room < 0:
+            break
+        newest.append(one)
+    left = len(words) - 1 - len(newest)
+    between = [f"- ({left:,} more)"] if words and left else []
+    return [*(f"- {one}" for one in words[:1]), *between, *(f"- {one}" for one in reversed(newest))]
+
+
+def bounded(words: Sequence[str]) -> tuple[str, ...]:
+    """No more of what the user said than is ever shown."""
+    most = ALL_WORDS // 8
+    return tuple(words) if len(words) <= most else (words[0], *words[-most:])

@@ -1,0 +1,201 @@
+"""Caches with entries at marked blocks only (Anthropic A1-A12, OpenAI from GPT-5.6 O1-O8).
+
+Rules of this file
+------------------
+1. An entry is found by the chain id of the block it ends with, so work per request is the marks times the look-back,
+   plus the blocks between what was read and what is written. The prompt is never walked whole unless it is cold.
+2. A dead entry never comes back; writing at its place makes a new one. So links between entries may skip dead ones.
+3. Reading an entry keeps alive the entries that it extends (A6): those it was linked to when it was written, and those at
+   the marks of the request that reads it. One that was written in between later, by a rewind, is not looked for.
+4. What is read is clamped in one place (`_readable`): by what others keep warm, by what a recording says was readable, and by the last mark.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from pagein.errors import BadInput
+from pagein.providers.caches.breakpoint_rules import refused
+from pagein.providers.caches.cache_entries import Entry
+from pagein.providers.caches.cache_rules import CacheRules
+from pagein.providers.caches.cache_values import LONG, SHORT, CacheRequest, Mark, Reason, Served
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The entry that a request reads: its position and tokens; or why there is none."""
+
+    position: int = 0
+    tokens: float = 0.0
+    entry: Entry | None = None
+    reason: Reason = "not_found"
+
+
+class Breakpoints:
+    """State of one such cache. Requests come in the order of their start."""
+
+    def __init__(self, rules: CacheRules) -> None:
+        self._rules = rules
+        self._entries: dict[int, Entry] = {}
+        self._ttl = {SHORT: rules.ttl + rules.grace, LONG: rules.long_ttl + rules.grace}
+
+    def serve(self, request: CacheRequest) -> Served:
+        """Serve one request and remember what it read and wrote. Raises BadInput for marks the provider would refuse."""
+        total = request.prompt
+        if not (standing := self._standing(request)):
+            return Served(0.0, 0.0, 0.0, total, request.output, 0, "no_marks")
+        size = request.cumulative
+        if not (marks := [m for m in standing if size[m.position - 1] >= self._rules.min_prefix]):
+            return Served(0.0, 0.0, 0.0, total, request.output, 0, "below_minimum")
+        found = self._find(request, marks)
+        end = size[marks[-1].position - 1]
+        read, reason = _readable(request, found, end)
+        if read < found.tokens:
+            self._lose(request, read)
+        self._refresh(request, found, marks)
+        hit = found.position if read == found.tokens else bisect_right(size, read)
+        # what was read beyond our own entry is others'; from here on it is known to live
+        storing = [m for m in marks[-self._rules.max_marks :] if m.position > min(hit, found.position)]
+        self._write(request, min(hit, found.position), storing)
+        split = max(read, max((size[m.position - 1] for m in storing if m.ttl == LONG), default=0.0))
+        return Served(read, end - split, split - read, total - end, request.output, hit, reason)
+
+    def _standing(self, request: CacheRequest) -> list[Mark]:
+        """The marks of the request, the provider's own included, first to last."""
+        marks = request.marks
+        rules = self._rules
+        last = len(request.chain)
+        for mark in marks:
+            if not 1 <= mark.position <= last or mark.ttl not in self._ttl:
+                raise BadInput(f"{mark} on a prompt of {last} blocks; position 1 to {last}, ttl {SHORT} or {LONG}")
+        if rules.strict_marks:
+            if (why := refused(marks, rules.max_marks)) is not None:
+                raise BadInput(f"{why.rule}: {why.message}")
+        elif implicit := _implicit(request, rules):
+            marks = (*marks, Mark(implicit))
+        if len(marks) <= 1:
+            return list(marks)
+        by_position = {mark.position: mark for mark in sorted(marks, key=lambda mark: (mark.position, mark.ttl))}
+        return list(by_position.values())
+
+    def _find(self, request: CacheRequest, marks: list[Mark]) -> _Found:
+        """The last live entry that the provider looks at (A3, or O5)."""
+        at, chain = request.at, request.chain
+        reason: Reason = "not_found"
+        for position in self._candidates(request, marks):
+            entry = self._entries.get(chain[position - 1])
+            if entry is None:
+                continue
+            if not entry.alive(at):
+                reason = "expired"
+            elif entry.usable_from > at:
+                reason = "unanswered"
+            else:
+                return _Found(position, request.cumulative[position - 1], entry, "hit")
+        return _Found(reason=reason)
+
+    def _candidates(self, request: CacheRequest, marks: list[Mark]) -> "list[int] | range":
+        rules = self._rules
+        if rules.lookback is None:
+            return self._breakpoints(request, marks)
+        if len(marks) == 1:
+            last = marks[0].position
+            return range(last, max(last - rules.lookback, 0), -1)
+        positions: list[int] = []
+        lowest = len(request.chain) + 1
+        for mark in reversed(marks):
+            first = min(mark.position, lowest - 1)
+            lowest = min(lowest, max(mark.position - rules.lookback, 0) + 1)
+            positions.extend(range(first, lowest - 1, -1))
+        return positions
+
+    def _breakpoints(self, request: CacheRequest, marks: list[Mark]) -> list[int]:
+        """The latest breakpoints of the conversation: the marks and, where the provider marks by itself, where it did."""
+        most = self._rules.read_breakpoints
+        if self._rules.implicit_eligible == "none":
+            return [mark.position for mark in reversed(marks[-most:])]
+        standing = {mark.position for mark in marks}
+        found: list[int] = []
+        for position in range(len(request.chain), 0, -1):
+            if position in standing or request.chain[position - 1] in self._entries:
+                found.append(position)
+                entry = self._entries.get(request.chain[position - 1])
+                if len(found) == most or (entry and entry.alive(request.at) and entry.usable_from <= request.at):
+                    break
+        return found
+
+    def _refresh(self, request: CacheRequest, found: _Found, marks: list[Mark]) -> None:
+        entry, at = found.entry, request.at
+        if entry is None or not self._rules.refresh_on_read:
+            return
+        if not self._rules.ancestor_refresh:
+            entry.use_alone(at)
+            return
+        entry.use(at)
+        for mark in marks:
+            if mark.position < found.position:
+                marked = self._entries.get(request.chain[mark.position - 1])
+                if marked is not None and marked.alive(at) and marked.group is not entry.group:
+                    marked.use(at)
+
+    def _lose(self, request: CacheRequest, readable: float) -> None:
+        """Forget the entries of this prompt that reach beyond `readable`: the provider no longer had them."""
+        for position in range(len(request.chain), 0, -1):
+            if request.cumulative[position - 1] <= readable:
+                break
+            if (entry := self._entries.pop(request.chain[position - 1], None)) is not None:
+                entry.lost = True
+
+    def _write(self, request: CacheRequest, hit: int, marks: list[Mark]) -> None:
+        """Store an entry at each of these marks, all of which stand beyond `hit`."""
+        above = self._entries.get(request.chain[hit - 1]) if hit else None
+        below = hit if above is not None else 0
+        for mark in marks:
+            above = self._nearest(request, mark.position - 1, below) or above
+            above = self._store(request, mark, above)
+            below = mark.position
+
+    def _nearest(self, request: CacheRequest, last: int, below: int) -> Entry | None:
+        """The entry at the last position that has one, from `last` down to, and without, `below`."""
+        chain, entries = request.chain, self._entries
+        for position in range(last, below, -1):
+            if (entry := entries.get(chain[position - 1])) is not None:
+                return entry
+        return None
+
+    def _store(self, request: CacheRequest, mark: Mark, above: Entry | None) -> Entry:
+        name, at = request.chain[mark.position - 1], request.at
+        ttl, usable_from = self._ttl[mark.ttl], request.usable_from
+        old = self._entries.get(name)
+        together = self._rules.ancestor_refresh
+        if old is not None and old.alive(at):
+            # another request's write of the same prefix, not answered yet
+            usable_from = min(usable_from, old.usable_from)
+            if old.ttl == ttl:
+                old.usable_from = usable_from
+                old.use(at) if together else old.use_alone(at)
+                return old
+        entry = Entry(at, ttl, usable_from, above, joins=together)
+        self._entries[name] = entry
+        return entry
+
+
+def _implicit(request: CacheRequest, rules: CacheRules) -> int:
+    """Position of the breakpoint that the provider sets by itself (O4); 0: none."""
+    if rules.implicit_eligible == "none":
+        return 0
+    if not (request.newest_user or request.newest_tool):
+        return len(request.chain)
+    if rules.implicit_eligible == "last_user":
+        return request.newest_user
+    return max(request.newest_user, request.newest_tool)
+
+
+def _readable(request: CacheRequest, found: _Found, end: float) -> tuple[float, Reason]:
+    """Tokens read, and why that many."""
+    read, reason = found.tokens, found.reason
+    warm = min(request.warm, end)
+    if warm > read:
+        read, reason = warm, "warm"
+    if request.read_cap is not None and request.read_cap < read:
+        read, reason = max(request.read_cap, 0.0), "capped"
+    return read, reason

@@ -1,0 +1,139 @@
+"""What each model refuses, by date: the facts that validity rules ask for.
+
+A row holds only what is documented to be refused. A model that is not in the table refuses nothing that we know of, so no rule
+keeps a request from it; whoever plans ahead takes it for the strictest (`Abilities.may_bind`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final, Literal, TypeAlias, get_args
+
+from pagein.providers.prices.model_ids import known_as
+from pagein.providers.prices.price_table import CATALOGUE
+
+Refused: TypeAlias = Literal[
+    "prefill",
+    "thinking.enabled",
+    "thinking.adaptive",
+    "thinking.disabled",
+    "no thinking at high effort",
+    "forced tools",
+    "sampling",
+    "two samplers",
+    "system messages",
+    "tools with effort in Chat",
+    "cache options",
+]
+"""A feature that some model answers with an error. The words are those of the generated page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What one model does from one date on.
+
+    refuses: what it is documented to refuse. binds: whether its thinking is bound to what stands before it (T1), None: not known.
+    checks: whether a broken binding is refused (T4); where it is not, the thinking is dropped or kept in silence.
+    thinks_unasked: whether it thinks where the request does not say, None: not known.
+    carries_thinking: whether it is known to be shown again what it thought in turns that are finished, for as long as that is sent.
+    source: where it was read. D: the vendor's documentation; S: secondary; F: seen by others.
+    """
+
+    name: str = ""
+    refuses: frozenset[Refused] = frozenset()
+    binds: bool | None = None
+    checks: bool = True
+    thinks_unasked: bool | None = None
+    carries_thinking: bool = False
+    valid_from: date | None = None
+    source: str = ""
+
+    @property
+    def may_bind(self) -> bool:
+        """Whether thinking must be taken for bound to its prefix by whoever wants to change that."""
+        return self.binds is not False
+
+
+UNKNOWN: Final = Abilities()
+FEATURES: Final[tuple[Refused, ...]] = get_args(Refused)
+
+_TO_4_5: Final[frozenset[Refused]] = frozenset({"thinking.adaptive", "system messages"})
+_4_6: Final[frozenset[Refused]] = frozenset({"prefill", "system messages"})
+_4_7: Final[frozenset[Refused]] = frozenset({"prefill", "system messages", "thinking.enabled", "sampling"})
+_4_8: Final = _4_7 - {"system messages"}
+_ALWAYS: Final[frozenset[Refused]] = _4_8 | {"thinking.disabled"}
+_BOUND: Final[frozenset[Refused]] = _ALWAYS | {"forced tools"}
+
+_DOCS: Final = "D: Anthropic thinking, prefill and sampling pages, 2026-10"
+_BINDING: Final = "D: Anthropic preserved-thinking and model pages, 2026-10"
+_SEEN: Final = "D: as above; F: both samplers at once, client issues 2025-08 to 2026-05"
+_GPT: Final = "D: OpenAI prompt caching guide, 2026-11-04"
+_GPT_CHAT: Final = "D: OpenAI prompt caching guide; F: tools with effort, client issues 2026-03 to 2026-09"
+
+
+def _claude(
+    names: str, refuses: frozenset[Refused], *, unasked: bool | None = None, source: str = _DOCS
+) -> Iterable[Abilities]:
+    for name in names.split():
+        full = f"claude-{name}"
+        row = CATALOGUE[full][-1]
+        carries = not row.strips_thinking
+        yield Abilities(
+            full, refuses, row.binds_thinking, thinks_unasked=unasked, carries_thinking=carries, source=source
+        )
+
+
+def _anthropic() -> Iterable[Abilities]:
+    yield from _claude("haiku-3-5", _TO_4_5 | {"thinking.enabled"}, unasked=False)
+    yield from _claude("opus-4 sonnet-4 haiku-4-5", _TO_4_5, unasked=False)
+    yield from _claude("opus-4-1 opus-4-5 sonnet-4-5", _TO_4_5 | {"two samplers"}, unasked=False, source=_SEEN)
+    yield from _claude("opus-4-6", _4_6, unasked=False)
+    yield from _claude("sonnet-4-6", _4_6 | {"two samplers"}, unasked=False, source=_SEEN)
+    yield from _claude("mythos-preview", frozenset({"prefill", "sampling", "thinking.disabled"}))
+    yield from _claude("opus-4-7", _4_7, unasked=False)
+    yield from _claude("opus-4-8", _4_8, unasked=False)
+    for one in _claude("sonnet-5", _4_8 | {"system messages"}, unasked=True):
+        yield one
+        # The documentation of August says no, client libraries have said yes since this day: not known to be refused any more.
+        yield replace(
+            one, refuses=_4_8, valid_from=date(2026, 10, 20), source=f"{_DOCS}; S: client libraries, 2026-10-20"
+        )
+    yield from _claude("opus-5", _4_8 | {"no thinking at high effort"}, unasked=True)
+    yield from _claude("fable-5 mythos-5", _ALWAYS, unasked=True)
+    # What Haiku 5.5 says to disabled thinking was not found.
+    yield from _claude("haiku-5-5", _BOUND - {"thinking.disabled"}, unasked=True, source=_BINDING)
+    yield from _claude("opus-5-5 sonnet-5-5 fable-5-1 fable-5-2 mythos-5-2", _BOUND, unasked=True, source=_BINDING)
+    for one in _claude("mythos-5-1", _BOUND, unasked=True, source=_BINDING):
+        yield replace(one, checks=False)
+
+
+def _openai() -> Iterable[Abilities]:
+    for name, rows in CATALOGUE.items():
+        if rows[0].provider != "openai":
+            continue
+        refuses: set[Refused] = set() if rows[0].cache.model == "breakpoints" else {"cache options"}
+        chat = name.startswith(("gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"))
+        if chat:
+            refuses.add("tools with effort in Chat")
+        yield Abilities(name, frozenset(refuses), binds=False, source=_GPT_CHAT if chat else _GPT)
+
+
+def _by_name(rows: Iterable[Abilities]) -> dict[str, tuple[Abilities, ...]]:
+    table: dict[str, tuple[Abilities, ...]] = {}
+    for row in rows:
+        table[row.name] = (*table.get(row.name, ()), row)
+    return table
+
+
+TABLE: Final = _by_name([*_anthropic(), *_openai()])
+"""Rows of each model, oldest first."""
+
+
+def abilities(model: str | None, on: date | None = None) -> Abilities:
+    """What is documented of a model, by its id as hosts record it, on this day (None: the newest). UNKNOWN for one we do not know."""
+    name = known_as(model, TABLE) if model else None
+    if name is None:
+        return UNKNOWN
+    rows = TABLE[name]
+    began = (row for row in reversed(rows) if on is None or row.valid_from is None or row.valid_from <= on)
+    return next(began, rows[0])

@@ -1,0 +1,38 @@
+"""Model ids as hosts record them, and the names that our tables know them by."""
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from pagein.providers.prices.price_table import ALIASES
+
+_DECORATION: Final = (
+    re.compile(r"\[[^\]]*\]$"),  # claude-opus-4-6[1m]
+    re.compile(r"[:](?:beta|thinking|free|nitro|extended|exacto|online|batch)$"),
+    re.compile(r"-v\d+(?::\d+)?$"),  # anthropic.claude-...-v1:0
+    re.compile(r"[-@]\d{8}$"),  # -20251101
+    re.compile(r"-\d{4}-\d{2}-\d{2}$"),  # -2025-08-07
+    re.compile(r"-(?:latest|preview|fast|thinking)$"),
+)
+
+
+def known_as(model: str, table: Collection[str]) -> str | None:
+    """The name under which this table has the model, None where it has it under none."""
+    spellings = _spellings(model)
+    names = (ALIASES.get(spelling, spelling) for spelling in spellings if spelling in table or spelling in ALIASES)
+    return next((name for name in names if name in table), None)
+
+
+def _spellings(model: str) -> list[str]:
+    """The model's id and what is left of it as prefixes and decorations are taken off, each with hyphens for dots."""
+    name = model.strip().lower().rpartition("/")[2]
+    name = re.sub(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai|google|deepseek)\.", "", name)
+    found = [name]
+    shorter = True
+    while shorter:
+        shorter = False
+        for decoration in _DECORATION:
+            if (bare := decoration.sub("", name)) != name:
+                name, shorter = bare, True
+                found.append(name)
+    return [spelling for name in found for spelling in (name, name.replace(".", "-"))]

@@ -1,0 +1,89 @@
+"""What a model's tokens cost, as values, and what a call costs at those prices.
+
+The unit is the BIT, *base-input-token equivalent*: the price of one uncached input token of the model, off-peak and below any
+price cliff. Dollars are BIT times `input_usd` over a million.
+"""
+
+from dataclasses import dataclass
+from datetime import date
+
+from pagein.model.messages import Usage
+from pagein.providers.caches.cache_rules import CacheRules
+
+MILLION = 1_000_000
+_WORKING_DAYS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cliff:
+    """Above `above` prompt tokens the whole request costs `input` times as much for its prompt and `output` times for its output."""
+
+    above: int
+    input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """At these hours (UTC, from-until, Monday to Friday) everything costs `times` as much."""
+
+    times: float
+    hours: tuple[tuple[int, int], ...]
+
+    def covers(self, at: float) -> bool:
+        """Whether this moment, in seconds since 1970, is a peak one."""
+        day, second = divmod(at, 86_400)
+        weekday = (day + 3) % 7  # 1970 began on a Thursday; Monday is 0
+        return weekday < _WORKING_DAYS and any(start <= second / 3600 < end for start, end in self.hours)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What one model costs from one date on.
+
+    input_usd: dollars per million uncached input tokens; None where only multipliers are known.
+    read, write_5m, write_1h, output: multiples of that. `write_1h` is the price of the provider's long lifetime, whatever its length.
+    window: context window in tokens. binds_thinking: thinking is bound to its prefix (T1).
+    strips_thinking: a user message that is no tool result makes the model drop earlier thinking, and with it the cached messages.
+    source: where it was read. D: the vendor's documentation; S: secondary; M: general knowledge, not verified again.
+    """
+
+    name: str
+    provider: str
+    input_usd: float | None
+    read: float
+    write_5m: float
+    write_1h: float
+    output: float
+    cache: CacheRules
+    window: int = 200_000
+    cliff: Cliff | None = None
+    peak: Peak | None = None
+    binds_thinking: bool = False
+    strips_thinking: bool = False
+    valid_from: date | None = None
+    source: str = ""
+
+    def usd(self, bit: float) -> float | None:
+        """Dollars for a cost in BIT; None where the model has no price of its own."""
+        return None if self.input_usd is None else bit * self.input_usd / MILLION
+
+
+def charge(prices: Prices, tokens: tuple[float, float, float, float, float], at: float | None = None) -> float:
+    """Cost in BIT of (fresh, read, written short, written long, output) tokens. `at`: seconds since 1970, for peak hours."""
+    fresh, read, short, long, output = tokens
+    into = fresh + prices.read * read + prices.write_5m * short + prices.write_1h * long
+    out = prices.output * output
+    cliff = prices.cliff
+    if cliff is not None and fresh + read + short + long > cliff.above:
+        into *= cliff.input
+        out *= cliff.output
+    peak = prices.peak
+    return (into + out) * peak.times if peak is not None and at is not None and peak.covers(at) else into + out
+
+
+def cost(usage: Usage, prices: Prices, at: float | None = None) -> float:
+    """Cost in BIT of a call whose usage was recorded."""
+    return charge(
+        prices, (usage.fresh, usage.read, usage.written - usage.written_1h, usage.written_1h, usage.output), at
+    )

@@ -1,0 +1,127 @@
+"""Cache marks and cache settings: M14-M17, C4, R7, O6."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pagein.providers.caches.breakpoint_rules import MAX_MARKS
+from pagein.providers.validity.call_pairs import Found
+from pagein.providers.validity.turns import Part, Turns, object_at, objects_at
+
+TOO_MANY: Final = "A maximum of 4 blocks with cache_control may be provided. Found {count}."
+LONG_LATE: Final = (
+    "{place}.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
+    "Note that blocks are processed in the following order: tools, system, messages."
+)
+CLASH: Final = (
+    "Top-level cache_control has ttl='{wanted}' but the target block already has cache_control with ttl='{given}'"
+)
+NO_SLOT: Final = "Top-level cache_control needs one of the 4 slots, and blocks take all of them"
+NO_AUTOMATIC: Final = "cache_control: Extra inputs are not permitted"
+ON_EMPTY: Final = "{place}.text: cache_control cannot be set for empty text blocks"
+ON_THINKING: Final = "{place}.{kind}.cache_control: Extra inputs are not permitted"
+ON_DEFERRED: Final = (
+    "Tool '{name}' cannot have both defer_loading=true and cache_control set. "
+    "Tools with defer_loading cannot use prompt caching."
+)
+NO_OPTIONS: Final = "{field} is not supported on this model"
+BOTH: Final = "prompt_cache_options cannot be combined with prompt_cache_retention"
+NOT_AN_INPUT: Final = "prompt_cache_breakpoint is taken on text, images and files of the input only"
+
+_BREAKPOINT: Final = "prompt_cache_breakpoint"
+INPUTS: Final = ("text", "image_url", "file", "input_text", "input_image", "input_file")
+
+
+def marks_of(turns: Turns) -> Iterator[tuple[Part, str]]:
+    """The marked blocks of a request with their lifetimes, those inside of results included, in the order of the prompt."""
+    if not turns.from_wire:
+        return
+    for part in turns.head:
+        if part.mark is not None:
+            yield part, part.mark
+    for turn in turns.turns:
+        for part in turn.parts:
+            if part.kind == "result":
+                marks = (object_at(one, "cache_control") for one in objects_at(part.wire, "content"))
+                yield from ((part, str(mark.get("ttl") or "5m")) for mark in marks if mark)
+            if part.mark is not None:
+                yield part, part.mark
+
+
+def _place(part: Part) -> str:
+    return part.place if part.message >= 0 else f"{'tools' if part.kind == 'tool' else 'system'}.{part.block}"
+
+
+def too_many(turns: Turns, _since: int) -> Found:
+    """M14."""
+    marks = list(marks_of(turns))
+    if len(marks) > MAX_MARKS:
+        yield marks[MAX_MARKS][0], TOO_MANY.format(count=len(marks))
+
+
+def long_late(turns: Turns, _since: int) -> Found:
+    """M15."""
+    short = False
+    for part, lifetime in marks_of(turns):
+        if lifetime != "1h":
+            short = True
+        elif short:
+            yield part, LONG_LATE.format(place=_place(part))
+
+
+def automatic(turns: Turns, _since: int) -> Found:
+    """M16."""
+    mark = object_at(turns.fields, "cache_control")
+    if not mark:
+        return
+    part = Part("other", -1, 0)
+    if turns.target.platform == "legacy":
+        yield part, NO_AUTOMATIC
+        return
+    marks = list(marks_of(turns))
+    wanted = str(mark.get("ttl") or "5m")
+    last = turns.turns[-1].parts[-1] if turns.turns and turns.turns[-1].parts else None
+    if last is not None and last.mark is not None:
+        if last.mark != wanted:
+            yield last, CLASH.format(wanted=wanted, given=last.mark)
+    elif len(marks) >= MAX_MARKS:
+        yield part, NO_SLOT
+
+
+def misplaced(turns: Turns, _since: int) -> Found:
+    """M17."""
+    for part, _ in marks_of(turns):
+        if part.mark is None:
+            continue
+        if part.kind == "thinking":
+            yield part, ON_THINKING.format(place=part.place, kind=part.wire.get("type"))
+        elif part.kind == "text" and not part.text:
+            yield part, ON_EMPTY.format(place=_place(part))
+        elif part.wire.get("defer_loading") is True:
+            yield part, ON_DEFERRED.format(name=part.wire.get("name"))
+
+
+def cache_options(turns: Turns, _since: int) -> Found:
+    """C4, for both of OpenAI's formats."""
+    if "cache options" not in turns.target.abilities.refuses:
+        return
+    if turns.fields.get("prompt_cache_options") is not None:
+        yield Part("other", -1, 0), NO_OPTIONS.format(field="prompt_cache_options")
+    marked = next((part for turn in turns.turns for part in turn.parts if part.mark is not None), None)
+    if marked is not None:
+        yield marked, NO_OPTIONS.format(field=_BREAKPOINT)
+
+
+def options_with_retention(turns: Turns, _since: int) -> Found:
+    """R7."""
+    if turns.fields.get("prompt_cache_options") is not None and turns.fields.get("prompt_cache_retention") is not None:
+        yield Part("other", -1, 0), BOTH
+
+
+def breakpoint_misplaced(turns: Turns, _since: int) -> Found:
+    """O6."""
+    if any(_BREAKPOINT in tool for tool in objects_at(turns.fields, "tools")):
+        yield Part("other", -1, 0), NOT_AN_INPUT
+    for turn in turns.turns:
+        for part in turn.parts:
+            if part.mark is not None and (turn.side == "assistant" or part.wire.get("type") not in INPUTS):
+                yield part, NOT_AN_INPUT

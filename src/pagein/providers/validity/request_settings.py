@@ -1,0 +1,160 @@
+"""What a request asks for beside its messages: M9, M13, M20-M23, C3, T5."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pagein.providers.validity.call_pairs import Found
+from pagein.providers.validity.turns import Part, Turns, Wire, object_at, objects_at
+
+NO_PREFILL: Final = (
+    "This model does not support assistant message prefill. The conversation must end with a user message."
+)
+NO_MODE: Final = (
+    '"thinking.type.{mode}" is not supported for this model. '
+    'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
+)
+NO_ADAPTIVE: Final = "adaptive thinking is not supported on this model"
+DEPRECATED: Final = "`{field}` is deprecated for this model."
+TWO_SAMPLERS: Final = "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
+HIGH_EFFORT: Final = "thinking cannot be disabled at effort {effort} on this model"
+TOO_LARGE: Final = "Request exceeds the maximum size"
+TOO_MANY: Final = "messages: at most 100000 messages are allowed"
+EXTRA: Final = "{field}: Extra inputs are not permitted"
+CLEAR_FIRST: Final = "context_management.edits.{index}: clear_thinking_20251015 must be the first edit"
+CLEAR_NEEDS_THINKING: Final = "`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive"
+TRIGGER_LOW: Final = "context_management.edits.{index}.trigger.value: must be at least 50000 input tokens"
+TOOLS_WITH_EFFORT: Final = (
+    "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
+    "Please use /v1/responses instead."
+)
+TOOLS_WITH_EFFORT_SINCE_5_6: Final = (
+    "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
+    "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+)
+
+_MEGABYTE: Final = 1 << 20
+MOST_BYTES: Final = 32 * _MEGABYTE
+MOST_MESSAGES: Final = 100_000
+LEAST_TRIGGER: Final = 50_000
+_WHOLE: Final = Part("other", -1, 0)
+_MODES: Final[Mapping[str, str]] = {
+    "enabled": "thinking.enabled",
+    "adaptive": "thinking.adaptive",
+    "disabled": "thinking.disabled",
+}
+# What the providers' clients send by habit and is the default all the same.
+_DEFAULT_TOP_P: Final = (0.99, 1)
+
+
+def prefill(turns: Turns, _since: int) -> Found:
+    """M9. A turn that was paused for a server tool is sent back as it is: that is no prefill."""
+    last = turns.turns[-1] if turns.turns else None
+    if last is None or last.side != "assistant" or "prefill" not in turns.target.abilities.refuses:
+        return
+    if not any(part.kind in ("server_call", "call") for part in last.parts):
+        yield Part("text", last.first, 0), NO_PREFILL
+
+
+def thinking_mode(turns: Turns, _since: int) -> Found:
+    """M13."""
+    mode = mode_of(turns.fields)
+    if _MODES.get(mode) in turns.target.abilities.refuses:
+        yield _WHOLE, NO_ADAPTIVE if mode == "adaptive" else NO_MODE.format(mode=mode)
+
+
+def mode_of(fields: Wire) -> str:
+    """The mode of thinking that a request asks for, "" where it does not say."""
+    mode = object_at(fields, "thinking").get("type")
+    return mode if isinstance(mode, str) else ""
+
+
+def sampling(turns: Turns, _since: int) -> Found:
+    """M20."""
+    fields, refuses = turns.fields, turns.target.abilities.refuses
+    if "sampling" in refuses:
+        yield from ((_WHOLE, DEPRECATED.format(field=name)) for name in _sampled(fields))
+    if "two samplers" in refuses and fields.get("temperature") is not None and fields.get("top_p") is not None:
+        yield _WHOLE, TWO_SAMPLERS
+    effort = object_at(fields, "output_config").get("effort")
+    if "no thinking at high effort" in refuses and effort in ("xhigh", "max") and mode_of(fields) == "disabled":
+        yield _WHOLE, HIGH_EFFORT.format(effort=effort)
+
+
+def _sampled(fields: Wire) -> Iterator[str]:
+    """The sampling parameters that are not at their defaults."""
+    if fields.get("temperature") not in (None, 1):
+        yield "temperature"
+    if fields.get("top_p") not in (None, *_DEFAULT_TOP_P):
+        yield "top_p"
+    if fields.get("top_k") is not None:
+        yield "top_k"
+
+
+def size(turns: Turns, _since: int) -> Found:
+    """M21."""
+    if turns.size > MOST_BYTES:
+        yield _WHOLE, TOO_LARGE
+    messages = turns.fields.get("messages")
+    if isinstance(messages, list) and len(messages) > MOST_MESSAGES:
+        yield _WHOLE, TOO_MANY
+
+
+def betas(turns: Turns, _since: int) -> Found:
+    """M22. Families of betas are asked for, not dates: newer ones of a family know the same fields."""
+    if turns.target.betas is None:
+        return
+    for name, family in _fields_with_beta(turns.fields):
+        if turns.target.lacks_beta(family):
+            yield _WHOLE, EXTRA.format(field=name)
+
+
+def _fields_with_beta(fields: Wire) -> Iterator[tuple[str, str]]:
+    """The fields that need a beta, each with its family."""
+    if fields.get("diagnostics") is not None:
+        yield "diagnostics", "cache-diagnosis-"
+    for edit in edits_of(fields):
+        kind = str(edit.get("type"))
+        yield "context_management", "compact-" if kind.startswith("compact_") else "context-management-"
+    for place, message in enumerate(objects_at(fields, "messages")):
+        if "output_config" in message:
+            yield f"messages.{place}.output_config", "mid-conversation-output-config-"
+        for block in objects_at(message, "content"):
+            if block.get("type") in ("tool_addition", "tool_removal"):
+                yield f"messages.{place}.content", "mid-conversation-tool-changes-"
+
+
+def edits_of(fields: Wire) -> list[Wire]:
+    """The edits that a request asks the server to make."""
+    return objects_at(object_at(fields, "context_management"), "edits")
+
+
+def context_edits(turns: Turns, _since: int) -> Found:
+    """M23."""
+    for index, edit in enumerate(edits_of(turns.fields)):
+        kind = str(edit.get("type"))
+        if kind == "clear_thinking_20251015":
+            if index:
+                yield _WHOLE, CLEAR_FIRST.format(index=index)
+            mode = mode_of(turns.fields)
+            if mode == "disabled" or (not mode and turns.target.abilities.thinks_unasked is False):
+                yield _WHOLE, CLEAR_NEEDS_THINKING
+        trigger = object_at(edit, "trigger").get("value")
+        if kind.startswith("compact_") and isinstance(trigger, int) and trigger < LEAST_TRIGGER:
+            yield _WHOLE, TRIGGER_LOW.format(index=index)
+
+
+def binding_without_beta(turns: Turns, _since: int) -> Found:
+    """T5."""
+    asked = object_at(turns.fields, "thinking").get("block_binding")
+    if asked is not None and turns.target.lacks_beta("thinking-binding-controls-"):
+        yield _WHOLE, EXTRA.format(field="thinking.block_binding")
+
+
+def tools_with_effort(turns: Turns, _since: int) -> Found:
+    """C3."""
+    effort = turns.fields.get("reasoning_effort")
+    functions = any(tool.get("type") == "function" for tool in objects_at(turns.fields, "tools"))
+    refuses = turns.target.abilities.refuses
+    if functions and effort not in (None, "none") and "tools with effort in Chat" in refuses:
+        text = TOOLS_WITH_EFFORT if "cache options" in refuses else TOOLS_WITH_EFFORT_SINCE_5_6
+        yield _WHOLE, text.format(model=turns.fields.get("model"))

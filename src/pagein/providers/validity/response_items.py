@@ -1,0 +1,90 @@
+"""Items of OpenAI's Responses by their ids: R3-R6."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pagein.providers.validity.call_pairs import Found
+from pagein.providers.validity.turns import Part, Turns, Wire, text_at
+
+NO_REASONING: Final = (
+    "Item '{item}' of type '{kind}' was provided without its required 'reasoning' item: '{reasoning}'."
+)
+NO_FOLLOWER: Final = "Item '{item}' of type 'reasoning' was provided without its required following item."
+ID_SHAPE: Final = "Invalid 'input[{place}].id': '{item}'. Expected an ID that begins with '{prefix}'."
+DUPLICATE: Final = "Duplicate item found with id {item}. Remove duplicate items from your input and try again."
+NOT_KEPT: Final = (
+    "Item with id '{item}' not found. Items are not persisted when `store` is set to false. "
+    "Try again with `store` set to true, or remove this item from your input."
+)
+
+_PREFIXES: Final = {"function_call": "fc", "message": "msg", "reasoning": "rs"}
+
+
+def named_items(fields: Wire) -> Iterator[tuple[int, Wire, str]]:
+    """The items of a request that have an id: place, item, id."""
+    given = fields.get("input")
+    for place, item in enumerate(given if isinstance(given, list) else ()):
+        name = item.get("id") if isinstance(item, dict) else None
+        if isinstance(name, str) and name:
+            yield place, item, name
+
+
+def call_without_reasoning(turns: Turns, _since: int) -> Found:
+    """R3. With a response that the provider keeps, the reasoning may be there."""
+    if turns.fields.get("previous_response_id"):
+        return
+    seen: set[str] = set()
+    for place, item, name in named_items(turns.fields):
+        needed = turns.received.reasoning.get(name)
+        if needed is not None and needed not in seen:
+            yield _at(place), NO_REASONING.format(item=name, kind=_kind(item), reasoning=needed)
+        seen.add(name)
+
+
+def reasoning_alone(turns: Turns, _since: int) -> Found:
+    """R4."""
+    standing = {name for _, _, name in named_items(turns.fields)}
+    for place, item, name in named_items(turns.fields):
+        if _kind(item) != "reasoning":
+            continue
+        needed = turns.received.followers.get(name)
+        if not (needed in standing if needed else _goes_on(turns, place)):
+            yield _at(place), NO_FOLLOWER.format(item=name)
+
+
+def _goes_on(turns: Turns, place: int) -> bool:
+    """Whether something follows that may be the model's: anything but words of the others and results."""
+    behind = turns.turns[place + 1] if place + 1 < len(turns.turns) else None
+    return behind is not None and (
+        behind.side == "assistant" or any(part.kind in ("other", "server_call") for part in behind.parts)
+    )
+
+
+def id_shape(turns: Turns, _since: int) -> Found:
+    """R5."""
+    seen: set[str] = set()
+    for place, item, name in named_items(turns.fields):
+        kind = _kind(item)
+        if name in seen:
+            yield _at(place), DUPLICATE.format(item=name)
+        seen.add(name)
+        if kind == "message" and item.get("role") != "assistant":
+            continue  # whoever writes messages for a user may name them
+        if not name.startswith(prefix := _PREFIXES.get(kind, "")):
+            yield _at(place), ID_SHAPE.format(place=place, item=name, prefix=prefix)
+
+
+def not_kept(turns: Turns, _since: int) -> Found:
+    """R6."""
+    if turns.fields.get("store") is False:
+        for place, item, name in named_items(turns.fields):
+            if _kind(item) == "reasoning" and not item.get("encrypted_content"):
+                yield _at(place), NOT_KEPT.format(item=name)
+
+
+def _at(place: int) -> Part:
+    return Part("other", place, 0)
+
+
+def _kind(item: Wire) -> str:
+    return text_at(item, "type") or "message"

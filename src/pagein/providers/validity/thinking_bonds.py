@@ -1,0 +1,164 @@
+"""What thinking is bound to: names of prompts, and what is learned from each request and its answer.
+
+Rules of this file
+------------------
+1. A name stands for all that a prompt holds up to a point: tools, system, and every block but thinking, with who said it.
+2. Cache marks are no part of it (T3), nor is the order of tools, of which nobody knows (T10), nor tools that are loaded later.
+3. Names of wire blocks and of host-neutral blocks are never compared with each other.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+
+from pagein.model.messages import Message
+from pagein.providers.validity.body_turns import turns_of
+from pagein.providers.validity.turns import (
+    Api,
+    Bond,
+    Part,
+    Received,
+    Trail,
+    Turn,
+    Turns,
+    Wire,
+    neutral_turns_of,
+    objects_at,
+)
+
+_SIZE: Final = 16
+_MARKS: Final = ("cache_control", "prompt_cache_breakpoint")
+_TEXT_FIELDS: Final = frozenset({"type", "text", *_MARKS})
+
+
+def with_request(received: Received, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> Received:
+    """What is known after this request was taken, and answered with these blocks (Messages) or items (Responses).
+
+    What stands in the request and is not known yet is taken to stand where it was made.
+    """
+    return _learned(received, turns_of(_answered(body, api, answer), api))
+
+
+def with_messages(received: Received, messages: Sequence[Message]) -> Received:
+    """The same for host-neutral messages, of which the answer is the last. System messages before all others are left out."""
+    return _learned(received, Turns(neutral_turns_of(messages)))
+
+
+def trail_before(turns: Turns, index: int) -> Trail:
+    """The prompt up to this turn. Costs what has changed since it was asked for last."""
+    start = index
+    while start and turns.turns[start - 1].trail is None:
+        start -= 1
+    trail = turns.turns[start - 1].trail if start else None
+    trail = trail or Trail(_head(turns))
+    for turn in turns.turns[start:index]:
+        for part in turn.parts:
+            trail = after(trail, turn, part)
+        turn.trail = trail
+    return trail
+
+
+def after(trail: Trail, turn: Turn, part: Part) -> Trail:
+    """The prompt with one part more."""
+    if part.kind == "thinking":
+        return Trail(trail.name, part.id or trail.thinking)
+    return Trail(hashed(trail.name, turn.side.encode(), canonical(part)), trail.thinking)
+
+
+def words_of(part: Part) -> bytes:
+    """A digest of all that a block says."""
+    return hashed(canonical(part))
+
+
+def _answered(body: Wire, api: Api, answer: Sequence[Wire]) -> Wire:
+    if not answer:
+        return body
+    if api == "openai_responses":
+        given = body.get("input")
+        return {**body, "input": [*(given if isinstance(given, list) else ()), *answer]}
+    said = {"role": "assistant", "content": list(answer)}
+    return {**body, "messages": [*body.get("messages", ()), said]}
+
+
+def _learned(received: Received, turns: Turns) -> Received:
+    bonds, thoughts = dict(received.bonds), dict(received.thoughts)
+    for index, turn in enumerate(turns.turns):
+        thinking = [part for part in turn.parts if part.kind == "thinking"]
+        digests = tuple(words_of(part) for part in thinking)
+        for part in turn.parts:
+            if part.kind == "call":
+                thoughts.setdefault(part.id, digests)
+        if all(part.id in bonds for part in thinking):
+            continue
+        trail = trail_before(turns, index)
+        for part in turn.parts:
+            if part.kind == "thinking" and part.id:
+                bonds.setdefault(part.id, Bond(trail, words_of(part)))
+            trail = after(trail, turn, part)
+    known = replace(received, bonds=bonds, thoughts=thoughts)
+    return _with_items(known, objects_at(turns.fields, "input"))
+
+
+def _with_items(received: Received, items: Sequence[Wire]) -> Received:
+    """Reasoning items and what followed them, in a Responses request."""
+    if not items:
+        return received
+    reasoning, followers = dict(received.reasoning), dict(received.followers)
+    pending = ""
+    for item in items:
+        name = item.get("id")
+        if item.get("type") == "reasoning":
+            pending = name if isinstance(name, str) else ""
+        elif pending:
+            if isinstance(name, str) and name:
+                reasoning.setdefault(name, pending)
+                followers.setdefault(pending, name)
+            pending = ""
+    return replace(received, reasoning=reasoning, followers=followers)
+
+
+def _head(turns: Turns) -> bytes:
+    tools = sorted(
+        canonical(part) for part in turns.head if part.kind == "tool" and part.wire.get("defer_loading") is not True
+    )
+    return hashed(*tools, *(canonical(part) for part in turns.head if part.kind != "tool"))
+
+
+def hashed(*parts: bytes) -> bytes:
+    """A name for these parts in this order."""
+    name = blake2b(digest_size=_SIZE)
+    for part in parts:
+        name.update(len(part).to_bytes(8, "big"))
+        name.update(part)
+    return name.digest()
+
+
+def canonical(part: Part) -> bytes:
+    """All that a block says, marks aside. A text that is a string and one that is a block say the same."""
+    source = part.source
+    if source is None or (isinstance(source, Mapping) and part.kind == "text" and _TEXT_FIELDS.issuperset(source)):
+        return b"text" + part.text.encode("utf-8", "surrogatepass")
+    return _encoded(_unmarked(source) if isinstance(source, Mapping) else [type(source).__name__, asdict(source)])
+
+
+def _unmarked(block: Wire) -> Wire:
+    """The block without its cache marks, those inside of a result included."""
+    bare = {name: value for name, value in block.items() if name not in _MARKS}
+    content = bare.get("content")
+    if isinstance(content, list):
+        bare["content"] = [
+            {name: value for name, value in one.items() if name not in _MARKS} if isinstance(one, Mapping) else one
+            for one in content
+        ]
+    return bare
+
+
+def _encoded(value: Any) -> bytes:  # noqa: ANN401 -- plain values of any shape
+    try:
+        return msgspec.json.encode(value, order="sorted")
+    except UnicodeEncodeError:
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()

@@ -1,0 +1,187 @@
+"""Anthropic Messages: one neutral message per wire message, one neutral block per content block."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from pagein.model.codec import encode_json
+from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.json_values import (
+    THINKING_LEFT_OUT,
+    Json,
+    arguments_of,
+    image_of,
+    is_blank,
+    json_bytes,
+    json_text,
+    leading_system,
+    parsed,
+    parts_of,
+    replaced_content,
+    result_parts,
+    shown_image,
+    shown_other,
+    text_at,
+    with_field,
+)
+from pagein.providers.wire.wire_format import Format
+
+_ROLES: Final[Mapping[str, Role]] = {"assistant": "assistant", "system": "system"}
+_OWN_KINDS: Final = frozenset(
+    {
+        "document",
+        "search_result",
+        "container_upload",
+        "server_tool_use",
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+        "code_execution_tool_result",
+        "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result",
+        "tool_search_tool_result",
+        "mcp_tool_use",
+        "mcp_tool_result",
+    }
+)
+"""Kinds of blocks that a Messages request takes as they are, though pagein has no value for them."""
+
+
+def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
+    """The system prompt of a request, given its decoded top-level fields."""
+    blocks = tuple(_block(part) for part in parts_of(fields.get("system")))
+    return (Message("system", blocks),) if blocks else ()
+
+
+def message(value: Json) -> Message:
+    """One wire message."""
+    role = _ROLES.get(text_at(value, "role"), "user")
+    return Message(role, tuple(_block(part) for part in parts_of(value.get("content"))))
+
+
+def _block(part: Json) -> Block:
+    kind = str(part.get("type"))
+    read = _READERS.get(kind)
+    return read(part) if read is not None else Other(kind, json_text(part))
+
+
+def _result(part: Json) -> ToolResult:
+    text, images = result_parts(part.get("content"))
+    return ToolResult(text_at(part, "tool_use_id"), text, is_error=part.get("is_error") is True, images=images)
+
+
+_READERS: Final[Mapping[str, Callable[[Json], Block]]] = {
+    "text": lambda part: Text(text_at(part, "text")),
+    "tool_use": lambda part: ToolCall(text_at(part, "id"), text_at(part, "name"), json_text(part.get("input", {}))),
+    "tool_result": _result,
+    "thinking": lambda part: Thinking(text_at(part, "thinking"), text_at(part, "signature") or None),
+    "redacted_thinking": lambda part: Thinking("", text_at(part, "data") or None, redacted=True),
+    "image": image_of,
+}
+
+
+def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
+    """The wire message with the content of some results replaced, given by block. Everything else keeps its bytes."""
+
+    def in_blocks(content: bytes | None) -> bytes:
+        blocks = json_spans.items(content or b"[]", "content")
+        for index, text in texts.items():
+            blocks[index] = with_field(blocks[index], "content", partial(replaced_content, text=text, kind="text"))
+        return json_spans.array_of(blocks)
+
+    return with_field(item, "content", in_blocks)
+
+
+def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
+    """The wire message with the input of some calls replaced, given by block. Everything else keeps its bytes."""
+
+    def in_blocks(content: bytes | None) -> bytes:
+        blocks = json_spans.items(content or b"[]", "content")
+        for index, text in arguments.items():
+            blocks[index] = with_field(blocks[index], "input", lambda _, text=text: json_bytes(text))  # type: ignore[misc]
+        return json_spans.array_of(blocks)
+
+    return with_field(item, "content", in_blocks)
+
+
+def without_blocks(item: bytes, gone: Collection[int]) -> bytes:
+    """The wire message without these blocks of thinking. Everything else keeps its bytes."""
+
+    def in_blocks(content: bytes | None) -> bytes:
+        kept = [block for index, block in enumerate(json_spans.items(content or b"[]", "content")) if index not in gone]
+        return json_spans.array_of(kept or [encode_json({"type": "text", "text": THINKING_LEFT_OUT})])
+
+    return with_field(item, "content", in_blocks)
+
+
+def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
+    """Neutral messages as a request body. Thinking without its signature is left out: no provider takes it.
+
+    Everything between two assistant messages becomes one message, results first (rules M3, M4, M8).
+    """
+    head = leading_system(tuple(messages))
+    body: dict[str, Any] = {"model": model, "max_tokens": max_tokens}
+    prompt = [part for one in messages[:head] for block in one.blocks for part in _wire_block(block)]
+    if prompt:
+        body["system"] = prompt
+    turns: list[dict[str, Any]] = []
+    for one in messages[head:]:
+        role = "assistant" if one.role == "assistant" else "user"
+        parts = [part for block in one.blocks for part in _wire_block(block)]
+        if not parts:
+            continue
+        if turns and turns[-1]["role"] == role == "user":
+            turns[-1]["content"].extend(parts)
+        else:
+            turns.append({"role": role, "content": parts})
+    body["messages"] = turns
+    return body
+
+
+def _wire_block(block: Block) -> list[dict[str, Any]]:
+    match block:
+        case Text():
+            wire: dict[str, Any] | None = {"type": "text", "text": block.text}
+        case ToolCall():
+            wire = {"type": "tool_use", "id": block.id, "name": block.name, "input": arguments_of(block.arguments)}
+        case ToolResult():
+            wire = _wire_result(block)
+        case Thinking():
+            wire = _wire_thinking(block)
+        case Image():
+            wire = _wire_image(block)
+        case Other():
+            wire = _wire_other(block)
+    # A blank text block is refused (M7), whatever it was made from.
+    return [wire] if wire is not None and not is_blank(wire) else []
+
+
+def _wire_thinking(block: Thinking) -> dict[str, Any] | None:
+    if block.signature is None:
+        return None
+    if block.redacted:
+        return {"type": "redacted_thinking", "data": block.signature}
+    return {"type": "thinking", "thinking": block.text, "signature": block.signature}
+
+
+def _wire_result(block: ToolResult) -> dict[str, Any]:
+    content: str | list[dict[str, Any]] = block.text
+    if block.images:
+        text = {"type": "text", "text": block.text}
+        content = [*([] if is_blank(text) else [text]), *(_wire_image(image) for image in block.images)]
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": block.call_id, "content": content}
+    return {**result, "is_error": True} if block.is_error else result
+
+
+def _wire_image(image: Image) -> dict[str, Any]:
+    if image.data is None:
+        return {"type": "text", "text": shown_image(image)}
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+
+
+def _wire_other(block: Other) -> dict[str, Any]:
+    value = parsed(block.json) if block.kind in _OWN_KINDS else None
+    return value if isinstance(value, dict) else {"type": "text", "text": shown_other(block)}
+
+
+FORMAT: Final = Format("messages", system, message, with_results, with_arguments, render, without_blocks)

@@ -1,0 +1,251 @@
+"""Cache marks on request bodies: which blocks they stand on, and the body with them. Nothing else of it changes.
+
+The one exception: content that is a string is short for one block of text, and where a mark must stand on it, that is written out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Any, Final, Literal, TypeAlias
+
+from pagein.errors import HostError
+from pagein.providers.caches.breakpoint_plan import DEFAULT, FIRST, Manner, Memory, Outline, placed
+from pagein.providers.caches.breakpoint_rules import MAX_MARKS
+from pagein.providers.caches.cache_values import LONG, SHORT, Mark
+from pagein.providers.validity.body_turns import turns_of
+from pagein.providers.validity.breakpoint_checks import INPUTS, marks_of
+from pagein.providers.validity.thinking_bonds import canonical, hashed
+from pagein.providers.validity.turns import Api, Part, Turn, Turns, Wire, object_at, objects_at
+
+Client: TypeAlias = Literal["kept", "replaced"]
+"""What becomes of the marks that the client set."""
+Address: TypeAlias = tuple[int, int]
+"""A block: its message and its place there. In the head the message is TOOLS or SYSTEM."""
+
+TOOLS: Final = -2
+SYSTEM: Final = -1
+_CONTENTS: Final[Mapping[Api, str]] = {"anthropic": "messages", "openai_chat": "messages", "openai_responses": "input"}
+_TEXTS: Final[Mapping[Api, str]] = {"anthropic": "text", "openai_chat": "text", "openai_responses": "input_text"}
+_FIELDS: Final[Mapping[Api, str]] = {
+    "anthropic": "cache_control",
+    "openai_chat": "prompt_cache_breakpoint",
+    "openai_responses": "prompt_cache_breakpoint",
+}
+_CACHED: Final = ("tool", "text", "image", "call", "result")
+_ALSO_CACHED: Final = ("document", "search_result")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is asked of the marks of a request.
+
+    frontier: message and block of the first result that a later edit may change, None where there is none.
+    memory: of the last request on this branch. manner: None for the lifetimes that the client's own marks ask for.
+    tokens: size of each block of the prompt, tools and system first, for the smallest prefix that is cached; None: not counted.
+    """
+
+    frontier: Address | None = None
+    memory: Memory = FIRST
+    client: Client = "kept"
+    manner: Manner | None = None
+    tokens: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What to do to a body: the mark of each block that changes, None to take it away. Whether the automatic mark goes.
+
+    inner: whether marks inside of results go too. memory: what to remember once the request was answered.
+    """
+
+    api: Api
+    marks: Mapping[Address, Wire | None] = field(default_factory=dict)
+    automatic: bool = False
+    inner: bool = False
+    memory: Memory = FIRST
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the body stays as it is."""
+        return not self.marks and not self.automatic
+
+    @property
+    def field(self) -> str:
+        """The field of a block that holds its mark."""
+        return _FIELDS[self.api]
+
+    @property
+    def contents(self) -> str:
+        """The field of the body that holds the messages."""
+        return _CONTENTS[self.api]
+
+    @property
+    def text(self) -> str:
+        """The kind of block that a string is short for."""
+        return _TEXTS[self.api]
+
+
+NO_WISHES: Final = Wishes()
+
+
+def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
+    """The marks that a request body gets and loses. For OpenAI's formats they are breakpoints, which GPT-5.6 and later take.
+
+    Raises HostError where sizes are given for another number of blocks.
+    """
+    turns = turns_of(body, api)
+    placing = list(_parts(turns))
+    parts = [part for _, part in placing]
+    replaced = wishes.client == "replaced"
+    automatic = object_at(body, "cache_control") if api == "anthropic" else {}
+    taken = [] if replaced else _taken(placing, automatic)
+    used = 0 if replaced else len(list(marks_of(turns))) + bool(automatic)
+    manner = wishes.manner or _as_the_client(parts, automatic)
+    most = MAX_MARKS
+    if api != "anthropic":
+        # One of the writes of a request is the provider's own, at the newest message (O4, O5).
+        manner, most = replace(manner, ends=False), MAX_MARKS - 1
+    outline = _outline(turns, placing, wishes.tokens, openai=api != "anthropic")
+    position = _position(parts, wishes.frontier)
+    chosen = placed(outline, position, wishes.memory, manner, taken, max(most - used, 0))
+    wanted = {mark.position: _word(mark, api) for mark in chosen.marks}
+    marks: dict[Address, Wire | None] = {}
+    for place, part in enumerate(parts, 1):
+        word = wanted.get(place, None if replaced else part.mark)
+        if word != part.mark or (replaced and _has_inner(part)):
+            marks[_address(part)] = _mark(part, word, api)
+    return Changes(api, marks, bool(automatic) and replaced, replaced, chosen.memory)
+
+
+def with_changes(body: Wire, changes: Changes) -> dict[str, Any]:
+    """The body with these marks. Nothing of what it was made from changes."""
+    made = dict(body)
+    if changes.automatic:
+        made.pop("cache_control", None)
+    by_message: dict[int, dict[int, Wire | None]] = {}
+    for (message, block), mark in changes.marks.items():
+        by_message.setdefault(message, {})[block] = mark
+    if TOOLS in by_message:
+        made["tools"] = _blocks(made["tools"], by_message.pop(TOOLS), changes)
+    if SYSTEM in by_message:
+        made["system"] = _blocks(made["system"], by_message.pop(SYSTEM), changes)
+    if by_message:
+        messages = list(made[changes.contents])
+        for place, marks in by_message.items():
+            messages[place] = {**messages[place], "content": _blocks(messages[place]["content"], marks, changes)}
+        made[changes.contents] = messages
+    return made
+
+
+def marked(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> tuple[dict[str, Any], Memory]:
+    """The body with its marks, and what to remember once it was answered."""
+    made = changes(body, api, wishes)
+    return with_changes(body, made), made.memory
+
+
+def _parts(turns: Turns) -> Iterator[tuple[Turn | None, Part]]:
+    """All blocks of a prompt, in order, with the turns they stand in."""
+    yield from ((None, part) for part in turns.head)
+    yield from ((turn, part) for turn in turns.turns for part in turn.parts)
+
+
+def _may_carry(turn: Turn | None, part: Part, *, openai: bool) -> bool:
+    """Whether the provider takes a mark on this block (A9, M17, O6)."""
+    if part.kind == "text" and not part.text.strip() and part.wire.get("type") in (None, "text", "input_text"):
+        return False
+    if openai:
+        is_input = part.source is None or part.wire.get("type") in INPUTS
+        return part.kind == "text" and is_input and turn is not None and turn.side != "assistant"
+    if part.kind == "other":
+        return part.wire.get("type") in _ALSO_CACHED
+    return part.kind in _CACHED and part.wire.get("defer_loading") is not True
+
+
+def _outline(
+    turns: Turns, placing: Sequence[tuple[Turn | None, Part]], tokens: Sequence[float] | None, *, openai: bool
+) -> Outline:
+    names: list[bytes] = []
+    name = b""
+    for turn, part in placing:
+        name = hashed(name, turn.side.encode() if turn is not None else b"", canonical(part))
+        names.append(name)
+    if tokens is not None and len(tokens) != len(names):
+        raise HostError(f"sizes were given for {len(tokens)} blocks of a prompt of {len(names)}")
+    cumulative = None if tokens is None else list(accumulate(tokens))
+    eligible = [_may_carry(turn, part, openai=openai) for turn, part in placing]
+    return Outline(names, eligible, len(turns.head), cumulative)
+
+
+def _taken(placing: Sequence[tuple[Turn | None, Part]], automatic: Wire) -> list[Mark]:
+    """The client's marks that stand, the automatic one where it falls."""
+    found = [Mark(place, _seconds(part.mark)) for place, (_, part) in enumerate(placing, 1) if part.mark is not None]
+    if automatic:
+        falls = next(
+            (len(placing) - back for back, one in enumerate(reversed(placing)) if _may_carry(*one, openai=False)), 0
+        )
+        if falls and falls not in {mark.position for mark in found}:
+            found.append(Mark(falls, _seconds(str(automatic.get("ttl") or "5m"))))
+    return found
+
+
+def _as_the_client(parts: Sequence[Part], automatic: Wire) -> Manner:
+    """Lifetimes as the client's marks ask for: those of the head, and of the last one."""
+    head = [_seconds(part.mark) for part in parts if part.mark is not None and part.message < 0]
+    rest = [_seconds(part.mark) for part in parts if part.mark is not None and part.message >= 0]
+    if automatic:
+        rest.append(_seconds(str(automatic.get("ttl") or "5m")))
+    end = rest[-1] if rest else SHORT
+    return replace(DEFAULT, head=max([*head, end]), frontier=end, end=end)
+
+
+def _position(parts: Sequence[Part], address: Address | None) -> int | None:
+    if address is None:
+        return None
+    return next((place for place, part in enumerate(parts, 1) if (part.message, part.block) == address), None)
+
+
+def _address(part: Part) -> Address:
+    return (TOOLS if part.kind == "tool" else part.message, part.block)
+
+
+def _has_inner(part: Part) -> bool:
+    return part.kind == "result" and any("cache_control" in one for one in objects_at(part.wire, "content"))
+
+
+def _seconds(word: str | None) -> int:
+    return LONG if word == "1h" else SHORT
+
+
+def _word(mark: Mark, api: Api) -> str:
+    if api != "anthropic":
+        return "30m"
+    return "1h" if mark.ttl == LONG else "5m"
+
+
+def _mark(part: Part, word: str | None, api: Api) -> Wire | None:
+    if word is None:
+        return None
+    if word == part.mark:
+        return object_at(part.wire, _FIELDS[api])
+    if api != "anthropic":
+        return {"mode": "explicit"}
+    return {"type": "ephemeral", "ttl": "1h"} if word == "1h" else {"type": "ephemeral"}
+
+
+def _blocks(content: object, marks: Mapping[int, Wire | None], changes: Changes) -> list[Any]:
+    if isinstance(content, str):
+        return [{"type": changes.text, "text": content, changes.field: marks[0]}]
+    blocks = list(content) if isinstance(content, list) else []
+    for place, mark in marks.items():
+        blocks[place] = _block(blocks[place], mark, changes)
+    return blocks
+
+
+def _block(block: Wire, mark: Wire | None, changes: Changes) -> Wire:
+    made = {name: value for name, value in block.items() if name != changes.field}
+    if changes.inner and block.get("type") == "tool_result" and isinstance(block.get("content"), list):
+        made["content"] = [
+            {name: value for name, value in one.items() if name != changes.field} if isinstance(one, dict) else one
+            for one in block["content"]
+        ]
+    return made if mark is None else {**made, changes.field: mark}

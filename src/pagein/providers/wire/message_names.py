@@ -1,0 +1,61 @@
+"""Names of wire messages: what a client says again has the name it had, however it says it.
+
+Rules of this file
+------------------
+1. Cache marks are no part of a name: clients move them from call to call. Nor are fields that say what their absence says
+   (`null`, `is_error: false`, `type: message`).
+2. Content that is a string has the name of content that is one block of that text: clients switch between the two.
+3. The order of fields counts inside of arguments, where providers keep it, and nowhere else.
+4. A name in a chain stands for everything said before it too.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+from pagein.model.codec import encode_json
+from pagein.providers.wire.json_values import Json
+
+_SIZE: Final = 16
+_MARKS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
+# No set: what stands as a type may be anything, also what no set can be asked for.
+_TEXTS: Final = ("text", "input_text", "output_text")
+_CONTENTS: Final = frozenset({"content", "output"})
+_DEFAULTS: Final[Mapping[str, object]] = {"is_error": False, "type": "message"}
+
+
+def chained(before: str, value: Json) -> str:
+    """The name of a message behind the one that has the name `before` ("": the first): 32 hexadecimal digits."""
+    digest = blake2b(before.encode(), digest_size=_SIZE)
+    digest.update(b"\n")
+    digest.update(encode_json(_canonical(value)))
+    return digest.hexdigest()
+
+
+def same_name(value: object) -> bytes:
+    """A digest of any part of a request that its marks take no part in: a system prompt, a list of tools."""
+    parts = _content(value) if isinstance(value, str | list) else value
+    return blake2b(encode_json(parts), digest_size=_SIZE).digest()
+
+
+def _canonical(value: Json) -> dict[str, Any]:
+    return {
+        name: _content(value[name]) if name in _CONTENTS else value[name]
+        for name in sorted(value)
+        if name not in _MARKS and value[name] is not None and _DEFAULTS.get(name, value) != value[name]
+    }
+
+
+def _content(content: object) -> object:
+    if isinstance(content, str):
+        return [{"text": content, "type": "text"}]
+    if isinstance(content, list):
+        return [_block(one) if isinstance(one, dict) else one for one in content]
+    return content
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    made = _canonical(block)
+    if made.get("type") in _TEXTS:
+        made["type"] = "text"
+    return made

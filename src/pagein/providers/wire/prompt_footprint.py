@@ -1,0 +1,84 @@
+"""A request as a prompt cache sees it, read block by block from its messages: names, sizes and marks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+from pagein.model.codec import encode_json
+from pagein.providers.caches.cache_values import LONG, SHORT
+from pagein.providers.tokens.counters import Counter, Kind
+from pagein.providers.validity.rules import Api
+from pagein.providers.wire.json_values import Json
+from pagein.providers.wire.message_names import same_name
+
+_FIELDS: Final = ("cache_control", "prompt_cache_breakpoint")
+_IMAGE: Final = 1500.0  # tokens that any image is taken for
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """One block. name: of what it says, marks aside. ttl: of its mark, 0 without one. side: `user`, `tool` or another role."""
+
+    name: bytes
+    tokens: float
+    ttl: int
+    side: str
+
+
+def footprints(value: Json, api: Api, counter: Counter) -> tuple[Footprint, ...]:
+    """The blocks of one message."""
+    role = str(value.get("role") or "")
+    kind = str(value.get("type") or "")
+    side = role or ("tool" if kind.endswith("_output") else "assistant")
+    if api != "anthropic" and (role == "tool" or kind not in ("", "message")):
+        return (_block(value, side, counter),)
+    content = value.get("content")
+    parts = content if isinstance(content, list) else [] if content is None else [{"type": "text", "text": content}]
+    calls = value.get("tool_calls")
+    blocks = [one for one in [*parts, *(calls if isinstance(calls, list) else [])] if isinstance(one, Mapping)]
+    return tuple(_block(one, _side(one, side), counter) for one in blocks)
+
+
+def head_footprints(fields: Mapping[str, Any], counter: Counter) -> tuple[Footprint, ...]:
+    """The blocks in front of all messages: tools, then instructions. fields: of the body, decoded."""
+    tools, system = fields.get("tools"), fields.get("system", fields.get("instructions"))
+    parts = [*(tools if isinstance(tools, list) else [])]
+    parts += system if isinstance(system, list) else [{"type": "text", "text": system}] if system else []
+    return tuple(_block(one, "system", counter) for one in parts if isinstance(one, Mapping))
+
+
+def _side(block: Json, side: str) -> str:
+    return "tool" if block.get("type") == "tool_result" else side
+
+
+def _block(block: Json, side: str, counter: Counter) -> Footprint:
+    mark = next((block[name] for name in _FIELDS if isinstance(block.get(name), Mapping)), None)
+    ttl = 0 if mark is None else LONG if mark.get("ttl") in ("1h", "12h") else SHORT
+    name = blake2b(side.encode("utf-8", "surrogatepass") + b"\n" + same_name([dict(block)]), digest_size=16).digest()
+    kind: Kind = "said" if side == "assistant" else "system" if side == "system" else "result"
+    tokens = sum(_tokens(text, counter, kind) for text in _texts(block))
+    return Footprint(name, tokens, ttl, side)
+
+
+def _tokens(text: str | None, counter: Counter, kind: Kind) -> float:
+    return _IMAGE if text is None else counter.count(text, kind)
+
+
+def _texts(value: object, name: str = "") -> Iterator[str | None]:
+    """All that a block says in words; None for an image."""
+    if isinstance(value, str):
+        if name not in ("type", "id", "tool_use_id", "call_id", "tool_call_id", "role", "status"):
+            yield value
+    elif isinstance(value, Mapping):
+        if value.get("type") in ("image", "image_url", "input_image"):
+            yield None
+        elif name in ("input", "input_schema", "parameters"):
+            yield encode_json(value).decode("utf-8", "replace")
+        else:
+            for key, one in value.items():
+                if key not in _FIELDS:
+                    yield from _texts(one, key)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one, name)

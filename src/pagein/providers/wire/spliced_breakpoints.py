@@ -1,0 +1,72 @@
+"""Cache marks on the bytes of a request: all but the marks stays as it came.
+
+A block that gains or loses one keeps its fields and their order; white space between them is lost, as with replaced results.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from pagein.model.codec import encode_json
+from pagein.providers.validity.turns import Wire
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Changes
+from pagein.providers.wire.json_values import with_field
+from pagein.providers.wire.request_body import WireRequest
+
+
+def with_marks(request: WireRequest, changes: Changes) -> WireRequest:
+    """The request with these marks; itself where nothing changes."""
+    if changes.is_nothing:
+        return request
+    fields, items = dict(request.fields), list(request.items)
+    if changes.automatic:
+        fields.pop("cache_control", None)
+    by_message: dict[int, dict[int, Wire | None]] = {}
+    for (message, block), mark in changes.marks.items():
+        by_message.setdefault(message, {})[block] = mark
+    for place, marks in by_message.items():
+        if place in (TOOLS, SYSTEM):
+            name = "tools" if place == TOOLS else "system"
+            fields[name] = _blocks(fields.get(name), marks, changes)
+        else:
+            items[place] = with_field(items[place], "content", partial(_blocks, marks=marks, changes=changes))
+    return replace(request, fields=fields, items=tuple(items), changed=True)
+
+
+def _blocks(content: bytes | None, marks: Mapping[int, Wire | None], changes: Changes) -> bytes:
+    raw = (content or b"[]").strip()
+    if raw[:1] == b'"':
+        mark = encode_json(marks[0])
+        return json_spans.array_of(
+            [json_spans.object_of({"type": encode_json(changes.text), "text": raw, changes.field: mark})]
+        )
+    blocks = json_spans.items(raw, "content")
+    for place, mark_or_none in marks.items():
+        blocks[place] = _block(blocks[place], mark_or_none, changes)
+    return json_spans.array_of(blocks)
+
+
+def _block(block: bytes, mark: Wire | None, changes: Changes) -> bytes:
+    fields = json_spans.fields(block, "a block")
+    fields.pop(changes.field, None)
+    if changes.inner and fields.get("type", b"").strip() == b'"tool_result"':
+        fields = {name: _without_inner(raw, changes) if name == "content" else raw for name, raw in fields.items()}
+    return json_spans.object_of(fields if mark is None else {**fields, changes.field: encode_json(mark)})
+
+
+def _without_inner(content: bytes, changes: Changes) -> bytes:
+    raw = content.strip()
+    if raw[:1] != b"[":
+        return content
+    inner = json_spans.items(raw, "content")
+    bare = [_without(one, changes.field) if one.lstrip()[:1] == b"{" else one for one in inner]
+    return json_spans.array_of(bare) if bare != inner else content
+
+
+def _without(block: bytes, name: str) -> bytes:
+    fields = json_spans.fields(block, "a block")
+    if name not in fields:
+        return block
+    fields.pop(name)
+    return json_spans.object_of(fields)

@@ -1,0 +1,150 @@
+"""Which thinking a change of the prompt makes invalid, and the request without it (T2, T6, T8, M10, M11; Messages only).
+
+Rules of this file
+------------------
+1. Thinking before a change stays valid, thinking behind it goes with it, whatever it says (T2).
+2. The assistant message whose calls are being answered is never touched (M10, M11). What would have to go from there is *stuck*:
+   the change has to wait for a fresh user turn.
+3. A model that nobody knows is taken for one that binds its thinking: leaving thinking out is allowed everywhere.
+4. Places do not move: a message that held nothing but thinking holds a line that says so.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from pagein.model.messages import Message, Text
+from pagein.providers.validity.body_check import view
+from pagein.providers.validity.target import ANYBODY, Target
+from pagein.providers.validity.thinking_bonds import after, trail_before
+from pagein.providers.validity.thinking_checks import checks_prefix, in_tool_loop
+from pagein.providers.validity.turns import Api, Part, Received, Trail, Turn, Turns, Wire, neutral_turns_of, object_at
+from pagein.providers.wire.json_values import THINKING_LEFT_OUT
+
+Place: TypeAlias = tuple[int, int]
+"""Message and block, from 0."""
+
+_MESSAGES: Final[Api] = "anthropic"
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """Thinking that is no longer valid, or will not be.
+
+    places: where it stands. stuck: whether some of it stands in the message that must go back as it came, so that the change has to
+    wait; or the change itself is there.
+    """
+
+    places: frozenset[Place] = frozenset()
+    stuck: bool = False
+
+
+NOTHING_STALE: Final = Stale()
+
+
+def after_edit(messages: Sequence[Message], edited: Place, whom: Target = ANYBODY) -> Stale:
+    """The thinking that has to go when the block at `edited` changes, the first one to do so."""
+    return _behind(Turns(neutral_turns_of(messages), target=whom), edited)
+
+
+def after_body_edit(body: Wire, edited: Place, whom: Target | None = None) -> Stale:
+    """The same for the body of a Messages request. A change of tools or system is one at (-1, 0)."""
+    return _behind(view(body, _MESSAGES, whom), edited)
+
+
+def stale(messages: Sequence[Message], received: Received, whom: Target) -> Stale:
+    """The thinking that stands elsewhere than where it was made, as far as that is known."""
+    return _unbound(Turns(neutral_turns_of(messages), target=whom, received=received))
+
+
+def stale_in_body(body: Wire, received: Received, whom: Target | None = None) -> Stale:
+    """The same for the body of a Messages request."""
+    return _unbound(view(body, _MESSAGES, whom, received))
+
+
+def without(messages: Sequence[Message], places: Collection[Place]) -> list[Message]:
+    """The messages without these blocks."""
+    gone = _by_message(places)
+    return [_left(one, gone[place]) if place in gone else one for place, one in enumerate(messages)]
+
+
+def body_without(body: Wire, places: Collection[Place]) -> dict[str, Any]:
+    """The body of a Messages request without these blocks. Nothing of what it was made from changes."""
+    gone = _by_message(places)
+    given = body.get("messages", ())
+    return {
+        **body,
+        "messages": [_body_left(one, gone[place]) if place in gone else one for place, one in enumerate(given)],
+    }
+
+
+def _behind(turns: Turns, edited: Place) -> Stale:
+    latest = in_tool_loop(turns)
+    in_latest = latest is not None and any((part.message, part.block) == edited for part in latest.parts)
+    places = (
+        frozenset(place for place in _thinking(turns.turns) if place > edited) if _may_be_held(turns) else frozenset()
+    )
+    return Stale(places, in_latest or _touches(latest, places))
+
+
+def _may_be_held(turns: Turns) -> bool:
+    """Whether the request may be refused for thinking behind a change."""
+    if turns.target.abilities.binds is not None:
+        return checks_prefix(turns)
+    binding = object_at(object_at(turns.fields, "thinking"), "block_binding")
+    return binding.get("prefix_mismatch_behavior") != "drop_block"
+
+
+def _unbound(turns: Turns) -> Stale:
+    if not checks_prefix(turns) or not turns.received.bonds:
+        return NOTHING_STALE
+    places: set[Place] = set()
+    kept = ""
+    for index, turn in enumerate(turns.turns):
+        if not any(part.kind == "thinking" for part in turn.parts):
+            continue
+        trail = trail_before(turns, index)
+        for part in turn.parts:
+            if part.kind == "thinking" and part.id:
+                if _holds(part, turns.received, Trail(trail.name, kept)):
+                    kept = part.id
+                else:
+                    places.add((part.message, part.block))
+            trail = after(trail, turn, part)
+    return Stale(frozenset(places), _touches(in_tool_loop(turns), places))
+
+
+def _holds(part: Part, received: Received, trail: Trail) -> bool:
+    """Whether the thinking is valid behind this prompt. What is not known is taken to be."""
+    bond = received.bonds.get(part.id)
+    if bond is None:
+        return True
+    return bond.before.name == trail.name and trail.thinking in ("", bond.before.thinking)
+
+
+def _touches(latest: Turn | None, places: Collection[Place]) -> bool:
+    return latest is not None and any((part.message, part.block) in places for part in latest.parts)
+
+
+def _thinking(turns: Sequence[Turn]) -> Iterator[Place]:
+    return ((part.message, part.block) for turn in turns for part in turn.parts if part.kind == "thinking")
+
+
+def _by_message(places: Collection[Place]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for message, block in places:
+        found.setdefault(message, set()).add(block)
+    return found
+
+
+def _left(message: Message, gone: Collection[int]) -> Message:
+    kept = tuple(block for place, block in enumerate(message.blocks) if place not in gone)
+    return replace(message, blocks=kept or (Text(THINKING_LEFT_OUT, injected="thinking"),))
+
+
+def _body_left(message: Wire, gone: Collection[int]) -> Wire:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    kept = [block for place, block in enumerate(content) if place not in gone]
+    return {**message, "content": kept or [{"type": "text", "text": THINKING_LEFT_OUT}]}

@@ -1,0 +1,182 @@
+"""For how long the marks of a Messages request ask the cache to keep it, and the request that keeps it alive through a pause.
+
+Rules of this file
+------------------
+1. Only marks change, and what a keep-alive request must have changed; all else keeps its bytes, so the cache holds what it held.
+2. One hour stands before five minutes (M15), and four marks are the most (M14).
+3. Where marks stand inside of results nothing is done: they are marks of blocks that are no blocks of their own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pagein.model.codec import decode_json, encode_json
+from pagein.providers.caches.breakpoint_rules import MAX_MARKS
+from pagein.providers.validity.rules import Api
+from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Address, Changes
+from pagein.providers.wire.request_body import Envelope, WireRequest, opened
+from pagein.providers.wire.spliced_breakpoints import with_marks
+
+_API: Final[Api] = "anthropic"
+_MARK: Final = b'"cache_control"'
+_FIELD: Final = "cache_control"
+_LONG: Final = "1h"
+_LONG_MARK: Final[Mapping[str, Any]] = {"type": "ephemeral", "ttl": _LONG}
+_CARRIES: Final = ("text", "tool_use")
+_COMPACTS: Final = b'"compact_'
+_NO_RESULT: Final = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of a request in the order of its prompt. automatic: the one of the whole request, None where it has none."""
+
+    places: tuple[tuple[Address, Mapping[str, Any]], ...] = ()
+    automatic: Mapping[str, Any] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many of the marks that a request may have are taken."""
+        return len(self.places) + (self.automatic is not None)
+
+
+def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> Marks | None:
+    """The marks of a request; None where some stand inside of results, so that they cannot be told one by one."""
+    found: list[tuple[Address, Mapping[str, Any]]] = []
+    places = ((TOOLS, fields.get("tools", b"")), (SYSTEM, fields.get("system", b"")), *enumerate(items))
+    for message, raw in places:
+        if _MARK not in raw:
+            continue
+        for block, value in enumerate(blocks_in(raw)):
+            if value.get("type") == "tool_result" and any(_FIELD in one for one in _listed(value.get("content"))):
+                return None
+            if isinstance(mark := value.get(_FIELD), dict):
+                found.append(((message, block), mark))
+    automatic = decode_json(fields[_FIELD]) if _FIELD in fields else None
+    return Marks(tuple(found), automatic if isinstance(automatic, dict) else None)
+
+
+def shortened(request: WireRequest) -> WireRequest:
+    """The request with all marks of an hour asking for five minutes."""
+    marks = marks_in(request.fields, request.items)
+    if marks is None:
+        return request
+    changed = {place: _short(mark) for place, mark in marks.places if mark.get("ttl") == _LONG}
+    made = with_marks(request, Changes(_API, changed))
+    if marks.automatic is None or marks.automatic.get("ttl") != _LONG:
+        return made
+    return replace(made, fields={**made.fields, _FIELD: encode_json(_short(marks.automatic))}, changed=True)
+
+
+def anchored(request: WireRequest, message: int) -> WireRequest:
+    """The request with a mark on the end of this message: there stands the last entry that lives for an hour.
+
+    It asks for as long as the last mark, which stands behind it. Where four stand already the one in front of that gives way, as
+    what it marked is gone behind a pause.
+    """
+    marks = marks_in(request.fields, request.items)
+    place = _end_of_message(request.items, message)
+    if marks is None or place is None or not marks.count or place in dict(marks.places):
+        return request
+    last = marks.automatic if marks.automatic is not None else marks.places[-1][1]
+    if marks.automatic is None and marks.places[-1][0] < place:
+        return request
+    changed: dict[Address, Mapping[str, Any] | None] = {place: last}
+    if marks.count >= MAX_MARKS:
+        behind = marks.places if marks.automatic is not None else marks.places[:-1]
+        spare = next((one for one, _ in reversed(behind) if one[0] >= 0), None)
+        if spare is None:
+            return request
+        changed[spare] = None
+    return with_marks(request, Changes(_API, changed))
+
+
+def kept_alive(body: bytes, behind: Sequence[bytes]) -> bytes | None:
+    """The request that keeps a window alive: `body` as it was sent last, and what was said behind it under a mark of an hour.
+
+    One token is asked for. It reads the window, whose last mark stays as it was but for an hour, and writes the rest (A6, V3).
+    behind: messages, the last one of the model's. None where no such request can be made: nothing was said, the window is not marked,
+    thinking has a budget above one token (M13), or the server may compact. Raises BadInput for what is no request.
+    """
+    envelope = opened(body, _API)
+    if not _can_be_short(envelope):
+        return None
+    marks = marks_in(envelope.fields, envelope.items)
+    items = [*envelope.items, *behind]
+    said = _said_last(items)
+    if marks is None or not marks.count or not behind or said is None or said[0] != len(items) - 1:
+        return None
+    end = _end_of(marks, envelope.items)
+    if end is None:
+        return None
+    changed: dict[Address, Mapping[str, Any] | None] = {place: None for place, _ in marks.places}
+    changed |= {end: _LONG_MARK, said: _LONG_MARK}
+    items.append(encode_json({"role": "user", "content": _answers(items[-1])}))
+    fields = {name: raw for name, raw in envelope.fields.items() if name != _FIELD}
+    fields |= {"max_tokens": b"1"} | ({"stream": b"false"} if "stream" in fields else {})
+    made = with_marks(WireRequest(_API, b"", fields, tuple(items), (), ()), Changes(_API, changed))
+    return envelope.body(made.items, made.fields)
+
+
+def _can_be_short(envelope: Envelope) -> bool:
+    thinking = decode_json(envelope.fields.get("thinking", b"null"))
+    has_budget = isinstance(thinking, dict) and thinking.get("type") == "enabled"
+    return not has_budget and _COMPACTS not in envelope.fields.get("context_management", b"")
+
+
+def _end_of(marks: Marks, items: Sequence[bytes]) -> Address | None:
+    """The last block that the cache was asked to hold."""
+    if marks.automatic is None:
+        return marks.places[-1][0]
+    for message in range(len(items) - 1, -1, -1):
+        for block, value in reversed(list(enumerate(blocks_in(items[message])))):
+            if value.get("type") in (*_CARRIES, "tool_result", "image", "document") and value.get("text") != "":
+                return message, block
+    return None
+
+
+def _end_of_message(items: Sequence[bytes], message: int) -> Address | None:
+    """The last block of a message that can carry a mark (A9)."""
+    for block, one in reversed(list(enumerate(blocks_in(items[message])))) if 0 <= message < len(items) else ():
+        if one.get("type") in (*_CARRIES, "tool_result") and (one["type"] != "text" or str(one.get("text")).strip()):
+            return message, block
+    return None
+
+
+def _said_last(items: Sequence[bytes]) -> Address | None:
+    """The last block of what the model said last that can carry a mark (A9)."""
+    for message in range(len(items) - 1, -1, -1):
+        value = decode_json(items[message]) if b'"assistant"' in items[message] else None
+        if isinstance(value, dict) and value.get("role") == "assistant":
+            for block, one in reversed(list(enumerate(_content(value)))):
+                if one.get("type") in _CARRIES and (one["type"] != "text" or str(one.get("text")).strip()):
+                    return message, block
+            return None
+    return None
+
+
+def _answers(said: bytes) -> list[dict[str, Any]]:
+    """What makes a request of a turn of the model's: something for each of its calls (M1), or a word (M9)."""
+    calls = [str(one.get("id")) for one in blocks_in(said) if one.get("type") == "tool_use"]
+    results = [{"type": "tool_result", "tool_use_id": one, "content": _NO_RESULT} for one in calls]
+    return [dict(one) for one in results] or [{"type": "text", "text": _NO_RESULT}]
+
+
+def _short(mark: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in mark.items() if name != "ttl"}
+
+
+def blocks_in(raw: bytes) -> list[Mapping[str, Any]]:
+    """The blocks of a message, or of a list of tools or instructions; those that are no objects as empty ones."""
+    value = decode_json(raw)
+    return list(_content(value) if isinstance(value, dict) else _listed(value))
+
+
+def _content(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = message.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(_listed(content))
+
+
+def _listed(value: object) -> Iterator[Mapping[str, Any]]:
+    yield from (one if isinstance(one, dict) else {} for one in value) if isinstance(value, list) else ()

@@ -1,0 +1,1 @@
+"""The policies that a replay compares, and the ledger of each."""

@@ -1,0 +1,64 @@
+"""What stands for reads that were made again, as the ledger is told of it.
+
+Rules of this file
+------------------
+1. A marker or a diff shows what it holds itself. What it rests on stands elsewhere in the window, and is found there.
+2. An answer weighs what its characters weigh. Where a recording has fewer tokens than its characters tell, that is not held to its good.
+"""
+
+from itertools import accumulate
+
+from pagein.model.entries import PagedOut
+from pagein.model.messages import ToolCall, ToolResult
+from pagein.model.read_events import ReadServed
+from pagein.policy.clients.profile import Profile
+from pagein.policy.clients.window_files import ClientReads, Held
+from pagein.replay.prompt.model_calls import Block, without_gutter
+from pagein.replay.prompt.prompt_changes import ReadAgain, Removable
+from pagein.replay.prompt.recording import Recording
+
+
+class Rereads:
+    """The reads of one recording, and what stands in place of those that were made again."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._client: Profile = recording.client
+        self._ratio = recording.chars_per_token
+        blocks = recording.calls.blocks
+        self._results = {block.call_id: block for block in blocks if block.kind == "result"}
+        self._calls = {block.call_id: block for block in blocks if block.kind == "arguments"}
+
+    def answered(self, paged: PagedOut, resident: Removable, reads: ClientReads) -> ReadAgain | None:
+        """What stands for a result that entered as something else; None where that is a preview. reads: as they are behind it."""
+        held = reads.held(paged.call_id)
+        if held is None:
+            return None
+        tokens = len(paged.stub) / self._ratio
+        if held.stands_for_more:
+            return ReadAgain(resident, min(resident.tokens, tokens), self._runs(held))
+        repeat = reads.repeats.get(paged.call_id)
+        base = None if repeat is None else self._results.get(repeat.base)
+        return ReadAgain(resident, tokens, again=None if base is None else base.ordinal)
+
+    def _runs(self, held: Held) -> tuple[tuple[int, int], ...]:
+        """Characters of a read, line numbers removed, that the answer to it shows as lines of its own."""
+        call, result = _said(self._calls[held.call]), _said(self._results[held.call])
+        if (
+            not isinstance(call, ToolCall)
+            or not isinstance(result, ToolResult)
+            or not isinstance(held.event, ReadServed)
+        ):
+            return ()
+        shown, emitted = self._client.shown(call, result), held.event.emitted
+        rows = result.text.count("\n") + 1
+        lines = without_gutter(result.text).split("\n")
+        if shown is None or emitted is None or len(lines) != rows:
+            return ()
+        starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        ahead = result.text.count("\n", 0, shown.before) - shown.first
+        own = emitted.clamp(shown.first, shown.last)
+        return tuple((starts[first + ahead], starts[last + ahead + 1] - 1) for first, last in own)
+
+
+def _said(block: Block) -> object:
+    return block.message.get().blocks[block.place]

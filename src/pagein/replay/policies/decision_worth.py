@@ -1,0 +1,281 @@
+"""Why pagein did what it did to a session: each decision, what it was expected to save, and what it saved in the end.
+
+What a decision saved is what the session would have cost more with all decisions before it and none from it on, less what it
+cost with this one too; lifetimes and keep-alive requests are as they were. What these saved is told apart: with none of the decisions,
+less than append-only. So all of it adds up to what the session saved, recalls and bad luck included. To know it, the ledger is run
+again for each; the engine is not, for what it decided is on record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.engine.log.state import State
+from pagein.engine.prepared_request import Prepared
+from pagein.engine.session import Session
+from pagein.engine.window.decision_inputs import credited, moment_of
+from pagein.model.bill import Decided, Why
+from pagein.model.entries import EpochOpened
+from pagein.model.entries import Previewed as Entered
+from pagein.policy.economics.rewrite_cost import CAUTION, USER_TURN_RENT, Economics, in_hand, is_user_turn, rewrite_cost
+from pagein.policy.eviction.residency import Residency, plan
+from pagein.providers.cache_simulator import Served
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.frontier import Frontier
+from pagein.replay.policies.keepalive_bill import Course, KeptLedger
+from pagein.replay.policies.ledger import Ledger, Recall
+from pagein.replay.prompt.model_calls import Block
+from pagein.replay.prompt.prompt_changes import NOTHING, Hide, Masked, Previewed, ReadAgain, Removable
+from pagein.replay.prompt.prompt_sizes import Sized
+from pagein.replay.prompt.recording import Recording
+
+_MOST_WORK: Final = 400_000
+"""Calls that are billed again for one session at most; beyond it only the whole is known, not the parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision, on record: an epoch or a batch of previews. expected, bankroll: in BIT, as the engine saw it then."""
+
+    call: int
+    at: float
+    reason: str
+    hide: Hide
+    expected: float
+    bankroll: float
+
+
+@dataclass(slots=True)
+class Steps:
+    """The decisions of one session under one policy, as they are made."""
+
+    residency: Residency
+    all: list[Step] = field(default_factory=list)
+
+    def note(self, sized: Sized, hide: Hide, prepared: Prepared, session: Session, prices: Economics | None) -> None:
+        """A decision was made at this call, by these prices. Asked right after it, while the journal holds what led to it."""
+        at = sized.call.at
+        if hide.previews or hide.rereads:
+            self._entered(sized, hide, prepared, session, prices)
+        if prepared.opened is not None and hide.rewrites:
+            state = _before(session, EpochOpened)
+            expected = self._expected(state, at, prices)
+            hidden = replace(hide, previews=(), rereads=())
+            bankroll = _bankroll(state, prices)
+            self.all.append(Step(sized.call.index, at, prepared.opened.reason, hidden, expected, bankroll))
+
+    def _entered(
+        self, sized: Sized, hide: Hide, prepared: Prepared, session: Session, prices: Economics | None
+    ) -> None:
+        """Results entered as something shorter: big outputs, and reads made again."""
+        state = _before(session, Entered)
+        read = {one.block.call_id for one in hide.rereads}
+        for reason, entering in (
+            ("big output", Hide(previews=hide.previews)),
+            ("read again", Hide(rereads=hide.rereads)),
+        ):
+            paged = tuple(one for one in prepared.previewed if (one.call_id in read) == bool(entering.rereads))
+            if entering.previews or entering.rereads:
+                after = credited(state.account, paged, self.residency, state.scale)
+                expected = after.saved - state.account.saved
+                self.all.append(
+                    Step(sized.call.index, sized.call.at, reason, entering, expected, _bankroll(state, prices))
+                )
+
+    def _expected(self, state: State, at: float, prices: Economics | None) -> float:
+        """What it brings at once, and then the rent that is still to come by the engine's own rule.
+
+        As much as was paid, for one expects to be in the middle (ski rental); at a user turn, where a part of the rent is enough to
+        rewrite, as much more.
+        """
+        moment = moment_of(state, at)
+        if prices is None:
+            return 0.0
+        planned = plan(state.standing, replace(self.residency, economics=prices), moment, state.account)
+        due = USER_TURN_RENT if is_user_turn(moment, prices) else 1.0
+        return planned.account.saved - planned.alone.saved + moment.scale * state.standing.rent(prices.read) / due
+
+
+def _bankroll(state: State, prices: Economics | None) -> float:
+    return 0.0 if prices is None else in_hand(state.account, prices)
+
+
+def _before(session: Session, kind: type[EpochOpened] | type[Entered]) -> State:
+    """The state at which the latest decision of this kind was made."""
+    name = session.leaf
+    while name is not None:
+        entry = session.journal.entry(name)
+        name = entry.parent
+        if isinstance(entry.body, kind):
+            break
+    return session.journal.state_at(name)
+
+
+def idle(state: State, residency: Residency) -> str:
+    """Why nothing more left, by how the session stood at its last call."""
+    standing, prices = state.standing, residency.economics
+    residents = list(standing.all())
+    if not residents:
+        return f"no result of {residency.min_tokens} tokens and more that may leave was in the window"
+    if prices is None or not standing.old_gain:
+        return (
+            f"of {sum(one.tokens for one in residents):,} tokens that may leave one day, nothing was old enough: "
+            f"{residency.keep_calls} calls, {residency.reads_wait} for reads of files"
+        )
+    moment = moment_of(state, state.sent_at)
+    rent = moment.scale * standing.rent(prices.read)
+    cost = rewrite_cost(moment, prices, standing.first_before(ripe_too=False), standing.old_gain)
+    if rent <= cost:
+        return (
+            f"carrying {standing.old_tokens:,} tokens had cost {rent:,.0f} BIT by the last call, "
+            f"and taking them out {cost:,.0f}"
+        )
+    bankroll = in_hand(state.account, prices)
+    if CAUTION * cost > bankroll:
+        return (
+            f"taking {standing.old_tokens:,} tokens out cost {cost:,.0f} BIT, more than {bankroll:,.0f} in hand allow"
+        )
+    return f"the session ended before {standing.old_tokens:,} tokens left"
+
+
+class _Rerun:
+    """A policy that does again what was decided, up to a decision, and nothing more; and keeps lifetimes as they were."""
+
+    name = "rerun"
+    recall: Recall = "slice"
+    caches = True
+
+    def __init__(self, steps: Sequence[Step], frontier: Frontier, course: Course) -> None:
+        self._course = course
+        self.ttl: int | None = None
+        self._steps: dict[int, list[Step]] = {}
+        for step in steps:
+            self._steps.setdefault(step.call, []).append(step)
+        self._frontier = frontier
+
+    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        self.ttl = self._course.asked.get(sized.call.index)
+        notices = self._course.notices.get(sized.call.index, 0.0)
+        steps = self._steps.get(sized.call.index, ())
+        if sized.opens_segment or any(step.hide.rewrites for step in steps):
+            self._frontier.moved()
+        if not steps:
+            return Hide(notices=notices) if notices else NOTHING
+        residents = {one.call_id: one for one in ledger.resident}
+        previews = [
+            replace(one, block=residents[one.block.call_id])
+            for step in steps
+            for one in step.hide.previews
+            if one.block.call_id in residents
+        ]
+        rereads = [
+            replace(one, block=residents[one.block.call_id])
+            for step in steps
+            for one in step.hide.rereads
+            if one.block.call_id in residents
+        ]
+        stubs = [
+            (residents[one.call_id], stub)
+            for step in steps
+            for one, stub in step.hide.stubs
+            if one.call_id in residents
+        ]
+        masked = [
+            replace(one, block=ledger.arguments[one.block.call_id])
+            for step in steps
+            for one in step.hide.masked
+            if one.block.call_id in ledger.arguments
+        ]
+        return Hide(
+            stubs,
+            previews,
+            rereads,
+            masked,
+            notices,
+            reason=steps[-1].reason,
+            finished=max(step.hide.finished for step in steps),
+            gone=next((replace(step.hide.gone, copies=()) for step in steps if step.hide.gone), None),
+        )
+
+    def frontier(self, ledger: Ledger) -> int:
+        return self._frontier.position(ledger)
+
+    def recalled(self, copy: Removable, ledger: Ledger) -> None:  # noqa: ARG002 nothing is decided any more
+        return
+
+    def served(self, sized: Sized, served: Served) -> None:  # noqa: ARG002 it was decided
+        return
+
+    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 it was decided
+        return sized.call.index in self._course.kept
+
+    def kept(self, sized: Sized, at: float, cost: float) -> None:  # noqa: ARG002 it is on record
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """What is needed to know what each decision saved. smallest: tokens of what may leave. paid: what the session cost.
+
+    course: the lifetimes and keep-alive requests of the session.
+    """
+
+    recording: Recording
+    prices: Prices
+    smallest: float
+    paid: float
+    stress: bool = True
+    course: Course = field(default_factory=Course)
+
+    def why(self, steps: Sequence[Step], held: str) -> Why:
+        """The why of a session. held: why nothing more left."""
+        head = self.recording.head
+        begin = self.recording.calls.calls[0].at
+        appended, bare = self._cost((), Course()), self._cost((), self.course)
+        known = len(steps) * len(self.recording.sized) <= _MOST_WORK
+        costs = [bare, *(self._cost(steps[:number], self.course) for number in range(1, len(steps)))] if known else []
+        costs.append(self.paid)
+        decisions = [
+            _decided(step, step.at - begin, costs[number] - costs[number + 1] if known else None)
+            for number, step in enumerate(steps)
+        ]
+        return Why(
+            file=head.file,
+            id=head.id,
+            source=head.source,
+            calls=len(self.recording.sized),
+            saved=round(appended - self.paid, 1),
+            lifetimes=round(appended - bare, 1),
+            decisions=decisions,
+            idle=held,
+        )
+
+    def _cost(self, steps: Sequence[Step], course: Course) -> float:
+        policy = _Rerun(steps, Frontier(self.smallest), course)
+        ledger = KeptLedger(self.recording, policy, self.prices, stress=self.stress, trace=False)
+        ledger.run()
+        return ledger.tally.cost
+
+
+def _decided(step: Step, at: float, realised: float | None) -> Decided:
+    partly: list[Previewed | ReadAgain | Masked] = [*step.hide.previews, *step.hide.rereads, *step.hide.masked]
+    leaving = [one for one, _ in step.hide.stubs] + [one.block for one in partly]
+    whole = step.hide.gone
+    stays = sum(stub for _, stub in step.hide.stubs) + sum(one.tokens for one in partly)
+    return Decided(
+        call=step.call,
+        at=round(at, 1),
+        kind=_kind(step.hide),
+        reason=step.reason,
+        paged=len(leaving) + (len(whole.ordinals) if whole else 0),
+        tokens=round(sum(one.tokens for one in leaving) - stays + (whole.spared if whole else 0)),
+        expected=round(step.expected, 1),
+        realised=None if realised is None else round(realised, 1),
+        bankroll=round(step.bankroll, 1),
+    )
+
+
+def _kind(hide: Hide) -> str:
+    if hide.rewrites:
+        return "epoch"
+    return "previews" if hide.previews else "rereads"

@@ -1,0 +1,138 @@
+"""pagein with lifetimes and keep-alive requests of its own, as a policy of the replay (`policy.economics.cache_keepalive`).
+
+What the policy must know beyond the window, sizes and what was written, the provider's usage tells it at work; here the ledger does.
+A sub-agent is kept alive while a tool runs and never behind its end.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pagein.engine.engine import Settings
+from pagein.policy.economics import cache_keepalive
+from pagein.policy.economics.cache_keepalive import Lease, Lifetimes, Request
+from pagein.policy.economics.rewrite_cost import Economics, at_risk
+from pagein.providers.cache_simulator import Served
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.ablation import FULL
+from pagein.replay.policies.keepalive_bill import Course
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, Paging
+from pagein.replay.prompt.model_calls import Block
+from pagein.replay.prompt.prompt_changes import Hide
+from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, Sized
+from pagein.replay.prompt.recording import Recording
+
+
+class KeptPaging(Paging):
+    """The engine at work, and the cache's lifetimes chosen beside it."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        open_engine: OpenEngine,
+        prices: Prices,
+        name: str = FULL,
+        usual: Settings = USUAL,
+    ) -> None:
+        super().__init__(recording, open_engine, prices, name, usual)
+        rules = prices.cache
+        # elsewhere nobody is asked for a lifetime, or for another than a client's marks can say
+        self._works = rules.model == "breakpoints" and (rules.ttl, rules.long_ttl) == (FIVE_MINUTES, ONE_HOUR)
+        self.lifetimes = Lifetimes(
+            float(recording.ttl), prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff
+        )
+        self.lease = Lease(self.lifetimes.asked)
+        self._asking = self._rewriting = self.lifetimes.asked
+        self._fresh, self._rewrites = 0.0, False
+        self._model: str | None = None
+        self._front = recording.floor[0]
+        self.course = Course()
+        self._is_sub = recording.head.parent is not None
+
+    @property
+    def ttl(self) -> int | None:  # type: ignore[override]
+        """The lifetime of the request that is about to leave."""
+        if not self._works:
+            return None
+        return ONE_HOUR if self._asking > self.lifetimes.short else FIVE_MINUTES
+
+    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        """Choose the lifetime, then let the engine decide by it."""
+        if not self._works:
+            return super().decide(sized, ledger)
+        if sized.opens_segment:
+            self.lease = cache_keepalive.begun_anew(self.lease)
+        model, self._model = self._model, sized.call.model
+        if model not in (None, self._model):  # each model has a cache of its own
+            self.lease = cache_keepalive.switched(self.lease, self.lifetimes)
+        size, before, at = ledger.window.size, self.lease, sized.call.at
+        floor = ledger.recording.floor[0]
+        goes_on = before.held > 0 and not sized.opens_segment
+        self._fresh = max(0.0, size - (before.held if goes_on else floor))
+        # of what others hold of a front nobody knows before the answer
+        certain = self._fresh if before.alive(at) else max(0.0, size - floor)
+        asked, in_hand = cache_keepalive.Asked(at, size, certain), self._in_hand
+        self._asking = cache_keepalive.chosen(before, self.lifetimes, asked, in_hand)
+        self._rewriting = cache_keepalive.chosen_rewritten(before, self.lifetimes, asked, in_hand)
+        hide = super().decide(sized, ledger)
+        self._fresh = max(0.0, self._fresh - _spared(hide))
+        self._rewrites = hide.rewrites
+        if self._rewrites:
+            self._asking = self._rewriting
+        if self._asking != self.lifetimes.asked and self.ttl is not None:
+            self.course.asked[sized.call.index] = self.ttl
+        return hide
+
+    def _economics(self, now: float) -> Economics | None:
+        """The prices of this moment: when the cache is cold, what a change would void, and what was saved beside the window."""
+        usual = self._settings.residency.economics
+        expires = self.lease.expires()
+        if usual is None or expires is None or self.lease.sent is None:
+            return usual
+        whole = self.lease.whole or self.lease.paused(now)
+        return replace(
+            usual,
+            write=self.lifetimes.price(self._rewriting),
+            lifetime=expires - self.lease.sent if math.isfinite(usual.lifetime) else usual.lifetime,
+            keeps_front=usual.keeps_front and not whole,
+            aside=self.lease.saved,
+        )
+
+    @property
+    def _in_hand(self) -> float:
+        """What may be risked beside what lifetimes saved."""
+        account = self._session.journal.state_at(self._session.leaf).account
+        economics = self._settings.residency.economics
+        return account.saved + (0.0 if economics is None else at_risk(account, economics))
+
+    def served(self, sized: Sized, served: Served) -> None:
+        """Told what the provider says of a request."""
+        if self._works:
+            cached = served.read + served.written  # of what is too small to be cached nothing is held
+            front = self._front
+            request = Request(sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front)
+            self.lease = cache_keepalive.sent(self.lease, self.lifetimes, request)
+            self._fresh, self._rewrites = 0.0, False
+
+    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 -- the keeper's interface
+        """Whether the window is to be kept alive behind this answer."""
+        if not self._works:
+            return False
+        in_hand = self._in_hand
+        is_over = self._is_sub and not any(block.kind == "arguments" for block in answered)
+        if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand):
+            return False
+        answer = sum(block.chars for block in answered) / self._ratio
+        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer)
+
+    def kept(self, sized: Sized, at: float, cost: float) -> None:
+        """A keep-alive request went out."""
+        self.course.kept.add(sized.call.index)
+        self.lease = cache_keepalive.kept(self.lease, self.lifetimes, at, cost)
+
+
+def _spared(hide: Hide) -> float:
+    """Tokens that do not enter, less those that enter besides."""
+    previews = sum(one.block.tokens - one.tokens for one in hide.previews)
+    return previews + sum(one.block.tokens - one.tokens for one in hide.rereads) - hide.notices

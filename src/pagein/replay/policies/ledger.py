@@ -1,0 +1,498 @@
+"""One policy at work on one session: its prompt, what it hid, and what every call was billed.
+
+The loop is the same for all policies; a policy only says, before each call, which removable blocks to hide
+(`replay.policies.baselines`). Order within a call: new blocks, the policy, needs and recalls, the request. Quotes are looked at
+before the recall. Definitions: DESIGN section 9; notes on real sessions, 2.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, TypeAlias
+
+from pagein.model.bill import EpochMark
+from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, Chains, Mark, Reason, Served, bill
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.prompt.hidden_tokens import HiddenGrowth
+from pagein.replay.prompt.model_calls import Block
+from pagein.replay.prompt.prompt_changes import Gone, Hide, Masked, Previewed, ReadAgain, Removable
+from pagein.replay.prompt.prompt_sizes import Sized
+from pagein.replay.prompt.prompt_window import PARTS, Part, Window
+from pagein.replay.prompt.recorded_needs import Holder, Need, Needs
+from pagein.replay.prompt.recording import Recording
+
+Recall: TypeAlias = Literal["slice", "full"]
+Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]
+
+SLICE_TOKENS = 1500.0
+RECALL_OUTPUT = 60.0
+STRESS_SHARE, STRESS_REACH, STRESS_PREVIEWS = 0.10, 30, 0.25
+SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
+_SYSTEM_POSITION = 1
+
+
+class Policy(Protocol):
+    """Decides what leaves the prompt. Told every call in order; asked once per call, before its request.
+
+    name: its key in the bill. recall: how much a recall brings back. stressed: whether the stress model draws on
+    what it hides. ttl: lifetime it asks for, None = what the host asked for. caches: False prices every token fresh.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def recall(self) -> Recall: ...
+    @property
+    def ttl(self) -> int | None: ...
+    @property
+    def caches(self) -> bool: ...
+
+    def decide(self, sized: Sized, ledger: "Ledger") -> Hide:
+        """What to hide before this call. `ledger` is to be looked at only."""
+        ...
+
+    def frontier(self, ledger: "Ledger") -> int:
+        """Position of the first block that a later decision may change, 0 where no mark is spent on it."""
+        ...
+
+    def recalled(self, copy: Removable, ledger: "Ledger") -> None:
+        """Told that a recalled text was appended to the prompt."""
+        ...
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a policy cost so far. Tokens are not rounded until they are reported."""
+
+    cost: float = 0.0
+    read: float = 0.0
+    written: float = 0.0
+    fresh: float = 0.0
+    output: float = 0.0
+    floor: float = 0.0
+    calls: int = 0
+    faults: int = 0
+    recall_cost: float = 0.0
+    stress_recalls: int = 0
+    rereads: int = 0
+    quotes_visible: int = 0
+    quotes_lost: int = 0
+    quotes_total: int = 0
+    stubs: int = 0
+    epochs: int = 0
+    refused: int = 0
+    unrecoverable_bytes: int = 0
+    keep_alives: int = 0
+    keep_alive_cost: float = 0.0
+
+
+@dataclass(slots=True)
+class Trace:
+    """Per call, for the pictures."""
+
+    read: list[float] = field(default_factory=list)
+    written: list[float] = field(default_factory=list)
+    fresh: list[float] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    parts: list[dict[Part, float]] = field(default_factory=list)
+    epochs: list[EpochMark] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+
+
+class Ledger:
+    """The state of one policy on one session, call by call."""
+
+    def __init__(self, recording: Recording, policy: Policy, prices: Prices, *, stress: bool, trace: bool) -> None:
+        self.recording = recording
+        self.policy = policy
+        self.prices = prices
+        self.tally = Tally()
+        self.trace = Trace() if trace else None
+        self.window = Window(Chains())
+        self.resident: deque[Removable] = deque()  # what may leave, oldest first
+        self.resident_tokens = 0.0
+        self.hidden: dict[int, Removable] = {}  # originals that a stub stands for, by ordinal
+        self.gone_before = 0  # ordinals below are in no window any more (compaction by the policy)
+        self._stress = stress
+        self._simulator = CacheSimulator(prices.cache)
+        self.arguments: dict[str, Removable] = {}  # by call, in its place
+        self._cover: dict[
+            int, tuple[tuple[int, int], ...]
+        ] = {}  # of previewed originals and masked arguments: what is shown
+        self._answers: dict[
+            int, int | None
+        ] = {}  # of reads that were answered, with the earlier read that is shown again
+        self._position: dict[int, int] = {}
+        self._growth = HiddenGrowth()
+        self._copies: dict[int, list[Removable]] = {}
+        self._due: dict[int, list[int]] = {}
+        self._previous_end = 0
+        self._first_changed = 0  # position of the first block changed since the last request, 0: none
+        self._frontier = 0  # position of the frontier mark of the last request, 0: none
+        self._told = 0  # position of what tells of turns that left, 0: none
+        self._rewritten = 0  # position of the end of the last request that was written anew, 0: none
+        self._recalls = self._windows = 0
+        self._served_before = False
+
+    def run(self) -> None:
+        """Bill every call."""
+        for sized, needs in zip(self.recording.sized, self.recording.needs, strict=True):
+            self._enter(sized)
+            hide = self.policy.decide(sized, self)
+            for one in hide.previews:
+                self._preview(sized, one)
+            for reread in hide.rereads:
+                self._read_again(reread)
+            if hide.notices:
+                self.window.append(("n", sized.call.index), "stubs", hide.notices)
+            if hide.compact:
+                self._compact(sized, hide)
+            elif hide.rewrites:
+                self._hide(sized, hide)
+            self._look(sized, needs)
+            self._serve(sized, sized.output, cap=sized.cap)
+
+    # ── what enters ────────────────────────────────────────────────────────
+
+    def _enter(self, sized: Sized) -> None:
+        if sized.opens_segment:
+            self._begin(sized.call.blocks[0])
+        first, last = sized.call.blocks
+        blocks = self.recording.calls.blocks
+        for block, tokens in zip(blocks[first:last], sized.blocks, strict=True):
+            self._append(block, tokens)
+        self._growth.enter(sized, self.window)
+
+    def _begin(self, ordinal: int) -> None:
+        whole, kept = self.recording.floor
+        # the rest of the floor is said anew after a compaction, so no cache of an earlier window holds it
+        own = ("floor", "own", self._windows)
+        self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
+        self._windows += 1
+        for state in (self.resident, self.hidden, self._position, self._growth, self._copies, self._due):
+            state.clear()
+        for shown in (self._cover, self._answers, self.arguments):
+            shown.clear()
+        self.resident_tokens = 0.0
+        self.gone_before = ordinal
+        self._previous_end = self._first_changed = self._frontier = self._rewritten = self._told = 0
+
+    def _append(self, block: Block, tokens: float) -> None:
+        part: Part = "results" if block.kind == "result" else block.kind
+        position = self.window.append(("b", block.ordinal), part, tokens)
+        self._position[block.ordinal] = position
+        if block.kind == "arguments":
+            key = ("b", block.ordinal)
+            self.arguments[block.call_id] = Removable(
+                key, position, tokens, block.born, block.ordinal, block.call_id, is_arguments=True
+            )
+        if block.kind == "result":
+            self._stay(Removable(("b", block.ordinal), position, tokens, block.born, block.ordinal, block.call_id))
+
+    def _stay(self, removable: Removable) -> None:
+        self.resident.append(removable)
+        self.resident_tokens += removable.tokens
+
+    def said_by_user(self) -> Iterator[tuple[int, int, float]]:
+        """Blocks of the user's that stand as they were said: their ordinals, positions and tokens."""
+        blocks = self.recording.calls.blocks
+        for ordinal, position in self._position.items():
+            if blocks[ordinal].kind == "user" and ordinal not in self.hidden:
+                yield ordinal, position, self.window.tokens_at(position)
+
+    # ── what leaves ────────────────────────────────────────────────────────
+
+    def _hide(self, sized: Sized, hide: Hide) -> None:
+        gone = {removable.key for removable, _ in hide.stubs}
+        self.resident = deque(one for one in self.resident if one.key not in gone)
+        changes: Changes = {}
+        before = self.window.size
+        for removable, stub in hide.stubs:
+            changes[removable.position] = (("s", *removable.key), "stubs", stub)
+            self.resident_tokens -= removable.tokens
+            if removable.key[0] == "b":
+                self.hidden[removable.holder] = removable
+                self._draw(sized.call.index, removable.holder)
+            elif removable.key[0] == "p":
+                del self._cover[removable.holder]
+            elif removable.key[0] == "a":
+                self._unanswer(sized.call.index, removable)
+            else:
+                self._copies[removable.holder].remove(removable)
+        for masked in hide.masked:
+            changes[masked.block.position] = self._mask(masked, sized.call.index)
+        self.tally.stubs += len(changes)
+        blocks = [one for one, _ in hide.stubs] + [one.block for one in hide.masked]
+        if hide.gone is not None:
+            blocks += self._leave(sized.call.index, hide.gone, changes)
+        if not blocks:
+            return
+        born = min(blocks, key=lambda one: one.position).born
+        thinking = self._growth.leaving(born, hide.finished, self.window)
+        self._first_changed = self.window.replace({**changes, **thinking})
+        self.tally.epochs += 1
+        if self.trace is not None:
+            saved = round(before - self.window.size)
+            self.trace.epochs.append(
+                EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved)
+            )
+
+    def _leave(self, index: int, gone: Gone, changes: Changes) -> list[Removable]:
+        """Whole turns leave: nothing of them stands any more, and one text tells of all that left so. Returns what left."""
+        blocks = self.recording.calls.blocks
+        left: list[Removable] = []
+        for ordinal in gone.ordinals:
+            position = self._position.get(ordinal)
+            if position is None:
+                continue
+            block = blocks[ordinal]
+            whole = Removable(
+                ("b", ordinal), position, self.window.tokens_at(position), block.born, ordinal, block.call_id
+            )
+            if ordinal not in self.hidden:
+                self.hidden[ordinal] = whole
+                self._draw(index, ordinal)
+            self._cover.pop(ordinal, None)
+            self._answers.pop(ordinal, None)
+            changes[position] = (("g", ordinal), "stubs", 0.0)
+            left.append(whole)
+        for copy in gone.copies:
+            copies = self._copies.get(copy.holder, [])
+            if copy in copies:
+                copies.remove(copy)
+                changes[copy.position] = (("g", *copy.key), "stubs", 0.0)
+                left.append(copy)
+        places = {one.position for one in left}
+        self.resident = deque(one for one in self.resident if one.position not in places)
+        self.resident_tokens = sum(one.tokens for one in self.resident)
+        if left:
+            self._told = min(self._told or min(places), *places)
+            changes[self._told] = (("t", index), "stubs", gone.stands)
+        return left
+
+    def _mask(self, masked: Masked, index: int) -> tuple[tuple[object, ...], Part, float]:
+        """Texts in arguments leave; what stays is shown as before."""
+        block = masked.block
+        ordinal = block.holder
+        if ordinal not in self.hidden:
+            self._draw(index, ordinal)
+        self.hidden[ordinal] = block
+        self._cover[ordinal] = masked.shown
+        part: Part = "arguments" if block.is_arguments else "user"
+        return (("m", ordinal, masked.shown), part, masked.tokens)
+
+    def _preview(self, sized: Sized, one: Previewed) -> None:
+        """A block that no request held yet enters as a preview: nothing before the tail changes."""
+        whole = one.block
+        chars = self.recording.calls.blocks[whole.holder].chars
+        small = replace(whole, key=("p", whole.holder), tokens=one.tokens)
+        self._stand_in(whole, small)
+        self._cover[whole.holder] = ((0, one.head), (chars - one.tail, 1 << 62))
+        self._draw_preview(sized.call.index, whole.holder)
+
+    def _read_again(self, one: ReadAgain) -> None:
+        """A read that no request held yet enters as what rests on other text: nothing before the tail changes."""
+        whole = one.block
+        small = replace(whole, key=("a", whole.holder), tokens=one.tokens)
+        self._stand_in(whole, small)
+        self._cover[whole.holder] = one.shown
+        self._answers[whole.holder] = one.again
+        if one.again is not None:
+            self._copies.setdefault(one.again, []).append(small)
+
+    def _unanswer(self, index: int, answer: Removable) -> None:
+        """An answer leaves, and what it was given for with it."""
+        del self._cover[answer.holder]
+        again = self._answers.pop(answer.holder)
+        if again is not None:
+            self._copies[again].remove(answer)
+        self._draw(index, answer.holder)
+
+    def _stand_in(self, whole: Removable, small: Removable) -> None:
+        """A block stands as another one, in its place."""
+        self.resident = deque(small if other.key == whole.key else other for other in self.resident)
+        self.resident_tokens += small.tokens - whole.tokens
+        self.window.replace({whole.position: (small.key, "stubs", small.tokens)})
+        self.hidden[whole.holder] = whole
+        self.tally.stubs += 1
+
+    def _compact(self, sized: Sized, hide: Hide) -> None:
+        """One more request writes a summary; the window becomes floor, summary and what is new."""
+        before = self.window.size
+        self._serve(sized, SUMMARY_OUTPUT, counted=False)
+        first, last = sized.call.blocks
+        blocks = self.recording.calls.blocks
+        self._begin(first)
+        self.window.append(("summary", sized.call.index), "stubs", SUMMARY_TOKENS)
+        for block, tokens in zip(blocks[first:last], sized.blocks, strict=True):
+            self._append(block, tokens)
+        self.tally.epochs += 1
+        if self.trace is not None:
+            saved = round(before - self.window.size)
+            self.trace.epochs.append(EpochMark(call=sized.call.index, reason=hide.reason, paged=0, tokens=saved))
+
+    def _draw(self, index: int, ordinal: int) -> None:
+        """Stress model: a share of what was hidden is wanted again although no text shows it."""
+        if not self._stress:
+            return
+        digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
+        if int.from_bytes(digest[:4]) < STRESS_SHARE * (1 << 32):
+            self._due.setdefault(index + 1 + digest[4] % STRESS_REACH, []).append(ordinal)
+
+    def _draw_preview(self, index: int, ordinal: int) -> None:
+        """Stress model: a quarter of what enters as a preview is wanted at once."""
+        digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
+        if self._stress and int.from_bytes(digest[8:12]) < STRESS_PREVIEWS * (1 << 32):
+            self._due.setdefault(index, []).append(ordinal)
+
+    # ── what was needed ────────────────────────────────────────────────────
+
+    def _look(self, sized: Sized, needs: Needs) -> None:
+        tally = self.tally
+        for quote in needs.quotes:
+            tally.quotes_total += 1
+            shown = any(map(self._shown, quote.holders)) or bool(quote.spans and all(map(self._shown, quote.spans)))
+            shown = shown or any(self._covered(place, quote.length) for place in quote.places)
+            tally.quotes_visible += shown
+            tally.quotes_lost += quote.visible_raw and not shown
+        tally.rereads += sum(not self._whole(one) and one not in self._answers for one in needs.rereads)
+        wanted: dict[int, Holder] = {}
+        for need in needs.needs:
+            if not self._met(need) and not any(holder.ordinal in wanted for holder in need.holders):
+                wanted[need.holders[-1].ordinal] = need.holders[-1]
+        tally.faults += len(wanted)
+        for ordinal in self._due.pop(sized.call.index, ()):
+            if not self._whole(ordinal) and ordinal not in wanted and ordinal not in self._copies:
+                wanted[ordinal] = Holder(ordinal, 0)
+                tally.stress_recalls += 1
+        if wanted:
+            self._bring_back(sized, wanted.values())
+
+    def _whole(self, ordinal: int) -> bool:
+        """Whether the whole block is visible as it was."""
+        return ordinal >= self.gone_before and ordinal not in self.hidden
+
+    def _shown(self, ordinal: int) -> bool:
+        """Whether the whole block is visible, in place or as a recalled copy."""
+        chars = self.recording.calls.blocks[ordinal].chars
+        return self._whole(ordinal) or any(
+            copy.first == 0 and copy.last >= chars for copy in self._copies.get(ordinal, ())
+        )
+
+    def _met(self, need: Need) -> bool:
+        return any(
+            self._whole(holder.ordinal)
+            or self._covered(holder, need.length)
+            or any(copy.first <= holder.offset <= copy.last for copy in self._copies.get(holder.ordinal, ()))
+            for holder in need.holders
+        )
+
+    def _covered(self, holder: Holder, length: int) -> bool:
+        """Whether a preview, or what stayed of arguments, shows it."""
+        runs = self._cover.get(holder.ordinal, ())
+        return any(first <= holder.offset and (holder.offset + length <= last) for first, last in runs)
+
+    def _bring_back(self, sized: Sized, wanted: Iterable[Holder]) -> None:
+        """One extra request before the real one; the recalled texts join the prompt."""
+        holders = list(wanted)
+        before = self.tally.cost
+        self._serve(sized, RECALL_OUTPUT * len(holders), cap=sized.cap, counted=False)
+        self.tally.recall_cost += self.tally.cost - before
+        for holder in holders:
+            copy = self._copy(sized.call.index, holder)
+            self._copies.setdefault(holder.ordinal, []).append(copy)
+            self._stay(copy)
+            self.policy.recalled(copy, self)
+
+    def _copy(self, index: int, holder: Holder) -> Removable:
+        block = self.recording.calls.blocks[holder.ordinal]
+        original = self.hidden.get(holder.ordinal)
+        tokens = original.tokens if original is not None else block.chars / self.recording.chars_per_token
+        first, last = 0, block.chars
+        if self.policy.recall == "slice" and tokens > SLICE_TOKENS:
+            span = int(block.chars * SLICE_TOKENS / tokens)
+            first = max(0, min(holder.offset - span // 4, block.chars - span))
+            last, tokens = first + span, SLICE_TOKENS
+        self._recalls += 1
+        key = ("r", self._recalls)
+        position = self.window.append(key, "recalled", tokens)
+        return Removable(key, position, tokens, index, holder.ordinal, f"pagein-recall-{self._recalls}", first, last)
+
+    # ── what is sent ───────────────────────────────────────────────────────
+
+    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> Served:
+        call = sized.call
+        warm = self.recording.cold_read if self._served_before else self.recording.first_read
+        request = CacheRequest(
+            at=call.at,
+            chain=self.window.chain,
+            cumulative=self.window.cumulative,
+            marks=self._marks(),
+            output=output,
+            answered_at=call.answered_at if counted else call.at,
+            read_cap=cap,
+            warm=min(warm, self.window.size),
+        )
+        if self.policy.caches:
+            served = self._simulator.serve(request)
+        else:
+            served = Served(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
+        self._served_before = True
+        self._previous_end, self._first_changed = len(self.window), 0
+        self._note(served, call.at, counted=counted)
+        return served
+
+    def _marks(self) -> tuple[Mark, ...]:
+        ttl = self.policy.ttl or self.recording.ttl
+        end = len(self.window)
+        positions = {_SYSTEM_POSITION, end}
+        frontier = self.policy.frontier(self) - 1
+        if not self._first_changed or self._first_changed > self._previous_end:
+            positions.add(self._previous_end)
+        else:
+            positions.add(self._readable(frontier))
+            self._rewritten = end
+        if _SYSTEM_POSITION < frontier < end:
+            positions.add(frontier)
+            self._frontier = frontier
+        positions.discard(0)
+        return tuple(Mark(position, ttl) for position in sorted(positions))
+
+    def _readable(self, frontier: int) -> int:
+        """Where a mark stands so that a rewritten request reads what stands in front of its first change, as the engine's own marks do
+        (`engine.cache.cache_breakpoints`, rule 4): in front of the change there are ends of requests; but what was written anew last has no entry but at its frontier.
+        """
+        first = self._first_changed
+        if frontier > 0 and first > self._rewritten:
+            return first - 1
+        return self._frontier if self._frontier < first else 0
+
+    def _note(self, served: Served, at: float, *, counted: bool) -> None:
+        tally = self.tally
+        cost = bill(served, self.prices, at)
+        tally.cost += cost
+        tally.read += served.read
+        tally.written += served.written
+        tally.fresh += served.fresh
+        tally.output += served.output
+        tally.floor += self.recording.floor[0]
+        if self.trace is not None:
+            self._trace(served, cost, counted=counted)
+        if counted:
+            tally.calls += 1
+
+    def _trace(self, served: Served, cost: float, *, counted: bool) -> None:
+        trace = self.trace
+        if trace is None:
+            return
+        while len(trace.cost) <= self.tally.calls:
+            for column in (trace.read, trace.written, trace.fresh, trace.cost):
+                column.append(0.0)
+        trace.read[-1] += served.read
+        trace.written[-1] += served.written
+        trace.fresh[-1] += served.fresh
+        trace.cost[-1] += cost
+        if counted:
+            trace.reasons.append(served.reason)
+            trace.parts.append({part: self.window.by_part[part] for part in PARTS})

@@ -1,0 +1,349 @@
+"""How far one could get: the offline optimum and the position-free lower bound, with the whole session known.
+
+Both are computed on the recording alone and recall nothing. What is removable: tool results of 100 tokens and more
+(a 40-token stub remains), and of tool-call arguments from 1,200 characters all but 200 characters (15 tokens remain).
+A block is *dead* after the last call that needs it. Notes on cache economics, 3; on real sessions, 5.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias
+
+from pagein.providers.prices.price_lookup import Prices
+from pagein.providers.prices.token_prices import charge
+from pagein.replay.policies.ledger import Tally
+from pagein.replay.prompt.recording import Recording
+
+_MIN_TOKENS, _RESULT_STUB, _ARGUMENT_STUB = 100.0, 40.0, 15.0
+_ARGUMENT_FROM, _ARGUMENT_KEPT = 1200, 200
+NEVER = 1 << 60
+
+Split: TypeAlias = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Something in the prompt: tokens from call `born` to the one before `gone`; `gain` of them may leave after call `last`.
+
+    uses: calls that need it.
+    """
+
+    born: int
+    tokens: float
+    gain: float
+    last: int
+    uses: tuple[int, ...]
+    gone: int = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """The calls between two compactions: times, caps and parts in order of appearance. warm: tokens its first call may read."""
+
+    first: int
+    calls: int
+    parts: tuple[_Part, ...]
+    warm: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """One way to have prompts cached: at these prices, for the short lifetime or for the long one."""
+
+    prices: Prices
+    long: bool = False
+
+    @property
+    def lasts(self) -> float:
+        """Seconds after which nothing is left."""
+        rules = self.prices.cache
+        return (rules.long_ttl if self.long else rules.ttl) + rules.grace
+
+    def readable(self, tokens: float) -> float:
+        """How much is read of a prefix of this size that was sent before."""
+        rules = self.prices.cache
+        return tokens * rules.hit_probability if tokens >= rules.min_prefix else 0.0
+
+    def split(self, size: float, held: float) -> Split:
+        """A prompt of this size as (fresh, read, written short, written long)."""
+        rules = self.prices.cache
+        if rules.model == "none" or (rules.model == "breakpoints" and size < rules.min_prefix):
+            return size, 0.0, 0.0, 0.0
+        read = min(held, size)
+        if rules.model != "breakpoints":
+            return size - read, read, 0.0, 0.0
+        return (0.0, read, 0.0, size - read) if self.long else (0.0, read, size - read, 0.0)
+
+
+def optimum(recording: Recording, prices: Prices) -> Tally:
+    """Cheapest choice of edit times in the class: append-only order; at an edit every dead block becomes a stub.
+
+    Exact over edit times per segment, under the better of the provider's lifetimes for the session; assumes a perfectly
+    placed frontier mark, knows every need, so nothing faults. Recorded misses are replayed as for every policy.
+    """
+    leases = [_Lease(prices)]
+    if prices.cache.model == "breakpoints":
+        leases.append(_Lease(prices, long=True))
+    segments = _segments(recording)
+    return min((_leased(recording, segments, lease) for lease in leases), key=lambda tally: tally.cost)
+
+
+def _leased(recording: Recording, segments: Sequence[_Segment], lease: _Lease) -> Tally:
+    tally = _closed(recording)
+    for segment in segments:
+        best = _best(recording, segment, lease)
+        tally.cost += best.cost
+        tally.fresh += best.fresh
+        tally.read += best.read
+        tally.written += best.written
+    return tally
+
+
+def bound(recording: Recording, prices: Prices) -> Tally:
+    """What no layout can undercut that shows every needed block in full: each block paid only where it is used.
+
+    Position-free: an endless lifetime, no minimum, no misses, no stubs, no recalls, no price cliffs, no peak hours.
+    """
+    carrier = _Carrier(prices)
+    for segment in _segments(recording):
+        end = segment.first + segment.calls
+        ahead = segment.warm
+        for part in (_Part(segment.first, recording.floor[0], 0.0, end, ()), *segment.parts):
+            # what others keep warm is read and never written; the front of the prompt comes first
+            held = min(ahead, part.tokens - part.gain)
+            ahead -= held
+            requests = min(part.gone, end) - part.born
+            carrier.carry(held, requests, paid=True)
+            carrier.carry(part.tokens - part.gain - held, requests)
+            carrier.carry(part.gain, len(part.uses))
+    tally = _closed(recording)
+    tally.fresh, tally.read, tally.written = carrier.fresh, carrier.read, carrier.written
+    tally.cost = carrier.cost + prices.output * tally.output
+    return tally
+
+
+class _Carrier:
+    """Adds up blocks that are each carried through some requests at the cheapest price there is."""
+
+    def __init__(self, prices: Prices) -> None:
+        rules = prices.cache
+        self._marked = rules.model == "breakpoints"
+        self._write = min(prices.write_5m, prices.write_1h)
+        self._price = prices.read
+        self._warm = 0.0 if rules.model == "none" else 1.0
+        self._hit = self._warm * rules.hit_probability
+        self.cost = self.fresh = self.read = self.written = 0.0
+
+    def carry(self, tokens: float, requests: int, *, paid: bool = False) -> None:
+        """A block in `requests` requests: written once (`paid`: by others) and read after, or fresh in each where that is cheaper."""
+        if requests <= 0 or tokens <= 0:
+            return
+        hits = self._warm * requests if paid else self._hit * (requests - 1)
+        written = 1 if self._marked and not paid else 0
+        fresh = requests - hits - written
+        cached = hits * self._price + written * self._write + fresh
+        if cached >= requests:
+            hits, written, fresh, cached = 0.0, 0, requests, requests
+        self.cost += tokens * cached
+        self.read += tokens * hits
+        self.written += tokens * written
+        self.fresh += tokens * fresh
+
+
+def _closed(recording: Recording) -> Tally:
+    """What both have in common: the output, the number of calls, the floor."""
+    tally = Tally(output=sum(sized.output for sized in recording.sized), calls=len(recording.sized))
+    tally.floor = recording.floor[0] * tally.calls
+    return tally
+
+
+def _segments(recording: Recording) -> list[_Segment]:
+    uses: dict[int, list[int]] = {}
+    segments: list[_Segment] = []
+    starts = [i for i, sized in enumerate(recording.sized) if sized.opens_segment] or [0]
+    for start, end in zip(starts, [*starts[1:], len(recording.sized)], strict=True):
+        for index in range(start, end):
+            _note_uses(recording, index, uses)
+        warm = max(recording.cold_read, recording.floor[1]) if segments else recording.first_read
+        segments.append(_Segment(start, end - start, tuple(_parts(recording, start, end, uses)), warm))
+    return segments
+
+
+def _note_uses(recording: Recording, index: int, uses: dict[int, list[int]]) -> None:
+    blocks = recording.calls.blocks
+    for need in recording.needs[index].needs:
+        kinds = (blocks[holder.ordinal].kind for holder in need.holders)
+        if not any(kind in ("user", "assistant") for kind in kinds):
+            # the newest holder has to stay: it is the one a recall would bring back
+            uses.setdefault(need.holders[-1].ordinal, []).append(index)
+
+
+def _parts(recording: Recording, start: int, end: int, uses: dict[int, list[int]]) -> Iterator[_Part]:
+    hidden = _hidden(recording, start, end)
+    for index in range(start, end):
+        sized = recording.sized[index]
+        first, last = sized.call.blocks
+        for block, tokens in zip(recording.calls.blocks[first:last], sized.blocks, strict=True):
+            gain = 0.0
+            if block.kind == "result" and tokens > _MIN_TOKENS:
+                gain = tokens - _RESULT_STUB
+            elif block.kind == "arguments" and block.chars >= _ARGUMENT_FROM:
+                spared = tokens * (block.chars - _ARGUMENT_KEPT) / block.chars
+                gain = spared - _ARGUMENT_STUB if spared > _MIN_TOKENS else 0.0
+            used = tuple(sorted({index, *uses.get(block.ordinal, ())}))
+            yield _Part(index, tokens, gain, used[-1], used)
+        for tokens, gone in hidden[index - start]:
+            yield _Part(index, tokens, 0.0, index, (index,), gone)
+
+
+def _hidden(recording: Recording, start: int, end: int) -> list[list[tuple[float, int]]]:
+    """Per call, the tokens that entered unseen, in pieces with the call that took them back: the newest go first."""
+    pieces: list[list[tuple[float, int]]] = [[] for _ in range(start, end)]
+    there: list[tuple[int, float]] = []
+    for index in range(start, end):
+        sized = recording.sized[index]
+        if sized.hidden > 0:
+            there.append((index, sized.hidden))
+        wanted = sized.shrunk
+        while wanted > 0 and there:
+            born, tokens = there.pop()
+            taken = min(tokens, wanted)
+            wanted -= taken
+            pieces[born - start].append((taken, index))
+            if tokens > taken:
+                there.append((born, tokens - taken))
+    for born, tokens in there:
+        pieces[born - start].append((tokens, NEVER))
+    return pieces
+
+
+def _best(recording: Recording, segment: _Segment, lease: _Lease) -> "_State":
+    """Dynamic program over the call of the last edit.
+
+    A state is the call q of the last edit (0: none yet). At each call every state may go on or edit; of all edits
+    only the cheapest counts, for they lead to the same prompt. A state that costs no less than one with a later edit
+    is dropped: the later one has a prompt at most as large and, before anything newly dead, the same blocks.
+    """
+    sizes = _Sizes(recording, segment)
+    states: list[_State] = [_State(0, sizes.stubbed_before(0))]
+    for t in range(segment.calls):
+        sized = recording.sized[segment.first + t]
+        paying = _Paying(lease, sized.call.at, sized.output, float("inf") if sized.cap is None else sized.cap)
+        ambient = recording.cold_read if t else segment.warm
+        gap = sized.call.at - recording.sized[segment.first + t - 1].call.at if t else float("inf")
+        cold = gap > lease.lasts
+        edit: _State | None = None
+        for state in states:
+            sizes.age(state, t)
+            if t and sizes.at(t, t) < sizes.at(state.edited, t):
+                held = ambient if cold else max(ambient, lease.readable(sizes.unchanged(state, t)))
+                edited = state.edited_at(t)
+                edited.go_on(sizes.at(t, t), held, paying)
+                edit = edited if edit is None or edited.cost < edit.cost else edit
+            held = ambient if cold else max(ambient, lease.readable(sizes.sent(state.edited, t)))
+            state.go_on(sizes.at(state.edited, t), held, paying)
+        if edit is not None:
+            edit.stubbed = sizes.stubbed_before(t)
+            states.append(edit)
+        least = lease.prices.cache.min_prefix
+        states = _undominated(states, [sizes.at(state.edited, t) >= least for state in states])
+    return min(states, key=lambda state: state.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paying:
+    """What one call is billed by, whatever its prompt: when it was, what it put out, how much was readable at most."""
+
+    lease: _Lease
+    at: float
+    output: float
+    cap: float
+
+
+@dataclass(slots=True)
+class _State:
+    """Cheapest way to here with the last edit at call `edited`. front: index of the first part that died since."""
+
+    edited: int
+    stubbed: Sequence[float]
+    cost: float = 0.0
+    fresh: float = 0.0
+    read: float = 0.0
+    written: float = 0.0
+    front: int = NEVER
+
+    def go_on(self, size: float, held: float, paying: _Paying) -> None:
+        fresh, read, short, long = paying.lease.split(size, min(held, paying.cap))
+        self.cost += charge(paying.lease.prices, (fresh, read, short, long, paying.output), paying.at)
+        self.fresh += fresh
+        self.read += read
+        self.written += short + long
+
+    def edited_at(self, t: int) -> "_State":
+        return _State(t, (), self.cost, self.fresh, self.read, self.written)
+
+
+def _undominated(states: list[_State], cacheable: list[bool]) -> list[_State]:
+    """cacheable: whether each prompt is long enough to be cached. One that is too short may cost more, so it rules out nothing."""
+    kept: list[_State] = []
+    least = float("inf")
+    for state, cached in sorted(zip(states, cacheable, strict=True), key=lambda one: -one[0].edited):
+        if state.cost < least:
+            kept.append(state)
+            least = state.cost if cached else least
+    return kept
+
+
+class _Sizes:
+    """Prompt sizes n(q, t) and unchanged prefixes c(q, t) of one segment (notes on cache economics, 3.3)."""
+
+    def __init__(self, recording: Recording, segment: _Segment) -> None:
+        first = segment.first
+        floor = recording.floor[0]
+        grown = [0.0] * segment.calls
+        freed = [0.0] * (segment.calls + 1)
+        self._shrunk = [0.0] * segment.calls
+        self._taken_back: list[tuple[int, int, float]] = []
+        self._deaths: list[tuple[int, float]] = []
+        self._before: list[float] = []
+        self._dying: dict[int, int] = {}
+        total = floor
+        for i, part in enumerate(segment.parts):
+            grown[part.born - first] += part.tokens
+            if part.gone < first + segment.calls:
+                self._shrunk[part.gone - first] += part.tokens
+                self._taken_back.append((i, part.gone - first, part.tokens))
+            self._before.append(total)
+            total += part.tokens
+            self._deaths.append((part.last - first, part.gain))
+            if part.gain > 0:
+                freed[part.last - first + 1] += part.gain
+                self._dying.setdefault(part.last - first, i)
+        changes = (more - less for more, less in zip(grown, self._shrunk, strict=True))
+        self._full = list(accumulate(changes, initial=floor))[1:]
+        self._freed = list(accumulate(freed))
+
+    def at(self, q: int, t: int) -> float:
+        """Prompt at call t when the last edit was at call q: what died before q is stubs."""
+        return self._full[t] - self._freed[q]
+
+    def sent(self, q: int, t: int) -> float:
+        """What call t still shows of the prompt of the call before it, when the last edit was at call q."""
+        return self.at(q, t - 1) - self._shrunk[t] if t else 0.0
+
+    def stubbed_before(self, q: int) -> Sequence[float]:
+        """Per part, the tokens that stubs spare in front of it when everything dead before call q is stubbed."""
+        return list(accumulate((gain if died < q else 0.0 for died, gain in self._deaths), initial=0.0))
+
+    def age(self, state: _State, t: int) -> None:
+        """Note what died at the call before t."""
+        if t and t - 1 >= state.edited and t - 1 in self._dying:
+            state.front = min(state.front, self._dying[t - 1])
+
+    def unchanged(self, state: _State, t: int) -> float:
+        """Tokens in front of the first part that an edit at call t would newly stub."""
+        if state.front == NEVER:
+            return 0.0
+        gone = sum(tokens for i, call, tokens in self._taken_back if call <= t and i < state.front)
+        return self._before[state.front] - state.stubbed[state.front] - gone

@@ -1,0 +1,344 @@
+"""pagein itself as a policy of the replay: the real engine on a real store, byte for byte.
+
+The engine is fed the recorded messages and decides; the ledger prices what it decided. Every request is checked as its
+provider would check it, and in the end everything that was paged out is recalled and compared with the original.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+import msgspec
+
+from pagein.engine.engine import Engine, Settings
+from pagein.engine.log import reply_notes
+from pagein.engine.log.pageout import text_name
+from pagein.engine.log.rendering import Piece, pieces_since
+from pagein.engine.prepared_request import Gate, Prepared
+from pagein.engine.reads.reread_notes import KIND, noted
+from pagein.errors import CallerError, StoreError
+from pagein.model.bill import Why
+from pagein.model.entries import Inserted, PagedOut, RequestSent
+from pagein.model.messages import Message, ToolCall, ToolResult, Usage
+from pagein.policy.clients.window_files import START
+from pagein.policy.economics.decision_prices import economics_of
+from pagein.policy.economics.rewrite_cost import Economics
+from pagein.policy.stubs.previews import Previews, preview
+from pagein.ports import TokenCounter
+from pagein.providers.prices.price_lookup import Prices
+from pagein.providers.tokens.counters import RatioCounter
+from pagein.providers.validity.body_check import Checker
+from pagein.replay.policies.ablation import FULL, planned
+from pagein.replay.policies.answered_rereads import Rereads
+from pagein.replay.policies.decision_worth import Reckoning, Steps, idle
+from pagein.replay.policies.frontier import Frontier
+from pagein.replay.policies.keepalive_bill import Course
+from pagein.replay.policies.ledger import Ledger, Recall, Tally
+from pagein.replay.policies.turn_removal import Departed
+from pagein.replay.prompt.context_limit import window_of
+from pagein.replay.prompt.model_calls import Block, strings_in
+from pagein.replay.prompt.prompt_changes import NOTHING, Hide, Masked, Previewed, ReadAgain, Removable
+from pagein.replay.prompt.prompt_sizes import ONE_HOUR, Sized
+from pagein.replay.prompt.recording import Recording
+
+USUAL: Final = Settings()
+
+
+class OpenEngine(Protocol):
+    """Opens an engine on a new store at this path. Given by whoever chooses implementations; a worker must be able to import it."""
+
+    def __call__(self, store: Path, *, counter: TokenCounter, settings: Settings) -> Engine: ...
+
+
+def settings_for(prices: Prices, lifetime: int, usual: Settings = USUAL) -> Settings:
+    """The engine's usual settings under these prices, with the lifetime that the host asks its cache for: the short one or the long."""
+    economics = economics_of(prices, long=lifetime == ONE_HOUR)
+    return replace(usual, residency=replace(usual.residency, economics=economics))
+
+
+def _is_shown_thinking(prices: Prices) -> bool:
+    """Whether the models of these prices are shown again what they thought, in blocks that may be left out."""
+    return prices.cache.name.startswith("anthropic") and not prices.strips_thinking
+
+
+class Paging:
+    """The engine at work on one recording, on a store of its own that is gone afterwards.
+
+    name: `pagein`, or what it is called without some of its layers (`replay.policies.ablation`).
+    """
+
+    recall: Recall = "slice"
+    ttl: int | None = None  # the host's own marks and lifetimes are respected
+    caches = True
+
+    def __init__(
+        self, recording: Recording, open_engine: OpenEngine, prices: Prices, name: str = FULL, usual: Settings = USUAL
+    ) -> None:
+        self.name = name
+        self._recording = recording
+        self._messages = recording.calls.messages
+        self._compactions = [one.said for one in recording.calls.compactions]
+        self._originals = {
+            (block.call_id, "arguments" if block.kind == "arguments" else "result"): block
+            for block in recording.calls.blocks
+            if block.kind in ("result", "arguments")
+        }
+        self._rereads = Rereads(recording)
+        self._ratio = recording.chars_per_token
+        self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
+        planning = planned(name, settings_for(prices, recording.ttl, usual))
+        settings = planning.settings
+        if settings.valve.window is None:
+            settings = replace(settings, valve=replace(settings.valve, window=window_of(recording, prices)))
+        self._settings = settings
+        self._in_loops = planning.in_loops
+        self.course = Course()
+        counter = RatioCounter(self._ratio, self._ratio)
+        self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
+        self._session = self._engine.session(recording.head.id)
+        self._session.note(KIND, noted(recording.client))
+        self._checker = Checker()
+        self.steps = Steps(settings.residency)
+        first = None if settings.residency.arguments is None else self._first
+        self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark, first=first)
+        self._previews = settings.residency.previews or Previews()
+        self._fed = 0
+        self._departed = Departed(recording)
+        self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
+        self._takes_thinking = settings.residency.thinking == "leaves" and _is_shown_thinking(prices)
+        self._turn = 0  # the call that began the turn
+        self._recalled = 0.0  # tokens that were recalled behind the last request
+        self._refused = self._lost = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine.close()
+        self._folder.cleanup()
+
+    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+        """Feed what was said since the last call and let the engine prepare the request."""
+        self._report(sized, ledger)
+        if sized.opens_segment and not sized.call.opens_segment:
+            # The host dropped its window without saying so: what the call still shows is what came since the last one.
+            self._feed(sized.call.said - self._new(sized, ledger))
+            self._session.compacted()
+        self._feed(sized.call.said)
+        economics = self._economics(sized.call.at)
+        if not self._answers_tools(sized, ledger):
+            self._turn = sized.call.index
+        opens = self._in_loops or self._turn == sized.call.index
+        prepared = self._session.advance(sized.call.at, Gate(opens=lambda _: opens, economics=economics))
+        hide = self._hide(sized, ledger, prepared)
+        self.steps.note(sized, hide, prepared, self._session, economics)
+        self._session.forget()
+        return hide
+
+    def _economics(self, now: float) -> Economics | None:  # noqa: ARG002 those who choose lifetimes look at the clock
+        """The prices at this moment."""
+        return self._settings.residency.economics
+
+    def _answers_tools(self, sized: Sized, ledger: Ledger) -> bool:
+        """Whether tools have answered since the model last spoke: there a model that binds its thinking lets nothing in front of it change."""
+        said = self._messages[sized.call.said - self._new(sized, ledger) : sized.call.said]
+        return any(isinstance(block, ToolResult) for message in said for block in message.blocks)
+
+    def _hide(self, sized: Sized, ledger: Ledger, prepared: Prepared) -> Hide:
+        self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
+        if sized.opens_segment or prepared.opened is not None:
+            self._frontier.moved()
+        notices = self._notices()
+        if notices:
+            self.course.notices[sized.call.index] = notices
+        if prepared.opened is None and not prepared.previewed:
+            return Hide(notices=notices) if notices else NOTHING
+        residents = {one.call_id: one for one in ledger.resident}
+        opened = prepared.opened.paged if prepared.opened is not None else ()
+        for paged in (*prepared.previewed, *opened):
+            self._paged[paged.call_id, paged.part] = paged.object_id
+        previews, rereads = self._entered(prepared, residents)
+        stubs = [
+            (residents[paged.call_id], len(paged.stub) / self._ratio)
+            for paged in opened
+            if paged.part == "result" and paged.call_id in residents
+        ]
+        masked = [
+            self._masked(paged, ledger.arguments[paged.call_id])
+            for paged in opened
+            if paged.part == "arguments" and paged.call_id in ledger.arguments
+        ]
+        masked += [one for one in (self._shortened(paged, ledger) for paged in opened) if one is not None]
+        reason = prepared.opened.reason if prepared.opened is not None else ""
+        gone = None if prepared.opened is None else self._departed.gone(prepared.opened, self._window())
+        return Hide(
+            stubs,
+            previews,
+            rereads,
+            masked,
+            notices,
+            reason=reason or "batch",
+            finished=self._turn if self._takes_thinking else 0,
+            gone=gone,
+        )
+
+    def _window(self) -> list[Piece]:
+        """The request that was prepared last."""
+        return pieces_since(self._session.journal.state_at(self._session.leaf).sent, 0)
+
+    def _shortened(self, paged: PagedOut, ledger: Ledger) -> Masked | None:
+        """What stays of a long text of the user's, None for what is none."""
+        return self._departed.shortened(paged, ledger.said_by_user()) if paged.part == "text" else None
+
+    def _entered(
+        self, prepared: Prepared, residents: Mapping[str, Removable]
+    ) -> tuple[list[Previewed], list[ReadAgain]]:
+        """What entered with this call as something else than was recorded, and did not leave at once."""
+        left = {one.call_id for one in prepared.opened.paged} if prepared.opened is not None else set[str]()
+        entered = [one for one in prepared.previewed if one.call_id in residents and one.call_id not in left]
+        reads = self._session.client_reads if entered else START
+        previews, rereads = list[Previewed](), list[ReadAgain]()
+        for paged in entered:
+            answer = self._rereads.answered(paged, residents[paged.call_id], reads)
+            if answer is None:
+                previews.append(self._preview(paged, residents[paged.call_id]))
+            else:
+                rereads.append(answer)
+        return previews, rereads
+
+    def _notices(self) -> float:
+        """Tokens of the texts of ours that entered with the request that was prepared last."""
+        tokens, name = 0.0, self._session.leaf
+        entry = None if name is None else self._session.journal.entry(name)
+        while entry is not None and entry.parent is not None:
+            entry = self._session.journal.entry(entry.parent)
+            if isinstance(entry.body, RequestSent):
+                break
+            tokens += entry.body.tokens if isinstance(entry.body, Inserted) else 0
+        return tokens
+
+    def _masked(self, paged: PagedOut, block: Removable) -> Masked:
+        """What of a call's arguments stays, by the texts in them."""
+        original = self._originals[paged.call_id, "arguments"].text
+        runs: list[tuple[int, int]] = []
+        at = 0
+        for text, stays in zip(strings_in(original), strings_in(paged.stub), strict=False):
+            if text == stays:
+                runs.append((at, at + len(text)))
+            at += len(text) + 1
+        return Masked(block, block.tokens * len(paged.stub) / max(1, len(original)), tuple(runs))
+
+    def _preview(self, paged: PagedOut, resident: Removable) -> Previewed:
+        text = self._originals[paged.call_id, "result"].text
+        shown = preview(paged.object_id, "", 0, text, self._previews)
+        return Previewed(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
+
+    def frontier(self, ledger: Ledger) -> int:
+        """The oldest result that the engine may still page out."""
+        return self._frontier.position(ledger)
+
+    def _first(self) -> tuple[str, bool] | None:
+        """The first call of which anything may leave one day, and whether that is its arguments."""
+        standing = self._session.journal.state_at(self._session.leaf).standing
+        first = next(iter(standing.all()), None)
+        return None if first is None else (first.call_id, first.form != "result")
+
+    def recalled(self, copy: Removable, ledger: Ledger) -> None:
+        """The model asks for a slice of what was paged out; the engine answers from the store."""
+        self._recalled += copy.tokens
+        original = ledger.recording.calls.blocks[copy.holder]
+        part = "arguments" if original.kind == "arguments" else "result"
+        object_id = self._paged.get((original.call_id, part))
+        if object_id is None:
+            object_id = self._departed.objects.get(copy.holder)
+        if object_id is None:
+            return
+        text = self._held(object_id, original)[copy.first : copy.last]
+        arguments = msgspec.json.encode({"id": object_id, "offset": copy.first, "length": len(text)}).decode()
+        asked = Message("assistant", (ToolCall(copy.call_id, "peek", arguments),))
+        answered = Message("tool", (ToolResult(copy.call_id, text, "peek"),))
+        for message, what in ((asked, None), (answered, copy)):
+            self._session.append(message)
+            self._departed.said(what)
+
+    def why(self, ledger: Ledger, *, stress: bool = True) -> Why:
+        """Why it did what it did, once the ledger has run."""
+        residency = self.steps.residency
+        state = self._session.journal.state_at(self._session.leaf)
+        if residency.economics is not None and state.sent_at is not None:
+            residency = replace(residency, economics=self._economics(state.sent_at))
+        reckoning = Reckoning(
+            ledger.recording, ledger.prices, residency.min_tokens, ledger.tally.cost, stress, self.course
+        )
+        return reckoning.why(self.steps.all, idle(state, residency))
+
+    def prove(self, tally: Tally) -> None:
+        """Recall everything that was ever paged out and compare it, byte for byte, with what the recording holds."""
+        for name, object_id in self._paged.items():
+            original = self._originals.get(name)
+            self._exact(object_id, None if original is None else original.text)
+        for ordinal, object_id in self._departed.objects.items():
+            self._held(object_id, self._recording.calls.blocks[ordinal])
+        tally.refused = self._refused
+        tally.unrecoverable_bytes = self._lost
+
+    def _report(self, sized: Sized, ledger: Ledger) -> None:
+        """What the provider said of the last request: of the one that pagein sent, not of the recorded one."""
+        recalled, self._recalled = self._recalled, 0.0
+        if sized.opens_segment or not sized.call.index:
+            return
+        prompt = ledger.window.size - sum(sized.blocks) - sized.hidden + sized.shrunk - recalled
+        self._session.note(reply_notes.KIND, reply_notes.encoded(Usage(fresh=round(prompt))))
+
+    def _feed(self, until: int) -> None:
+        while self._fed < until:
+            if self._compactions and self._compactions[0] <= self._fed:
+                self._compactions.pop(0)
+                self._session.compacted()
+            self._session.append(replace(self._messages[self._fed], usage=None))
+            self._departed.said(self._fed)
+            self._fed += 1
+        while self._compactions and self._compactions[0] <= self._fed:
+            self._compactions.pop(0)
+            self._session.compacted()
+
+    def _new(self, sized: Sized, ledger: Ledger) -> int:
+        """How many messages stand between the reply of the call before and this call."""
+        before = ledger.recording.calls.calls[sized.call.index - 1].said if sized.call.index else 0
+        return sized.call.said - before
+
+    def _held(self, object_id: str, block: Block) -> str:
+        """The text of a block out of the object that holds it, alone or among others; out of its own, where it left before its turn did."""
+        own = self._paged.get((block.call_id, "arguments" if block.kind == "arguments" else "result"))
+        if own is not None and block.call_id:
+            return self._exact(own, block.text)
+        if object_id not in self._departed.objects.values():
+            return self._exact(object_id, block.text)
+        text = block.text
+        try:
+            is_there = text in self._session.recall(object_id)
+        except (CallerError, StoreError):
+            is_there = False
+        if not is_there and text_name(text) not in self._shortened_texts():
+            self._lost += len(text.encode("utf-8", "surrogatepass"))
+        return text
+
+    def _shortened_texts(self) -> set[str]:
+        """Names of long texts of the user's that left by themselves."""
+        return {name for name, part in self._paged if part == "text"}
+
+    def _exact(self, object_id: str, original: str | None) -> str:
+        try:
+            text = self._session.recall(object_id)
+        except (CallerError, StoreError):
+            text = None
+        if original is None:  # a copy that had been recalled before: its own original was compared then
+            return text or ""
+        if text != original:
+            self._lost += len(original.encode("utf-8", "surrogatepass"))
+        return original if text is None else text

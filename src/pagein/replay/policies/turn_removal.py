@@ -1,0 +1,72 @@
+"""Whole turns that leave the window of a replay: which recorded blocks these are, and where each can be had back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pagein.engine.log.pageout import text_name
+from pagein.engine.log.rendering import Piece
+from pagein.model.entries import EpochOpened, PagedOut
+from pagein.replay.prompt.model_calls import Block
+from pagein.replay.prompt.prompt_changes import Gone, Masked, Removable
+from pagein.replay.prompt.recording import Recording
+
+
+@dataclass(slots=True)
+class Departed:
+    """What left one session with whole turns. objects: by recorded block, the object that holds it."""
+
+    recording: Recording
+    objects: dict[int, str] = field(default_factory=dict)
+    _said: list[int | Removable | None] = field(
+        default_factory=list
+    )  # by number of message: of the recording, or a copy
+    _gone: set[int] = field(default_factory=set)
+    _blocks: dict[int, list[Block]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for block in self.recording.calls.blocks:
+            self._blocks.setdefault(block.message.start, []).append(block)
+
+    def said(self, what: int | Removable | None) -> None:
+        """The session was told one more message: the recorded one of this number, or one that holds a copy, or nothing of the kind."""
+        self._said.append(what)
+
+    def gone(self, opened: EpochOpened, window: list[Piece]) -> Gone | None:
+        """What leaves with this epoch, given the window behind it; None where no turn does."""
+        if not opened.turns:
+            return None
+        told = [one for piece in window for one in piece.absent]
+        ordinals: list[int] = []
+        copies: list[Removable] = []
+        for one in told:
+            fresh = [
+                number for first, last in one.said for number in range(first, last + 1) if number not in self._gone
+            ]
+            self._gone.update(fresh)
+            for number in fresh:
+                what = self._said[number - 1] if 0 < number <= len(self._said) else None
+                if isinstance(what, Removable):
+                    copies.append(what)
+                elif what is not None:
+                    held = [block.ordinal for block in self._held(what)]
+                    ordinals += held
+                    self.objects |= dict.fromkeys(held, one.left.object_id)
+        stands = float(sum(one.left.weight for one in told))
+        spared = float(sum(one.tokens for one in opened.turns)) - stands
+        return Gone(tuple(ordinals), tuple(copies), spared, stands)
+
+    def shortened(self, paged: PagedOut, positions: Iterator[tuple[int, int, float]]) -> Masked | None:
+        """What of a long text of the user's stays. positions: of blocks of the user's, by ordinal, with their tokens."""
+        for ordinal, position, tokens in positions:
+            block = self.recording.calls.blocks[ordinal]
+            text = block.text if block.kind == "user" and block.chars >= paged.chars else ""
+            if len(text) == paged.chars and text_name(text) == paged.call_id:
+                head = paged.stub.find(f"[pagein: {paged.object_id} ")
+                tail = len(paged.stub) - paged.stub.rfind("[the end:]\n") - len("[the end:]\n")
+                whole = Removable(("b", ordinal), position, tokens, block.born, ordinal, paged.call_id)
+                shown = ((0, max(0, head - 1)), (len(text) - tail, 1 << 62))
+                return Masked(whole, tokens * len(paged.stub) / len(text), shown)
+        return None
+
+    def _held(self, message: int) -> list[Block]:
+        return self._blocks.get(self.recording.calls.messages.start(message), [])

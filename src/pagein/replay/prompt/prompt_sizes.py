@@ -1,0 +1,236 @@
+"""How large each prompt really was: recorded sizes laid over the blocks.
+
+The recording tells how many tokens each prompt had, not where they were. Visible blocks are estimated from their
+characters; what a prompt grew beyond them is *hidden* (thinking, reminders, attachments) and cannot be removed;
+what was there before the first word is the *floor* (system prompt, tool schemas). Method and constants: notes on
+real sessions, 1.2, "Growth rule".
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from pagein.model.messages import Usage
+from pagein.providers.prices.model_abilities import abilities
+from pagein.replay.prompt.model_calls import Call, Calls
+
+MINIMUM_FLOOR = 1000.0
+COMPACTED_FLOOR_SHARE = 0.7
+_TRUSTED_FROM, _SHRUNK_TO = 0.3, 0.6  # growth below 30 % of the estimate: the blocks count 60 %
+_DROP = 0.98  # a prompt shorter than 98 % of its predecessor: the host dropped something
+_PSEUDO_COMPACTION = 0.7
+_MISS_SHARE, _MISS_WITHIN = 0.7, 0.93
+_COLD_SHARE, _COLD_AFTER = 0.6, 1.05
+FIVE_MINUTES, ONE_HOUR = 300, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What the sessions of one source say together about each of them.
+
+    floor: by role (`main`, `sub`), for sessions whose first call has no usage. compacted_read: what is read at the
+    first call after a compaction. cold_read: what other sessions keep warm across a pause (E_cold). All in tokens.
+    """
+
+    floor: Mapping[str, float]
+    compacted_read: float | None
+    cold_read: float
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPrompt:
+    """The first prompt of a session: recorded tokens, characters that were visible in it, and the smallest prompt after."""
+
+    tokens: float
+    chars: int
+    smallest: float
+
+    def floor(self, chars_per_token: float) -> float:
+        """Tokens of system prompt and tool schemas: what is not visible, at most the smallest prompt."""
+        return max(_least(self.smallest), min(self.tokens - self.chars / chars_per_token, self.smallest))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What one session contributes to its source's facts. first: None where its first call has no usage."""
+
+    role: str
+    first: FirstPrompt | None
+    compacted_reads: tuple[float, ...]
+    cold_reads: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """One call with sizes. `blocks`: tokens of each new block, in order. `hidden`: tokens that entered unseen.
+
+    thought: how many of these count as what the model thought in its reply before; none where it is not known to be shown that for good.
+
+    shrunk: tokens taken back from earlier hidden growth, newest first. opens_segment: a new window begins here,
+    recorded or, where the prompt collapsed without notice, inferred. cap: what the recording read at a miss inside the
+    lifetime or a host-side change, None elsewhere.
+    """
+
+    call: Call
+    blocks: tuple[float, ...]
+    hidden: float
+    shrunk: float
+    opens_segment: bool
+    dropped: bool
+    cap: float | None
+    prompt: float
+    output: float
+    thought: float = 0.0
+
+
+def chars_new(calls: Calls, call: Call) -> int:
+    """Characters of the blocks a call sees first."""
+    first, last = call.blocks
+    return sum(block.chars for block in calls.blocks[first:last])
+
+
+def recorded_ttl(calls: Calls) -> int:
+    """Lifetime the host asked for: an hour where it wrote more one-hour tokens than five-minute ones."""
+    usages = [call.usage for call in calls.calls if call.usage]
+    hour = sum(usage.written_1h for usage in usages)
+    return ONE_HOUR if hour > sum(usage.written for usage in usages) - hour else FIVE_MINUTES
+
+
+def session_facts(calls: Calls, *, is_sub: bool) -> SessionFacts:
+    """What this session tells about its source."""
+    ttl = recorded_ttl(calls)
+    compacted, cold = [], []
+    before: Call | None = None
+    for call in calls.calls:
+        if call.usage is None:
+            continue
+        if call.opens_segment and call.segment:
+            compacted.append(float(call.usage.read))
+        elif before is not None and before.usage is not None and before.segment == call.segment:
+            gone = call.at - before.at > _COLD_AFTER * ttl
+            if gone and call.usage.read < _COLD_SHARE * before.usage.prompt:
+                cold.append(float(call.usage.read))
+        before = call
+    return SessionFacts("sub" if is_sub else "main", _first_prompt(calls), tuple(compacted), tuple(cold))
+
+
+def source_facts(sessions: Sequence[tuple[SessionFacts, float]]) -> SourceFacts:
+    """Medians over the sessions of a source, each with its characters per token."""
+    floors: dict[str, float] = {}
+    for role in ("main", "sub"):
+        known = [one.first.floor(ratio) for one, ratio in sessions if one.role == role and one.first is not None]
+        if known:
+            floors[role] = median(known)
+    compacted = [read for one, _ in sessions for read in one.compacted_reads]
+    cold = [read for one, _ in sessions for read in one.cold_reads]
+    return SourceFacts(floors, median(compacted) if compacted else None, median(cold) if cold else 0.0)
+
+
+def _first_prompt(calls: Calls) -> FirstPrompt | None:
+    if not calls.calls or calls.calls[0].usage is None:
+        return None
+    smallest = min(call.usage.prompt for call in calls.calls if call.usage)
+    return FirstPrompt(float(calls.calls[0].usage.prompt), chars_new(calls, calls.calls[0]), float(smallest))
+
+
+def floors(calls: Calls, facts: SourceFacts, chars_per_token: float, *, is_sub: bool) -> tuple[float, float]:
+    """(whole floor, the part of it that stays cached across a compaction), in tokens."""
+    first = _first_prompt(calls)
+    if first is not None:
+        own = first.floor(chars_per_token)
+    else:
+        role = "sub" if is_sub else "main"
+        own = facts.floor.get(role) or facts.floor.get("main") or MINIMUM_FLOOR
+        sizes = [call.usage.prompt for call in calls.calls if call.usage]
+        own = max(_least(min(sizes)), min(own, *sizes)) if sizes else own
+    kept = min(own, facts.compacted_read) if facts.compacted_read else COMPACTED_FLOOR_SHARE * own
+    return own, kept
+
+
+def _least(smallest: float) -> float:
+    """The least that a floor may be beside a smallest prompt: a log of whole requests shows nearly all that was sent."""
+    return min(MINIMUM_FLOOR, smallest / 2)
+
+
+def grow(calls: Calls, floor: float, chars_per_token: float, *, misses: bool) -> list[Sized]:
+    """Size every call. misses: whether recorded cache misses are facts of the provider that is priced."""
+    sized: list[Sized] = []
+    size, pool = floor, 0.0
+    before: Call | None = None
+    ttl = recorded_ttl(calls)
+    for call in calls.calls:
+        estimate = chars_new(calls, call) / chars_per_token
+        usage = call.usage
+        earlier = before.usage.prompt if before is not None and before.usage is not None else None
+        opens = call.opens_segment or _collapsed(usage, earlier, size)
+        earlier_size = size
+        if opens:
+            size, pool = floor, 0.0
+        scale, hidden, taken = 1.0, 0.0, 0.0
+        if usage is not None:
+            scale, hidden, taken = _fit(usage.prompt - size, estimate, pool)
+        first, last = call.blocks
+        tokens = tuple(block.chars / chars_per_token * scale for block in calls.blocks[first:last])
+        size += estimate * scale + hidden - taken
+        pool += hidden - taken
+        shrank = usage is not None and earlier is not None and not opens and usage.prompt < _DROP * earlier
+        cap = _cap(call, before, earlier_size, opens=opens, dropped=shrank, ttl=ttl) if misses else None
+        output = max(float(call.reported.output) if call.reported else 0.0, call.output_chars / chars_per_token)
+        thought = 0.0 if before is None or opens else min(hidden, _thought(before, call, chars_per_token))
+        sized.append(Sized(call, tokens, hidden, taken, opens, shrank, cap, size, output, thought))
+        before = call
+    return sized
+
+
+def _collapsed(usage: Usage | None, earlier: float | None, size: float) -> bool:
+    """A prompt far below both its predecessor and what it should be: the host compacted without saying so."""
+    if usage is None or earlier is None:
+        return False
+    return usage.prompt < _PSEUDO_COMPACTION * earlier and usage.prompt < _PSEUDO_COMPACTION * size
+
+
+def _fit(growth: float, estimate: float, pool: float) -> tuple[float, float, float]:
+    """(scale of the new blocks, tokens that entered hidden, tokens taken back from the hidden pool)."""
+    if growth >= estimate:
+        return 1.0, growth - estimate, 0.0
+    if growth >= _TRUSTED_FROM * estimate and estimate > 0:
+        return growth / estimate, 0.0, 0.0
+    return _SHRUNK_TO, 0.0, min(pool, _SHRUNK_TO * estimate - growth)
+
+
+def _thought(before: Call, call: Call, chars_per_token: float) -> float:
+    """Tokens of thinking in a reply that the next prompt may hold: what was billed for it beyond what is visible of it.
+
+    0 where the recording shows no thinking; and where a model drops that of finished turns by itself, or is not known not to: what went
+    away in the recording must not be saved once more.
+    """
+    if before.thought_chars is None or not all(abilities(one.model).carries_thinking for one in (before, call)):
+        return 0.0
+    visible = (before.output_chars - before.thought_chars) / chars_per_token
+    reported = float(before.reported.output) if before.reported else 0.0
+    return max(0.0, max(reported, before.output_chars / chars_per_token) - visible)
+
+
+def missed_calls(sized: Sequence[Sized]) -> int:
+    """How many calls read far less from their cache than the prompt before them had put there, within the shortest lifetime."""
+    missed = 0
+    for before, one in pairwise(sized):
+        usage = one.call.usage
+        if usage is not None and before.call.usage is not None and not (one.opens_segment or one.dropped):
+            soon = one.call.at - before.call.at < _MISS_WITHIN * FIVE_MINUTES
+            missed += soon and usage.read < _MISS_SHARE * min(before.prompt, usage.prompt)
+    return missed
+
+
+def _cap(call: Call, before: Call | None, earlier: float, *, opens: bool, dropped: bool, ttl: int) -> float | None:
+    """Recorded read where something unforeseeable kept it down: a miss inside the lifetime, a drop, another model.
+
+    earlier: size of the prompt of the call before.
+    """
+    if before is None or opens or call.usage is None:
+        return None
+    changed = before.model != call.model
+    expected = min(earlier, call.usage.prompt)
+    missed = call.usage.read < _MISS_SHARE * expected and call.at - before.at < _MISS_WITHIN * ttl
+    return float(call.usage.read) if missed or changed or dropped else None

@@ -1,0 +1,228 @@
+"""What each recorded call needed to see: the textual lower bound of what a model would miss.
+
+Three kinds (notes on real sessions, 1.2): **L** a long line or identifier in the reply that stood verbatim earlier in
+the window; **E** the quoted old text of an exact-match edit; **P** a context or removed line of a patch. A need is met
+while any of its holders is visible. Beside them: the *quotes* of edits, whose visibility is a metric of its own, and
+*re-reads* of a file whose earlier result may be gone by then.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pagein.model.messages import Access, Message, Text, ToolCall
+from pagein.policy.clients.file_accesses import patch_lines, quotes
+from pagein.replay.prompt.model_calls import Block, Calls, strings_in, without_gutter
+
+NeedKind: TypeAlias = Literal["L", "E", "P"]
+
+SHORTEST_LINE, LONGEST_LINE = 40, 2000
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_\-./:@+=]{40,}")
+_LINE_GUTTER = re.compile(r"\s*\d+(?:→|\t|\||: )")
+_MIN_ALNUM, _MIN_DISTINCT = 16, 8
+_MOST_HOLDERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A block that holds a needed text, `offset` characters from its start."""
+
+    ordinal: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A text the reply to a call used, and who holds it. `length` in characters."""
+
+    kind: NeedKind
+    length: int
+    holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """An exact edit quote. `holders`: blocks that hold it alone; `spans`: blocks that hold it only together.
+
+    Both empty: the raw window did not show it either. places: where it stands in arguments of calls, last, and in reads of files;
+    length: its characters.
+    """
+
+    holders: tuple[int, ...]
+    spans: tuple[int, ...] = ()
+    places: tuple[Holder, ...] = ()
+    length: int = 0
+
+    @property
+    def visible_raw(self) -> bool:
+        """Whether the append-only window showed it."""
+        return bool(self.holders or self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Of one call: what its reply needs, quotes and re-reads. `rereads`: ordinals of the earlier results re-read."""
+
+    needs: tuple[Need, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    rereads: tuple[int, ...] = ()
+
+
+NOTHING = Needs()
+
+
+def needs_of(calls: Calls, opens: list[bool]) -> list[Needs]:
+    """The needs of every call. opens: whether a new window begins at the call (nothing older is reachable)."""
+    found: list[Needs] = []
+    index = _Index()
+    for call in calls.calls:
+        if opens[call.index]:
+            index = _Index()
+        first, last = call.blocks
+        for block in calls.blocks[first:last]:
+            index.add(block)
+        found.append(index.needed_by(call.reply))
+    return found
+
+
+class _Index:
+    """The texts of one window, by line. Grows with each new block; a lookup costs the reply's length."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[Holder]] = {}
+        self.short: dict[str, list[Holder]] = {}  # patch context: lines too short to be needs by themselves
+        self.texts: list[tuple[int, str]] = []
+        self.arguments: set[int] = set()
+        self.partly: set[int] = set()  # of which a part may stand in the window: arguments, and reads of files
+        self.accesses: dict[str, tuple[Access, ...]] = {}
+        self.reads: dict[str, list[tuple[int, Access]]] = {}
+
+    def add(self, block: Block) -> None:
+        text = _words(block)
+        if not text:
+            return
+        self.texts.append((block.ordinal, text))
+        self._kinds(block)
+        offset = 0
+        for line in text.split("\n"):
+            size = len(line)
+            if size >= 12:  # noqa: PLR2004 shortest patch context, notes 1.2 kind P
+                bare = line.strip()
+                if SHORTEST_LINE <= len(bare) <= LONGEST_LINE:
+                    self.lines.setdefault(bare, []).append(Holder(block.ordinal, offset))
+                elif len(bare) >= 12:  # noqa: PLR2004
+                    self.short.setdefault(bare, []).append(Holder(block.ordinal, offset))
+            offset += size + 1
+        for match in _IDENTIFIER.finditer(text):
+            self.lines.setdefault(match.group(), []).append(Holder(block.ordinal, match.start()))
+        if block.kind == "result" and not block.is_error:
+            for access in self.accesses.get(block.call_id, ()):
+                self.reads.setdefault(access.path, []).append((block.ordinal, access))
+
+    def _kinds(self, block: Block) -> None:
+        if block.kind == "arguments":
+            self.arguments.add(block.ordinal)
+        if block.kind == "arguments" or block.is_read:
+            self.partly.add(block.ordinal)
+
+    def needed_by(self, reply: Message) -> Needs:
+        needs: list[Need] = []
+        quoted: list[Quote] = []
+        rereads: list[int] = []
+        seen: set[str] = set()
+        for block in reply.blocks:
+            if isinstance(block, Text):
+                needs.extend(self._lines_in([block.text], seen))
+            elif isinstance(block, ToolCall):
+                needs.extend(self._lines_in(strings_in(block.arguments), seen))
+                for old in quotes(block):
+                    quote = self._quote(old)
+                    quoted.append(quote)
+                    if quote.holders:
+                        needs.append(Need("E", len(old), tuple(self._at(old, quote.holders))))
+                needs.extend(self._patched(patch_lines(block)))
+                rereads.extend(self._reread(block))
+        return Needs(tuple(needs), tuple(quoted), tuple(rereads)) if needs or quoted or rereads else NOTHING
+
+    def _lines_in(self, texts: Iterable[str], seen: set[str]) -> Iterator[Need]:
+        for text in texts:
+            if len(text) < SHORTEST_LINE:
+                continue
+            for line in text.split("\n"):
+                if len(line) < SHORTEST_LINE:
+                    continue
+                bare = _LINE_GUTTER.sub("", line, count=1).strip()
+                for part in (bare, *_IDENTIFIER.findall(bare)):
+                    holders = self.lines.get(part)
+                    if holders and part not in seen and telling(part):
+                        seen.add(part)
+                        yield Need("L", len(part), tuple(holders[-_MOST_HOLDERS:]))
+
+    def _quote(self, old: str) -> Quote:
+        found = [(ordinal, text) for ordinal, text in self.texts if old in text]
+        holders = tuple(ordinal for ordinal, _ in found)
+        if holders or "\n" not in old:
+            places = tuple(
+                Holder(ordinal, self._place(ordinal, text, old)) for ordinal, text in found if ordinal in self.partly
+            )
+            return Quote(holders, places=places, length=len(old))
+        return Quote((), self._spanning(old))
+
+    def _spanning(self, old: str) -> tuple[int, ...]:
+        """Blocks that show the text only where they meet: pieces of the visible text are joined by a newline."""
+        visible = "\n".join(text for _, text in self.texts)
+        start = visible.find(old)
+        if start < 0:
+            return ()
+        together, position = [], 0
+        for ordinal, text in self.texts:
+            if position < start + len(old) and position + len(text) > start:
+                together.append(ordinal)
+            position += len(text) + 1
+        return tuple(together)
+
+    def _at(self, old: str, holders: tuple[int, ...]) -> Iterator[Holder]:
+        texts = dict(self.texts)
+        for ordinal in holders[-_MOST_HOLDERS:]:
+            yield Holder(ordinal, self._place(ordinal, texts[ordinal], old))
+
+    def _place(self, ordinal: int, text: str, old: str) -> int:
+        """Where a block holds a text. In arguments the last place: behind the text that an edit replaced stands the text that it wrote."""
+        return text.rfind(old) if ordinal in self.arguments else text.find(old)
+
+    def _patched(self, lines: tuple[str, ...]) -> Iterator[Need]:
+        for line in lines:
+            holders = self.short.get(line.strip())
+            if holders:
+                yield Need("P", len(line), tuple(holders[-_MOST_HOLDERS:]))
+
+    def _reread(self, call: ToolCall) -> Iterator[int]:
+        """Earlier results whose lines this call reads again. The newest of each path stands for them."""
+        reading = tuple(access for access in call.accesses if access.op == "read")
+        if reading:
+            self.accesses[call.id] = reading
+        for access in reading:
+            for ordinal, earlier in reversed(self.reads.get(access.path, [])):
+                if _overlap(access, earlier):
+                    yield ordinal
+                    break
+
+
+def _words(block: Block) -> str:
+    """What of a block can recur: the strings of arguments, a result without its line numbers."""
+    text = block.text
+    if block.kind == "arguments" and text:
+        return "\n".join(strings_in(text))
+    return without_gutter(text) if block.kind == "result" else text
+
+
+def telling(line: str) -> bool:
+    """Whether a line says enough that its recurrence is no accident."""
+    return len(set(line)) > _MIN_DISTINCT and sum(map(str.isalnum, line)) >= _MIN_ALNUM
+
+
+def _overlap(one: Access, other: Access) -> bool:
+    first = max(one.start or 1, other.start or 1)
+    last = min(one.end or 1 << 62, other.end or 1 << 62)
+    return first <= last

@@ -1,0 +1,118 @@
+"""A session ready to be billed: sized calls, what each needed, and the facts of its provider."""
+
+from dataclasses import dataclass, field, replace
+
+from pagein.model.messages import ToolCall
+from pagein.policy.clients.profile import Profile
+from pagein.policy.clients.profiles import profile_by_calls
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.prompt.model_calls import Calls
+from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, Sized, SourceFacts, floors, grow, missed_calls, recorded_ttl
+from pagein.replay.prompt.recorded_needs import Needs, needs_of
+from pagein.replay.record.recorded_session import SessionHead
+from pagein.replay.record.usage_tally import Told
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Everything the policies are measured on.
+
+    floor: (all of it, the part that outlives a compaction), tokens. chars_per_token: the calibrated ratio.
+    ttl: seconds the host asked the cache to live. first_read: what the first call read. cold_read: see
+    SourceFacts; at most the floor. client: what the host's tools mean, by the calls that were made of them.
+    """
+
+    head: SessionHead
+    calls: Calls
+    sized: tuple[Sized, ...]
+    needs: tuple[Needs, ...]
+    floor: tuple[float, float]
+    chars_per_token: float
+    ttl: int
+    first_read: float
+    cold_read: float
+    client: Profile
+    flags: dict[str, object] = field(default_factory=dict)
+
+
+def provider_family(model: str) -> str:
+    """`anthropic`, `openai` or `other`, by the model's name: whose cache the recording's misses are facts of."""
+    name = model.lower()
+    if "claude" in name or "anthropic" in name:
+        return "anthropic"
+    if any(mark in name for mark in ("gpt", "codex", "o1-", "o3", "o4-", "openai")):
+        return "openai"
+    return "other"
+
+
+def record(
+    head: SessionHead,
+    calls: Calls,
+    facts: SourceFacts,
+    chars_per_token: float,
+    prices: Prices,
+    told: Told | None = None,
+) -> Recording:
+    """Lay recorded sizes over the calls of a session and collect their needs.
+
+    told: what the recording's own usage lines add up to; where that is not what was counted, the flags tell the difference. Recorded cache misses and lifetimes are facts of the recording's own provider: they are replayed only where that
+    kind of cache is priced.
+    """
+    floor = floors(calls, facts, chars_per_token, is_sub=head.parent is not None)
+    own = _is_own(head, calls, prices)
+    sized = grow(calls, floor[0], chars_per_token, misses=own)
+    flags = dict(head.flags)
+    if not calls.timed:
+        flags["no_times"] = True
+    if not any(call.usage for call in calls.calls):
+        flags["no_usage"] = True
+    flags |= _differences(calls, told)
+    missed = 0 if own else missed_calls(sized)
+    if missed:
+        flags["provider_missed"] = missed
+    if calls.absurd:
+        flags["absurd_usage"] = calls.absurd
+    if calls.unreadable:
+        flags["unreadable"] = len(calls.unreadable)
+    first = calls.calls[0].usage if calls.calls else None
+    return Recording(
+        head=head,
+        calls=calls,
+        sized=tuple(sized),
+        needs=tuple(needs_of(calls, [one.opens_segment for one in sized])),
+        floor=floor,
+        chars_per_token=chars_per_token,
+        ttl=recorded_ttl(calls) if own else FIVE_MINUTES,
+        first_read=float(first.read) if first else 0.0,
+        # others can keep warm only what they share with this session: its floor
+        cold_read=min(facts.cold_read, floor[0]),
+        client=profile_by_calls(
+            block for call in calls.calls for block in call.reply.blocks if isinstance(block, ToolCall)
+        ),
+        flags=flags,
+    )
+
+
+def _differences(calls: Calls, told: Told | None) -> dict[str, object]:
+    """What the usage lines of a recording tell beyond what was counted (negative: what was counted beyond them)."""
+    with_usage = [usage for call in calls.calls if (usage := call.usage) is not None]
+    if told is None or not told.calls:
+        return {}
+    if not told.by_call:
+        found = {"uncounted_calls": told.calls - len(calls.calls)}
+    else:
+        prompt = sum(usage.prompt for usage in with_usage)
+        found = {"uncounted_calls": told.calls - len(with_usage), "uncounted_tokens": told.prompt - prompt}
+    return {name: difference for name, difference in found.items() if difference}
+
+
+def on_own_cache(recording: Recording, prices: Prices, *, misses: bool) -> Recording:
+    """The same recording on the cache it ran on, with its unexplained misses or without."""
+    own = _is_own(recording.head, recording.calls, prices)
+    sized = grow(recording.calls, recording.floor[0], recording.chars_per_token, misses=misses and own)
+    return replace(recording, sized=tuple(sized), ttl=recorded_ttl(recording.calls) if own else FIVE_MINUTES)
+
+
+def _is_own(head: SessionHead, calls: Calls, prices: Prices) -> bool:
+    model = calls.calls[0].model if calls.calls else ""
+    return prices.cache.name.startswith(provider_family(model or next(iter(head.models), "")))

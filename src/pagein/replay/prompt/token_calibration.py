@@ -1,0 +1,39 @@
+"""Characters per token of a model, from what a recording says its prompts weighed."""
+
+from collections.abc import Iterator, Sequence
+
+from pagein.model.messages import ToolCall
+from pagein.providers.tokens.counters import Sample, ratio_counter
+from pagein.replay.prompt.model_calls import Call, Calls
+
+__all__ = ["Sample", "accesses_files", "chars_per_token", "samples"]
+
+# Calls whose growth is mostly tool results measure best (notes on real sessions, 1.3).
+_LEAST_RESULT_CHARS, _MOST_USER_CHARS = 2000, 500
+
+
+def samples(calls: Calls) -> Iterator[Sample]:
+    """Growth of the prompt beside the characters that came in, for calls that tell."""
+    before: Call | None = None
+    for call in calls.calls:
+        usage, earlier = call.usage, before
+        before = call
+        if usage is None or earlier is None or earlier.usage is None or call.opens_segment:
+            continue
+        chars = {"user": 0, "assistant": 0, "arguments": 0, "result": 0}
+        for block in calls.blocks[slice(*call.blocks)]:
+            chars[block.kind] += block.chars
+        if chars["result"] > _LEAST_RESULT_CHARS and chars["user"] < _MOST_USER_CHARS:
+            said = chars["assistant"] + chars["arguments"]
+            yield Sample(chars["result"], said, usage.prompt - earlier.usage.prompt)
+
+
+def chars_per_token(model: str, sampled: Sequence[Sample]) -> float:
+    """The ratio for a model, its prior corrected by samples of its usage."""
+    return ratio_counter(model).calibrate(sampled).result
+
+
+def accesses_files(calls: Calls) -> bool:
+    """Whether the session's agent works on files at all: what tells a coding session from others."""
+    said = (block for message in calls.messages for block in message.blocks)
+    return any(isinstance(block, ToolCall) and block.accesses for block in said)

@@ -1,0 +1,340 @@
+"""Recorded reads put through the read policy: what re-reads would have cost, and whether every marker is proven.
+
+The files are materialised, for the recordings hold no files: from the snapshot before the next edit of the path, from the
+text after the last one, or, where neither shows the lines that the read showed, from the reads and edits so far (lines that
+nobody showed stand for themselves and never match). Only reads by a file tool that number their lines count. Compactions
+clear what is known. Measures are in characters of file text without line numbers (notes on the landscape, 5.2).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from pagein.model.documents import Document
+from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
+from pagein.model.names import ContentHash
+from pagein.model.read_events import Claim, FileAuthored, claim_of
+from pagein.model.spans import NO_LINES
+from pagein.policy.audit.witness import witness
+from pagein.policy.reads.baseline import Baseline
+from pagein.policy.reads.knowledge import NOTHING, Knowledge, step
+from pagein.policy.reads.own_writes import Edit, edited, followed, unplaced, written
+from pagein.policy.reads.read_answers import decide
+from pagein.policy.reads.read_request import ReadRequest
+
+Origin: TypeAlias = Literal["snapshot", "edited", "rebuilt"]
+
+_NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
+_UNSEEN = "\0never shown, line "
+_TELLING = 3  # a line of fewer non-blank characters recurs by accident
+_RUN = 5
+_NOT_TOLD = ContentHash.of(b"")
+
+
+@dataclass(slots=True)
+class ReadFigures:
+    """What was measured. chars: of file text in read results; answered: of what would have been served instead.
+
+    repeated: characters of runs of five and more telling lines that an earlier read of the path had shown: the ceiling.
+    modes: answers by mode. sources: where each file came from. objections: of the witness.
+    """
+
+    reads: int = 0
+    again: int = 0
+    chars: int = 0
+    answered: int = 0
+    repeated: int = 0
+    modes: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    objections: list[str] = field(default_factory=list)
+
+    def add(self, other: "ReadFigures") -> None:
+        """Sum up."""
+        self.reads += other.reads
+        self.again += other.again
+        self.chars += other.chars
+        self.answered += other.answered
+        self.repeated += other.repeated
+        self.modes += other.modes
+        self.sources += other.sources
+        self.objections += other.objections
+
+    @property
+    def saved(self) -> int:
+        """Characters that would not have been sent, net of markers and diffs."""
+        return self.chars - self.answered
+
+
+def replay_reads(
+    entries: Iterable[Recorded], snapshots: Callable[[str], str | None], *, authored: bool = True
+) -> ReadFigures:
+    """Replay the reads of one session. snapshots: a whole file by the name the recording gives it.
+
+    authored: whether what the model wrote itself counts as seen.
+    """
+    replayed = _Reads(list(_happenings(entries)), snapshots, authored=authored)
+    return replayed.run()
+
+
+# ── what happened to files ─────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    call: ToolCall
+    path: str
+    first: int
+    lines: tuple[str, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """An edit (with old and new text) or a write (old is None). before: the whole file before it, by the recording's name."""
+
+    call: ToolCall
+    path: str
+    old: str | None
+    new: str
+    everywhere: bool
+    before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cleared:
+    """A compaction."""
+
+
+_Happening: TypeAlias = _Read | _Changed | _Cleared
+
+
+def _happenings(entries: Iterable[Recorded]) -> Iterator[_Happening]:
+    calls: dict[str, ToolCall] = {}
+    for entry in entries:
+        if isinstance(entry, HostEvent) and entry.kind == "compaction":
+            yield _Cleared()
+        if not isinstance(entry, Message):
+            continue
+        for block in entry.blocks:
+            if isinstance(block, ToolCall):
+                calls[block.id] = block
+            elif isinstance(block, ToolResult) and block.call_id in calls and not block.is_error:
+                yield from _happened(calls[block.call_id], block)
+
+
+def _happened(call: ToolCall, result: ToolResult) -> Iterator[_Happening]:
+    native = next((access for access in call.accesses if access.via == "native"), None)
+    if native is None:
+        return
+    if native.op == "read":
+        numbered = [found for line in result.text.split("\n") if (found := _NUMBERED.match(line))]
+        if numbered:
+            # asked for offset 0, the host begins to count there; the lines are those from the first one all the same
+            first, lines = max(1, int(numbered[0][1])), tuple(found[2] for found in numbered)
+            known_total = result.shown.total if result.shown else None
+            yield _Read(call, native.path, first, lines, max(known_total or 0, first + len(lines) - 1))
+        return
+    try:
+        arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeError):
+        return
+    if native.op == "write":
+        yield _Changed(call, native.path, None, str(arguments.get("content", "")), False, result.before)  # noqa: FBT003
+    elif native.op == "edit":
+        old, new = str(arguments.get("old_string", "")), str(arguments.get("new_string", ""))
+        yield _Changed(call, native.path, old, new, bool(arguments.get("replace_all")), result.before)
+
+
+# ── the replay ─────────────────────────────────────────────────────────────
+
+
+class _Reads:
+    def __init__(self, happenings: list[_Happening], snapshots: Callable[[str], str | None], *, authored: bool) -> None:
+        self._happenings = happenings
+        self._snapshots = snapshots
+        self._authored = authored
+        self._figures = ReadFigures()
+        self._files = _Files()
+        self._store: dict[ContentHash, bytes] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """A new window: nothing is known, nothing is visible."""
+        self._known: Knowledge = NOTHING
+        self._messages: list[Message] = []
+        self._claims: dict[str, Claim] = {}
+        self._shown: dict[str, set[str]] = {}
+
+    def run(self) -> ReadFigures:
+        upcoming = _next_snapshots(self._happenings, self._snapshots)
+        for happening, snapshot in zip(self._happenings, upcoming, strict=True):
+            match happening:
+                case _Read():
+                    self._read(happening, snapshot)
+                case _Changed():
+                    self._change(happening, snapshot)
+                case _Cleared():
+                    self._end()
+        self._end()
+        return self._figures
+
+    def _read(self, read: _Read, snapshot: str | None) -> None:
+        figures = self._figures
+        lines, source = self._files.at(read, snapshot)
+        content = "\n".join(lines).encode("utf-8", "surrogatepass")
+        document = Document.of(content, path=read.path, key=read.path)
+        if not document.is_text:
+            return
+        self._store[document.hash] = content
+        baseline = Baseline("\n".join(read.lines), "", read.first, len(read.lines), len(lines))
+        request = ReadRequest(document, read.path, read.first, read.first + len(read.lines) - 1, baseline)
+        decision = decide(request, self._known.of(read.path), self._store.get)
+        self._known = step(self._known, decision.event)
+        self._say(read.call, decision.text, claim_of(decision.event))
+        figures.reads += 1
+        figures.again += read.path in self._shown
+        figures.chars += len(baseline.text)
+        figures.answered += len(decision.text)
+        figures.modes[decision.event.mode] += 1
+        figures.sources[source] += 1
+        shown = self._shown.setdefault(read.path, set())
+        figures.repeated += _repeated(read.lines, shown)
+        shown.update(read.lines)
+
+    def _change(self, change: _Changed, snapshot: str | None) -> None:
+        before = snapshot if change.before is not None else self._files.whole(change.path)
+        rebuilt = before is None and change.old is not None
+        if before is None:
+            before = self._files.as_told(change.path)
+        after = _applied(change, before)
+        self._files.changed(change, after, rebuilt=rebuilt)
+        if after is None:
+            self._known = step(self._known, FileAuthored(change.path, _NOT_TOLD, 1, NO_LINES))
+            return
+        event: FileAuthored | None
+        if change.old is None:
+            event = written(change.path, after)
+        else:
+            edit, known = Edit(change.old, change.new, change.everywhere), self._known.of(change.path)
+            event = edited(change.path, after, edit, known, before=before)
+            if event is not None and before is not None:
+                event = followed(event, before, known, self._store.get)
+        if event is None:
+            event = unplaced(change.path, after)
+        if not self._authored:  # what it wrote counts for nothing; that and where it did so is known to it
+            event = replace(event, authored=NO_LINES, whole=False)
+        self._store[event.version] = after.encode("utf-8", "surrogatepass")
+        self._known = step(self._known, event)
+        self._say(change.call, "ok", claim_of(event))
+
+    def _say(self, call: ToolCall, text: str, claim: Claim) -> None:
+        name = f"{call.id}#{len(self._messages)}"  # recordings repeat ids
+        again = ToolCall(name, call.name, call.arguments)
+        self._messages.append(Message("assistant", (again,)))
+        self._messages.append(Message("tool", (ToolResult(name, text),)))
+        self._claims[name] = claim
+
+    def _end(self) -> None:
+        for objection in witness(self._messages, self._claims, self._store.get):
+            self._figures.objections.append(f"{objection.call_id}: {objection.why} (line {objection.line})")
+        self._begin()
+
+
+def _next_snapshots(happenings: list[_Happening], snapshots: Callable[[str], str | None]) -> list[str | None]:
+    """For each happening the whole file as the next change of its path found it (its own `before`, for a change)."""
+    upcoming: dict[str, str | None] = {}
+    found: list[str | None] = []
+    for happening in reversed(happenings):
+        if isinstance(happening, _Changed):
+            upcoming[happening.path] = snapshots(happening.before) if happening.before else None
+        found.append(None if isinstance(happening, _Cleared) else upcoming.get(happening.path))
+    found.reverse()
+    return found
+
+
+def _applied(change: _Changed, before: str | None) -> str | None:
+    if change.old is None:
+        return change.new
+    if before is None or not change.old or change.old not in before:
+        return None
+    return before.replace(change.old, change.new, -1 if change.everywhere else 1)
+
+
+class _Files:
+    """What each file looks like now, as far as the recording tells. A line that nobody showed is None."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str | None]] = {}
+        self._edited: dict[str, str] = {}
+
+    def whole(self, path: str) -> str | None:
+        """The text, where every line is known."""
+        return self._edited.get(path)
+
+    def as_told(self, path: str) -> str | None:
+        """The text as far as it was told, with a stand-in for each line that nobody showed."""
+        lines = self._lines.get(path)
+        return None if lines is None else "\n".join(_filled(lines))
+
+    def changed(self, change: _Changed, after: str | None, *, rebuilt: bool) -> None:
+        """A call changed the file. rebuilt: whether that is told from the reads so far alone."""
+        self._edited.pop(change.path, None)
+        if after is None:
+            self._lines.pop(change.path, None)
+            return
+        lines = [None if line.startswith(_UNSEEN) else line for line in after.split("\n")]
+        self._lines[change.path] = lines
+        if None not in lines and not rebuilt:
+            self._edited[change.path] = after
+
+    def at(self, read: _Read, snapshot: str | None) -> tuple[list[str], Origin]:
+        """The file at this read, in lines, and where it is taken from."""
+        candidates: tuple[tuple[Origin, str | None], ...] = (
+            ("snapshot", snapshot),
+            ("edited", self._edited.get(read.path)),
+        )
+        for source, text in candidates:
+            lines = None if text is None else _fitting(text, read)
+            if lines is not None:
+                self._lines[read.path] = list(lines)
+                return lines, source
+        return self._rebuilt(read), "rebuilt"
+
+    def _rebuilt(self, read: _Read) -> list[str]:
+        lines = self._lines.get(read.path, [])[: read.total]
+        lines += [None] * (read.total - len(lines))
+        lines[read.first - 1 : read.first - 1 + len(read.lines)] = read.lines
+        self._lines[read.path] = lines
+        self._edited.pop(read.path, None)
+        return _filled(lines)
+
+
+def _filled(lines: list[str | None]) -> list[str]:
+    return [f"{_UNSEEN}{n}" if line is None else line for n, line in enumerate(lines, 1)]
+
+
+def _fitting(text: str, read: _Read) -> list[str] | None:
+    """The lines of a text, if the read showed them so. A host may not count the empty line behind the last newline."""
+    lines = text.split("\n")
+    if lines and not lines[-1] and read.total == len(lines) - 1:
+        lines.pop()
+    return lines if tuple(lines[read.first - 1 : read.first - 1 + len(read.lines)]) == read.lines else None
+
+
+def _repeated(lines: tuple[str, ...], shown: set[str]) -> int:
+    """Characters of runs of known lines with five telling ones; lines that tell nothing neither end a run nor count."""
+    total = run = telling = 0
+    for line in (*lines, None):
+        blank = line is not None and len("".join(line.split())) < _TELLING
+        if line is not None and (blank or line in shown):
+            if not blank:
+                telling += 1
+                run += len(line) + 1
+            continue
+        total += run if telling >= _RUN else 0
+        run = telling = 0
+    return total

@@ -1,0 +1,57 @@
+"""Whole files before recorded edits, kept beside the sessions that edited them."""
+
+import tarfile
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from pagein.errors import BadInput
+from pagein.model.messages import Unreadable
+from pagein.replay.readers.row_fields import text
+from pagein.replay.readers.rows import DAMAGE, decode, raw_lines
+from pagein.replay.readers.source import Source
+
+
+class Snapshots(Mapping[str, str]):
+    """File contents by name, read from one file when the first is asked for. Raises BadInput if that file is damaged."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def __getitem__(self, name: str) -> str:
+        return self._contents[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    @cached_property
+    def _contents(self) -> dict[str, str]:
+        return {} if self._path is None else dict(_pairs(self._path))
+
+
+def _pairs(path: Path) -> Iterator[tuple[str, str]]:
+    for source in _files(path):
+        for item in raw_lines(source):
+            row = item if isinstance(item, Unreadable) else decode(*item)
+            if isinstance(row, Unreadable):
+                continue
+            name, content = text(row, "sha", "name"), text(row, "text")
+            if name is not None and content is not None:
+                yield name, content
+
+
+def _files(path: Path) -> Iterator[Source]:
+    if ".tar" not in path.name and not path.name.endswith(("tgz", "txz")):
+        yield Source(path.name, path)
+        return
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                stream = archive.extractfile(member)
+                if stream is not None:
+                    yield Source(f"{path.name}:{member.name}", content=stream.read())
+    except (tarfile.TarError, *DAMAGE) as error:
+        raise BadInput(f"{path}: the file snapshots cannot be read: {error}. Delete or replace the file") from error

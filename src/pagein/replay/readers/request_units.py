@@ -1,0 +1,169 @@
+"""Bodies of model requests (Anthropic Messages, OpenAI Chat Completions, OpenAI Responses) as units and as messages."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import Final
+
+from pagein.model.messages import Block, Message, Role, Text, Thinking, ToolCall, ToolResult
+from pagein.replay.readers.blocks import Calls, content_blocks, flat
+from pagein.replay.readers.row_fields import Row, json_text, mapping, objects, sequence, text
+from pagein.replay.record.recorded_session import CARRIED_OVER
+
+_ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_MODEL_ITEMS: Final = frozenset(
+    ("reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call")
+)
+_SAYS: Final = frozenset(("role", "content", "type"))
+_MARKS: Final = frozenset(("cache_control",))
+
+
+def units(body: Row) -> list[Row]:
+    """What a request holds in order, one message or item each, its system prompt left out."""
+    if isinstance(body.get("messages"), list):
+        return list(objects(body.get("messages")))
+    given = body.get("input")
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return list(objects(given))
+
+
+def pieces(unit: Row) -> list[Row]:
+    """A message or item as one of each block, where it says nothing beside them: clients put into one what others say in two."""
+    content = unit.get("content")
+    if not isinstance(content, list) or not content or not unit.keys() <= _SAYS:
+        return [unit]
+    return [{**unit, "content": [block]} for block in content]
+
+
+def behind(rows: Sequence[Row], known: int) -> list[Row]:
+    """What units hold behind so many pieces."""
+    for place, unit in enumerate(rows):
+        parts = pieces(unit)
+        if known < len(parts):
+            rest = {**unit, "content": [block for one in parts[known:] for block in sequence(one, "content")]}
+            return [rest if known else unit, *rows[place + 1 :]]
+        known -= len(parts)
+    return []
+
+
+def system_text(body: Row) -> str:
+    """The system prompt that stands beside the messages, "" where there is none."""
+    return flat(body.get("system"))[0] or text(body, "instructions") or ""
+
+
+def instructions(body: Row) -> str:
+    """All that the model is instructed by before anybody speaks, beside the messages or as the first of them."""
+    first = [flat(unit.get("content"))[0] for unit in takewhile(_instructs, units(body))]
+    return "\n".join((system_text(body), *first)).strip()
+
+
+def _instructs(unit: Row) -> bool:
+    return text(unit, "role") in ("system", "developer")
+
+
+def name(unit: Row) -> bytes:
+    """A name by content. Cache marks and the two spellings of plain text make no difference."""
+    return hashlib.blake2b(json_text(_plain(unit)).encode(), digest_size=16).digest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        plain = {key: _plain(inner) for key, inner in sorted(value.items()) if key not in _MARKS}
+        if isinstance(plain.get("content"), str):
+            plain["content"] = [{"text": plain["content"], "type": "text"}]
+        return plain
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def is_ours(unit: Row) -> bool:
+    """Whether the model said this, rather than the user or a tool."""
+    return text(unit, "role") == "assistant" or text(unit, "type") in _MODEL_ITEMS
+
+
+def messages(rows: Sequence[Row], calls: Calls, at: float | None) -> Iterator[Message]:
+    """Units as messages. Neighbouring items of the model are one message: one call made them."""
+    ours: list[Block] = []
+    for unit in rows:
+        if is_ours(unit):
+            if unit.get("role") == "assistant" and ours and "type" not in unit:
+                yield Message("assistant", tuple(ours), at)
+                ours = []
+            ours.extend(blocks(unit, calls))
+            continue
+        if ours:
+            yield Message("assistant", tuple(ours), at)
+            ours = []
+        yield from _theirs(unit, calls, at)
+    if ours:
+        yield Message("assistant", tuple(ours), at)
+
+
+def _theirs(unit: Row, calls: Calls, at: float | None) -> Iterator[Message]:
+    found = blocks(unit, calls)
+    results = tuple(block for block in found if isinstance(block, ToolResult))
+    if results:
+        yield Message("tool", results, at)
+    said = tuple(block for block in found if not isinstance(block, ToolResult))
+    if said:
+        yield Message(_ROLES.get(text(unit, "role") or "user", "user"), said, at)
+
+
+def blocks(unit: Row, calls: Calls) -> tuple[Block, ...]:
+    """The blocks of one message or item."""
+    kind, call_id = text(unit, "type") or "message", text(unit, "call_id", "id") or ""
+    if kind.endswith("_output"):
+        return (_result(call_id, unit.get("output"), calls),)
+    if unit.get("role") == "tool":
+        return (_result(text(unit, "tool_call_id") or "", unit.get("content"), calls),)
+    if kind == "reasoning":
+        words = "\n".join(text(row, "text") or "" for row in objects(unit.get("summary")))
+        return (Thinking(words, text(unit, "encrypted_content"), redacted=not words),)
+    if kind == "custom_tool_call":
+        return (calls.called(call_id, text(unit, "name") or kind, json_text({"input": unit.get("input", "")})),)
+    if kind in _MODEL_ITEMS:
+        return (calls.called(call_id, text(unit, "name") or kind, _arguments(unit)),)
+    return (*_content(unit, calls), *(_tool_call(row, calls) for row in objects(unit.get("tool_calls"))))
+
+
+def _content(unit: Row, calls: Calls) -> tuple[Block, ...]:
+    found: list[Block] = []
+    reasoning = text(unit, "reasoning_content", "reasoning")
+    if reasoning:
+        found.append(Thinking(reasoning))
+    content = unit.get("content")
+    if isinstance(content, list):
+        content = [_as_text(row) for row in objects(content)]
+    found.extend(content_blocks(content, calls))
+    return tuple(found)
+
+
+def _as_text(row: Row) -> Row:
+    if row.get("type") in ("input_text", "output_text", "refusal"):
+        return {"type": "text", "text": text(row, "text", "refusal") or ""}
+    return {**row, "type": "image"} if row.get("type") in ("image_url", "input_image") else row
+
+
+def _tool_call(row: Row, calls: Calls) -> ToolCall:
+    function = mapping(row, "function") or mapping(row, "custom")
+    return calls.called(text(row, "id") or "", text(function, "name") or "", _arguments(function))
+
+
+def _arguments(row: Row) -> str:
+    arguments = row.get("arguments", row.get("action", row.get("input", {})))
+    return arguments if isinstance(arguments, str) else json_text(arguments)
+
+
+def _result(call_id: str, content: object, calls: Calls) -> ToolResult:
+    words, images = flat(content)
+    own, tool = calls.answers(call_id)
+    return ToolResult(own, words, tool, images=images)
+
+
+def carried_over(message: Message) -> Message:
+    """A message that stands again in a rewritten prompt: nobody said it anew, and no call of a model made it."""
+    blocks = tuple(replace(one, injected=CARRIED_OVER) if isinstance(one, Text) else one for one in message.blocks)
+    return replace(message, blocks=blocks, stop=CARRIED_OVER if message.role == "assistant" else message.stop)

@@ -1,0 +1,1 @@
+"""What a replay found: figures, cache misses, predictions and pictures."""

@@ -1,0 +1,80 @@
+"""The simulator against the provider's own numbers: predicted and recorded usage, per source.
+
+`append` with the lifetime that the host asked for is what the host did; the simulator should then report what the
+provider reported. With recorded misses replayed this is partly true by construction; the pure figures are the honest
+test of the cache model (notes on real sessions, 1.5).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pagein.model.bill import Prediction
+from pagein.providers.prices.price_lookup import Prices
+from pagein.providers.prices.price_lookup import prices as prices_of
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.prompt.recording import Recording, provider_family
+
+_OWN_PRICES = {"anthropic": "generic:r=.1,w=1.25", "openai": "generic:r=.1,w=1,cache=openai-legacy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Tokens over the calls with recorded usage. written: everything that was not read."""
+
+    calls: int = 0
+    recorded_read: float = 0.0
+    recorded_written: float = 0.0
+    read: float = 0.0
+    written: float = 0.0
+    pure_read: float = 0.0
+    pure_written: float = 0.0
+
+
+def own_prices(model: str) -> Prices:
+    """The cache that the recording itself ran on; Anthropic's where the model does not tell."""
+    return prices_of(_OWN_PRICES.get(provider_family(model), _OWN_PRICES["anthropic"]), None)
+
+
+def compare(replayed: Recording, pure: Recording, prices: Prices) -> Compared:
+    """One session, with recorded misses replayed and without."""
+    used = [i for i, one in enumerate(replayed.sized) if one.call.usage is not None]
+    usages = [usage for one in replayed.sized if (usage := one.call.usage) is not None]
+    read, written = _predicted(replayed, prices, used)
+    pure_read, pure_written = _predicted(pure, prices, used)
+    return Compared(
+        calls=len(used),
+        recorded_read=sum(usage.read for usage in usages),
+        recorded_written=sum(usage.prompt - usage.read for usage in usages),
+        read=read,
+        written=written,
+        pure_read=pure_read,
+        pure_written=pure_written,
+    )
+
+
+def _predicted(recording: Recording, prices: Prices, used: list[int]) -> tuple[float, float]:
+    ledger = Ledger(recording, APPEND, prices, stress=False, trace=True)
+    ledger.run()
+    trace = ledger.trace
+    if trace is None:
+        return 0.0, 0.0
+    return sum(trace.read[i] for i in used), sum(trace.written[i] + trace.fresh[i] for i in used)
+
+
+def prediction(sessions: Iterable[Compared]) -> Prediction:
+    """The errors of a source."""
+    some = list(sessions)
+    read = sum(one.recorded_read for one in some)
+    written = sum(one.recorded_written for one in some)
+    return Prediction(
+        calls=sum(one.calls for one in some),
+        read_error=_error(sum(one.read for one in some), read),
+        written_error=_error(sum(one.written for one in some), written),
+        pure_read_error=_error(sum(one.pure_read for one in some), read),
+        pure_written_error=_error(sum(one.pure_written for one in some), written),
+    )
+
+
+def _error(predicted: float, recorded: float) -> float | None:
+    return round(predicted / recorded - 1, 4) if recorded else None

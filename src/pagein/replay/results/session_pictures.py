@@ -1,0 +1,102 @@
+"""What the pictures of a report show of one session, from its recording and the traces of its policies."""
+
+from itertools import pairwise
+
+import msgspec
+
+from pagein.model.bill import CacheTrace, Composition, Detail, Resident, Why
+from pagein.model.messages import Text, ToolCall
+from pagein.replay.policies.ledger import Trace
+from pagein.replay.prompt.model_calls import Block
+from pagein.replay.prompt.prompt_window import PARTS
+from pagein.replay.prompt.recording import Recording
+
+_LARGEST = 40
+_LABEL = 90
+
+
+def detail(recording: Recording, traces: dict[str, Trace], why: Why | None = None) -> Detail:
+    """The pictures of a session."""
+    calls = recording.calls.calls
+    start = calls[0].at if calls else 0.0
+    return Detail(
+        id=recording.head.id,
+        file=recording.head.file,
+        title=_title(recording),
+        times=[round(call.at - start, 1) for call in calls],
+        pauses=[b.index for a, b in pairwise(calls) if b.at - a.at > recording.ttl],
+        compactions=[one.call.index for one in recording.sized if one.opens_segment and one.call.index],
+        traces={name: _cache(trace) for name, trace in traces.items()},
+        composition={
+            name: Composition(tokens={part: [round(row[part]) for row in trace.parts] for part in PARTS})
+            for name, trace in traces.items()
+            if name in ("append", "pagein")
+        },
+        epochs=traces["pagein"].epochs if "pagein" in traces else [],
+        residents=_residents(recording),
+        why=why,
+    )
+
+
+def _cache(trace: Trace) -> CacheTrace:
+    return CacheTrace(
+        read=[round(value) for value in trace.read],
+        written=[round(value) for value in trace.written],
+        fresh=[round(value) for value in trace.fresh],
+        cost=[round(value, 1) for value in trace.cost],
+    )
+
+
+def _title(recording: Recording) -> str:
+    for message in recording.calls.messages:
+        if message.role == "user":
+            for block in message.blocks:
+                if isinstance(block, Text) and block.injected is None and block.text.strip():
+                    return _line(block.text)
+    return recording.head.id
+
+
+def _residents(recording: Recording) -> list[Resident]:
+    """The blocks that cost most to carry: tokens times the calls whose prompt held them."""
+    ends = [one.call.index for one in recording.sized if one.opens_segment and one.call.index]
+    ends.append(len(recording.sized))
+    carried: list[tuple[int, int, Block, float]] = []
+    for one in recording.sized:
+        end = next(last for last in ends if last > one.call.index)
+        first, last = one.call.blocks
+        for block, tokens in zip(recording.calls.blocks[first:last], one.blocks, strict=True):
+            carried.append((-round(tokens * (end - one.call.index)), one.call.index, block, tokens))
+    carried.sort(key=lambda one: one[:2])
+    asked = {block.call_id: block for block in recording.calls.blocks if block.kind == "arguments"}
+    return [
+        Resident(label=_labelled(block, asked), kind=block.kind, tokens=round(tokens), born=born, carried=-weight)
+        for weight, born, block, tokens in carried[:_LARGEST]
+    ]
+
+
+def _labelled(block: Block, asked: dict[str, Block]) -> str:
+    call = asked.get(block.call_id)
+    said = call.message.get().blocks[call.place] if call is not None else None
+    return _label(said if isinstance(said, ToolCall) else None) or _line(block.text)
+
+
+def _label(call: ToolCall | None) -> str:
+    if call is None:
+        return ""
+    if call.accesses:
+        return _line(f"{call.name} {call.accesses[0].path}")
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, UnicodeError):
+        return call.name
+    first = (
+        next((value for value in arguments.values() if isinstance(value, str)), "")
+        if isinstance(arguments, dict)
+        else ""
+    )
+    return _line(f"{call.name} {first}")
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LABEL else line[: _LABEL - 1] + "…"

@@ -1,0 +1,115 @@
+"""One session through every policy that was asked for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pagein.engine.engine import Settings
+from pagein.model.bill import Detail, Figures, SessionBill, Why
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.ablation import FULL, QUIET, VARIANTS, keeps_alive, layers_missing
+from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
+from pagein.replay.policies.keepalive_bill import KeptLedger
+from pagein.replay.policies.keepalive_policy import KeptPaging
+from pagein.replay.policies.ledger import Ledger, Policy, Trace
+from pagein.replay.policies.optimum import bound, optimum
+from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, Paging
+from pagein.replay.prompt.context_limit import beyond, model_window
+from pagein.replay.prompt.recording import Recording
+from pagein.replay.results.bill_figures import figures
+from pagein.replay.results.session_pictures import detail
+
+_BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact")
+_ORACLES = ("optimum", "bound")
+POLICIES = (*_BASELINES, FULL, QUIET, *_ORACLES)
+"""Names of what is replayed unless told otherwise, in the order of the tables."""
+EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
+"""Names of everything that can be replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under what terms sessions are replayed.
+
+    usual: the engine's settings but for the prices. stress: draw recalls beyond the textual ones. detail: keep the pictures. why: reckon what each decision of pagein was worth.
+    """
+
+    prices: Prices
+    open_engine: OpenEngine
+    policies: tuple[str, ...] = POLICIES
+    stress: bool = True
+    detail: bool = False
+    why: bool = False
+    usual: Settings = USUAL
+
+
+@dataclass(frozen=True, slots=True)
+class Billed:
+    """A session's bill; and its pictures, and why pagein did what it did, where asked for."""
+
+    bill: SessionBill
+    detail: Detail | None
+    why: Why | None = None
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of the policies beside their figures."""
+
+    traces: dict[str, Trace] = field(default_factory=dict)
+    why: Why | None = None
+
+
+def bill_session(recording: Recording, terms: Terms) -> Billed:
+    """Replay one session under each policy."""
+    rows: dict[str, Figures] = {}
+    kept = _Kept()
+    for name in terms.policies:
+        if name in ("optimum", "bound"):
+            tally = (optimum if name == "optimum" else bound)(recording, terms.prices)
+            rows[name] = figures(tally, terms.prices, counted=False)
+        else:
+            rows[name] = _played(name, recording, terms, kept)
+    head = recording.head
+    bill = SessionBill(
+        file=head.file,
+        id=head.id,
+        source=head.source,
+        agent=head.agent,
+        parent=head.parent,
+        flags={**recording.flags, **beyond(recording, terms.prices)},
+        policies=rows,
+    )
+    return Billed(bill, detail(recording, kept.traces, kept.why) if terms.detail else None, kept.why)
+
+
+def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figures:
+    if layers_missing(name) is not None:
+        engine = KeptPaging if keeps_alive(name) else Paging
+        with engine(recording, terms.open_engine, terms.prices, name, terms.usual) as paging:
+            ledger = _run(recording, paging, terms, kept)
+            if terms.why and name == FULL:
+                kept.why = paging.why(ledger, stress=terms.stress)
+            paging.prove(ledger.tally)
+        return figures(ledger.tally, terms.prices, proved=True)
+    baselines: Mapping[str, Policy] = {
+        "none": NONE,
+        "append": APPEND,
+        "append-5m": APPEND_5M,
+        "append-1h": APPEND_1H,
+        "rolling": Rolling(),
+        "clear": Clear(),
+        "compact": Compact(window=model_window(recording, terms.prices)),
+    }
+    return figures(_run(recording, baselines[name], terms, kept).tally, terms.prices)
+
+
+def _run(recording: Recording, policy: Policy, terms: Terms, kept: _Kept) -> Ledger:
+    keeping = {"stress": terms.stress, "trace": terms.detail}
+    if isinstance(policy, KeptPaging):
+        ledger: Ledger = KeptLedger(recording, policy, terms.prices, **keeping)
+    else:
+        ledger = Ledger(recording, policy, terms.prices, **keeping)
+    ledger.run()
+    if ledger.trace is not None:
+        kept.traces[policy.name] = ledger.trace
+    return ledger

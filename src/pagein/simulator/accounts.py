@@ -1,0 +1,91 @@
+"""What each account's prompt cache holds, and what every call costs there."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pagein.errors import BadSetting
+from pagein.model.messages import Usage
+from pagein.providers.cache_simulator import CacheRules, CacheSimulator, Served, bill
+from pagein.providers.prices.price_lookup import prices
+from pagein.providers.prices.token_prices import Prices
+from pagein.providers.tokens.counters import counter_for
+from pagein.providers.validity import Api
+from pagein.simulator.model_call import Asked
+from pagein.simulator.neutral_answer import Called, Spoken, Thought, Words
+from pagein.simulator.prompt_blocks import CounterOf, Prompt, Prompts
+
+_DAY = 86_400.0
+_UNKNOWN: dict[Api, str] = {
+    "anthropic": "generic:r=.1,w=1.25",
+    "openai_chat": "generic:r=.1,w=1,cache=openai-legacy",
+    "openai_responses": "generic:r=.1,w=1,cache=openai-legacy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """What a call used and cost. served: None for what never reached the model. bit: base-input-token equivalents."""
+
+    usage: Usage
+    served: Served
+    prices: Prices
+    bit: float
+
+
+class Accounts:
+    """The caches of all accounts, one for each set of credentials and kind of cache (A8). Calls come in the order of their start."""
+
+    def __init__(self, spec: str | None = None, counter: CounterOf = counter_for) -> None:
+        """spec: a price specification for all models; None: each model's own, multipliers for models that are not known.
+
+        counter: from a model to what counts its tokens.
+
+        Raises BadSetting for one that means nothing.
+        """
+        self._fixed = None if spec is None else prices(spec)
+        self._caches: dict[tuple[str, CacheRules], CacheSimulator] = {}
+        self.prompts = Prompts(counter)
+
+    def prices(self, asked: Asked) -> Prices:
+        """What the model of a call costs on the day of the call."""
+        if self._fixed is not None:
+            return self._fixed
+        try:
+            return prices(asked.model, datetime.fromtimestamp(asked.at, UTC).date())
+        except BadSetting:
+            return prices(_UNKNOWN[asked.api])
+
+    def prompt(self, asked: Asked) -> Prompt:
+        """The prompt of a call as the cache sees it."""
+        return self.prompts.read(asked, self.prices(asked))
+
+    def charge(self, asked: Asked, blocks: tuple[Spoken, ...], wait: float) -> Charged:
+        """Serve a call that is answered with these blocks, the first of which comes after `wait` seconds."""
+        rates = self.prices(asked)
+        prompt = self.prompts.read(asked, rates)
+        output = sum(self.prompts.tokens(asked.model, _said(block)) for block in blocks)
+        if prompt.is_cached:
+            served = self._cache(asked, rates).serve(prompt.request(asked.at, asked.at + wait, output))
+        else:
+            served = Served(0.0, 0.0, 0.0, prompt.tokens, output, 0, "no_marks")
+        return Charged(usage_of(served), served, rates, bill(served, rates, asked.at))
+
+    def _cache(self, asked: Asked, rates: Prices) -> CacheSimulator:
+        rules = rates.cache
+        if asked.api != "anthropic" and asked.body.get("prompt_cache_retention") == "24h" and rules.ttl < _DAY:
+            rules = rules.lasting(_DAY)
+        return self._caches.setdefault((asked.key, rules), CacheSimulator(rules))
+
+
+def usage_of(served: Served) -> Usage:
+    """Whole tokens, as providers report them; what rounding loses is fresh."""
+    read, short, long = round(served.read), round(served.written_5m), round(served.written_1h)
+    return Usage(round(served.prompt) - read - short - long, read, short + long, long, round(served.output))
+
+
+def _said(block: Spoken) -> str:
+    match block:
+        case Words() | Thought():
+            return block.text
+        case Called():
+            return block.name + block.arguments

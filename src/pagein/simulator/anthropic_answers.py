@@ -1,0 +1,141 @@
+"""Answers of the simulated provider as Anthropic Messages."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pagein.model.codec import encode_json
+from pagein.simulator.event_frames import named
+from pagein.simulator.neutral_answer import Called, Reply, Spoken, Thought, Words
+
+_KINDS: Final[Mapping[int, str]] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_WORDS: Final[Mapping[int, str]] = {
+    429: "This request would exceed your organization's rate limit.",
+    500: "Internal server error",
+    529: "Overloaded",
+}
+
+
+def whole(reply: Reply) -> dict[str, Any]:
+    """The answer in one piece."""
+    return {
+        **_head(reply),
+        "content": [wire_block(block) for block in reply.blocks],
+        "stop_reason": _stop(reply),
+        "usage": _usage(reply, reply.usage.output),
+        **_edits(reply),
+    }
+
+
+def events(reply: Reply) -> Iterator[bytes]:
+    """The answer as the events of a stream."""
+    yield named(
+        {"type": "message_start", "message": {**_head(reply), "usage": _usage(reply, min(reply.usage.output, 1))}}
+    )
+    yield named({"type": "ping"})
+    for index, block in enumerate(reply.blocks):
+        yield named({"type": "content_block_start", "index": index, "content_block": _begun(block)})
+        for delta in _deltas(reply, block):
+            yield named({"type": "content_block_delta", "index": index, "delta": delta})
+        yield named({"type": "content_block_stop", "index": index})
+    delta = {"stop_reason": _stop(reply), "stop_sequence": None}
+    yield named(
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.usage.output}, **_edits(reply)}
+    )
+    yield named({"type": "message_stop"})
+
+
+def error(status: int, message: str | None = None, kind: str | None = None) -> dict[str, Any]:
+    """The body of an error."""
+    kind = kind or _KINDS.get(status, "invalid_request_error" if status < 500 else "api_error")  # noqa: PLR2004 - HTTP's classes
+    return {"type": "error", "error": {"type": kind, "message": message or _WORDS.get(status, "Error")}}
+
+
+def error_event(status: int, message: str | None = None, kind: str | None = None) -> bytes:
+    """An error in the middle of a stream."""
+    return named(error(status, message, kind))
+
+
+def wire_block(block: Spoken) -> dict[str, Any]:
+    """A block of an answer, as it comes back in later requests."""
+    match block:
+        case Words():
+            return {"type": "text", "text": block.text}
+        case Thought(redacted=True):
+            return {"type": "redacted_thinking", "data": block.signature}
+        case Thought():
+            return {"type": "thinking", "thinking": block.text, "signature": block.signature}
+        case Called():
+            return {"type": "tool_use", "id": f"toolu_{block.id}", "name": block.name, "input": block.input}
+
+
+def _head(reply: Reply) -> dict[str, Any]:
+    return {
+        "id": f"msg_{reply.tag}",
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        **({"input_transformations": list(reply.dropped)} if reply.dropped else {}),
+    }
+
+
+def _edits(reply: Reply) -> dict[str, Any]:
+    return {} if reply.applied is None else {"context_management": {"applied_edits": list(reply.applied)}}
+
+
+def _begun(block: Spoken) -> dict[str, Any]:
+    match block:
+        case Words():
+            return {"type": "text", "text": ""}
+        case Thought(redacted=False):
+            return {"type": "thinking", "thinking": "", "signature": ""}
+        case Called():
+            return {**wire_block(block), "input": {}}
+        case _:
+            return wire_block(block)
+
+
+def _deltas(reply: Reply, block: Spoken) -> Iterator[dict[str, Any]]:
+    match block:
+        case Words():
+            yield from ({"type": "text_delta", "text": part} for part in reply.chunks(block.text))
+        case Thought(redacted=False):
+            yield from ({"type": "thinking_delta", "thinking": part} for part in reply.chunks(block.text))
+            yield {"type": "signature_delta", "signature": block.signature}
+        case Called():
+            text = encode_json(block.input).decode() if block.is_free else block.arguments
+            parts = ["", *reply.chunks(text)]
+            yield from ({"type": "input_json_delta", "partial_json": part} for part in parts)
+        case _:
+            return
+
+
+def _usage(reply: Reply, output: int) -> dict[str, Any]:
+    usage = reply.usage
+    return {
+        "input_tokens": usage.fresh,
+        "cache_creation_input_tokens": usage.written,
+        "cache_read_input_tokens": usage.read,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.written - usage.written_1h,
+            "ephemeral_1h_input_tokens": usage.written_1h,
+        },
+        "output_tokens": output,
+        "service_tier": "standard",
+    }
+
+
+def _stop(reply: Reply) -> str:
+    return reply.stop or ("tool_use" if reply.calls else "end_turn")

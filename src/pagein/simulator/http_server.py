@@ -1,0 +1,277 @@
+"""The simulated provider over HTTP. One event loop serves all requests."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any, Final
+
+from aiohttp import web
+
+from pagein.errors import BadInput
+from pagein.model.codec import encode_json
+from pagein.providers.validity import Api
+from pagein.simulator.body_codings import MOST_BYTES, unpacked
+from pagein.simulator.model_call import Asked, asked
+from pagein.simulator.provider_settings import Settings
+from pagein.simulator.records import Bill, Book, Record, bill_of, redacted
+from pagein.simulator.refusals import FIELD, Refusal
+from pagein.simulator.service import FORMATS, Answer, Service, error_of, is_break
+
+_PATHS: Final[Mapping[str, Api]] = {
+    "/messages": "anthropic",
+    "/chat/completions": "openai_chat",
+    "/responses": "openai_responses",
+}
+_LOG: Final = logging.getLogger(__name__)
+_GRACE: Final = 1.0
+_STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+_KEYS: Final = ("x-api-key", "authorization", "api-key")
+_BEARER: Final = re.compile(r"^bearer\s+", re.IGNORECASE)
+
+
+class Server:
+    """A provider that listens. `requests` holds all it received, in order."""
+
+    def __init__(self, service: Service, settings: Settings) -> None:
+        self._service = service
+        self._settings = settings
+        self._book = Book(settings.record, settings.most_bodies)
+        self._runner: web.AppRunner | None = None
+        self._began = settings.now()
+        self._skipped = 0.0
+        self.url = ""
+
+    @property
+    def requests(self) -> list[Record]:
+        """All requests so far, in the order in which they came."""
+        return self._book.records
+
+    def bill(self) -> Bill:
+        """The bill over all model calls so far."""
+        return bill_of(self._book.records)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass at once."""
+        self._skipped += seconds
+
+    def now(self) -> float:
+        """Seconds since 1970, by the provider's clock."""
+        return self._began + (self._settings.now() - self._began) * self._settings.speed + self._skipped
+
+    async def start(self) -> str:
+        """Listen, and return the address."""
+        app = web.Application(client_max_size=MOST_BYTES)
+        app.router.add_route("*", "/__provider/{what}", self._about_itself)
+        app.router.add_route("*", "/{path:.*}", self._any)
+        # a client that is gone is noticed, and what was begun for it ends
+        # bodies are unpacked by us: the server knows no zstd, which clients use
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, auto_decompress=False, shutdown_timeout=_GRACE
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._settings.host, self._settings.port)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return self.url
+
+    async def stop(self) -> None:
+        """End every request and stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _any(self, request: web.Request) -> web.StreamResponse:
+        path = request.path.rstrip("/")
+        record = Record(self.now(), request.method, request.path_qs, redacted(request.headers.items()))
+        place = self._book.add(record)
+        found = next((api for end, api in _PATHS.items() if path.endswith(end)), None)
+        counts = path.endswith("/messages/count_tokens")
+        if request.method == "HEAD":
+            return self._done(place, web.Response())
+        if found == "openai_responses" and request.method == "GET":
+            # what makes clients that try a WebSocket first go on over HTTP at once
+            return self._done(place, web.Response(status=426, headers={"Upgrade": "HTTP/1.1"}))
+        if request.method == "POST" and (found or counts):
+            api: Api = found or "anthropic"
+            if api not in self._settings.apis:
+                return self._refuse(place, api, Refusal(FIELD, 404, f"no such endpoint: {request.path}"))
+            return await self._call(request, place, api, counts=counts)
+        if path.endswith("/models") and request.method == "GET":
+            return self._done(place, _json(self._models()))
+        return self._done(place, _json({"ok": True}))
+
+    async def _call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
+        try:
+            raw = unpacked(await request.read(), request.headers.get("Content-Encoding", ""))
+            call = self._asked(request, raw, api)
+        except web.HTTPRequestEntityTooLarge:
+            return self._refuse(place, api, Refusal("M21", 413, "Request exceeds the maximum size"))
+        except (BadInput, ValueError) as problem:
+            return self._refuse(place, api, Refusal(FIELD, 400, f"The request body is not valid JSON: {problem}"))
+        self._book.note(place, api=None if counts else api, model=call.model)
+        if self._settings.keeps_bodies:
+            self._book.hold(place, call.body, call.size)
+        try:
+            decided = self._decided(call, counts=counts)
+        except Exception as problem:  # noqa: BLE001 - whatever a script's function raises is our failure, told as one
+            _LOG.exception("a request could not be answered")
+            self._book.note(place, outcome="failed", status=500, message=repr(problem))
+            return _json(FORMATS[api].error(500), 500)
+        if isinstance(decided, Refusal):
+            return self._refuse(place, api, decided)
+        if isinstance(decided, dict):
+            return self._done(place, _json(decided))
+        return await self._answered(request, place, decided)
+
+    def _decided(self, call: Asked, *, counts: bool) -> Refusal | dict[str, Any] | Answer:
+        """What becomes of a call: a refusal, the number of its tokens, an answer."""
+        whole = self._without_key(call) or self._service.resolved(call)
+        if isinstance(whole, Refusal):
+            return whole
+        refusal = self._service.refusal(whole, counts=counts)
+        if refusal is not None:
+            return refusal
+        return self._service.counted(whole) if counts else self._service.answer(whole)
+
+    async def _answered(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
+        self._book.note(place, turn=answer.index)
+        if answer.charged is not None:
+            charged = answer.charged
+            dollars = charged.prices.usd(charged.bit)
+            reason = charged.served.reason
+            self._book.note(place, usage=charged.usage, bit=charged.bit, usd=dollars, reason=reason)
+        try:
+            if answer.turn.wait:
+                await asyncio.sleep(answer.turn.wait)
+            if answer.reply is None:
+                return self._failed(request, place, answer)
+            if answer.asked.streams:
+                return await self._streamed(request, place, answer)
+            if answer.failure is not None:
+                return self._failed(request, place, answer)
+            return self._done(place, _json(answer.whole(), headers=_ids(answer)))
+        except (ConnectionError, asyncio.CancelledError):
+            if self._book.is_pending(place):
+                self._book.note(place, outcome="gone")
+            raise
+
+    async def _streamed(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
+        response = web.StreamResponse(headers={**_STREAM, **_ids(answer)})
+        self._book.note(place, status=200)
+        await response.prepare(request)
+        failure = answer.failure
+        last = None if failure is None else failure.after
+        for place_of_event, event in enumerate(answer.events()):
+            if failure is not None and place_of_event == last:
+                return await self._broken(request, place, answer, response)
+            if answer.turn.delay:
+                await asyncio.sleep(answer.turn.delay)
+            await response.write(event)
+        self._book.note(place, outcome="answered")
+        await response.write_eof()
+        return response
+
+    async def _broken(
+        self, request: web.Request, place: int, answer: Answer, response: web.StreamResponse
+    ) -> web.StreamResponse:
+        self._book.note(place, outcome="broken")
+        failure = answer.failure
+        if failure is None or is_break(failure):
+            _cut(request)
+            return response
+        wire = FORMATS[answer.asked.api]
+        await response.write(wire.error_event(failure.status, failure.message, failure.kind))
+        await response.write_eof()
+        return response
+
+    def _failed(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
+        failure = answer.failure
+        if failure is None or is_break(failure):
+            self._book.note(place, outcome="broken")
+            _cut(request)
+            return web.Response(status=500)
+        headers = {} if failure.retry_after is None else {"retry-after": f"{failure.retry_after:g}"}
+        self._book.note(place, outcome="failed", status=failure.status)
+        return _json(error_of(failure, answer.asked.api), failure.status, headers)
+
+    def _refuse(self, place: int, api: Api, refusal: Refusal) -> web.StreamResponse:
+        body = FORMATS[api].error(refusal.status, refusal.message, refusal.kind)
+        self._book.note(
+            place, api=api, outcome="refused", status=refusal.status, refused=refusal.rule, message=refusal.message
+        )
+        return _json(body, refusal.status)
+
+    def _without_key(self, call: Asked) -> Refusal | None:
+        if call.key or not self._settings.needs_key:
+            return None
+        words = "x-api-key header is required" if call.api == "anthropic" else "You didn't provide an API key."
+        return Refusal("key", 401, words)
+
+    def _asked(self, request: web.Request, raw: bytes, api: Api) -> Asked:
+        betas = ",".join(request.headers.getall("anthropic-beta", []))
+        secret = next((request.headers[name] for name in _KEYS if name in request.headers), "")
+        secret = _BEARER.sub("", secret)
+        return replace(
+            asked(raw, api),
+            betas=frozenset(one.strip() for one in betas.split(",") if one.strip()),
+            key=blake2b(secret.encode(), digest_size=8).hexdigest() if secret else "",
+            at=self.now(),
+            headers=redacted(request.headers.items()),
+        )
+
+    async def _about_itself(self, request: web.Request) -> web.StreamResponse:
+        match request.match_info["what"]:
+            case "bill":
+                return _json(self.bill().as_json())
+            case "requests":
+                return _json([record.as_json() for record in self._book.records[_since(request) :]])
+            case "clock":
+                given = await request.json() if request.can_read_body else {}
+                self.advance(float(given.get("advance", 0)))
+                return _json({"now": self.now()})
+            case _:
+                return _json({"error": "bill, requests or clock"}, 404)
+
+    def _models(self) -> dict[str, Any]:
+        rows = [
+            {
+                "id": name,
+                "object": "model",
+                "type": "model",
+                "display_name": name,
+                "created": 0,
+                "created_at": "2026-01-01T00:00:00Z",
+                "owned_by": "simulated",
+            }
+            for name in self._settings.models
+        ]
+        ends = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {}
+        return {"object": "list", "data": rows, "has_more": False, **ends}
+
+    def _done(self, place: int, response: web.Response) -> web.Response:
+        self._book.note(place, outcome="answered", status=response.status)
+        return response
+
+
+def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(body=encode_json(value), status=status, headers=headers, content_type="application/json")
+
+
+def _since(request: web.Request) -> int:
+    told = request.query.get("from", "0")
+    return int(told) if told.isdecimal() else 0
+
+
+def _ids(answer: Answer) -> dict[str, str]:
+    name = "request-id" if answer.asked.api == "anthropic" else "x-request-id"
+    return {name: f"req_{answer.reply.tag}"} if answer.reply is not None else {}
+
+
+def _cut(request: web.Request) -> None:
+    """End the connection behind what was written, without a word."""
+    if request.transport is not None:
+        request.transport.close()

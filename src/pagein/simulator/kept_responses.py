@@ -1,0 +1,58 @@
+"""Responses that the provider keeps, for requests that go on from one by its id."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+from pagein.model.codec import encode_json
+from pagein.simulator.model_call import Asked, asked
+from pagein.simulator.refusals import Refusal
+
+Items: TypeAlias = Sequence[dict[str, Any]]
+
+PREVIOUS: Final = "previous"
+"""Stands for a rule id where a response is gone on from that is not kept."""
+
+_KEPT: Final = 10_000
+_MOST_BYTES: Final = 256 << 20
+
+
+class Kept:
+    """The conversations behind the responses of late, by response id. most: bytes of them; the newest is kept whatever its size."""
+
+    def __init__(self, most: int = _MOST_BYTES) -> None:
+        self._behind: OrderedDict[str, tuple[list[Any], int]] = OrderedDict()
+        self._most = most
+        self._bytes = 0
+
+    def resolved(self, call: Asked) -> Asked | Refusal:
+        """The call with all of its conversation in it."""
+        name = call.body.get("previous_response_id")
+        if call.api != "openai_responses" or name is None:
+            return call
+        behind = self._behind.get(str(name))
+        if behind is None:
+            words = f"Previous response with id '{name}' not found."
+            return Refusal(PREVIOUS, 400, words, "previous_response_not_found")
+        body = {field: value for field, value in call.body.items() if field != "previous_response_id"}
+        body["input"] = [*behind[0], *_items(call)]
+        whole = asked(encode_json(body), call.api)
+        return replace(call, body=whole.body, messages=whole.messages, size=whole.size)
+
+    def keep(self, call: Asked, name: str, answer: Items) -> None:
+        """Keep a response, unless the call asked not to."""
+        if call.api != "openai_responses" or call.body.get("store") is False:
+            return
+        self._behind[name] = ([*_items(call), *answer], call.size)
+        self._bytes += call.size
+        while len(self._behind) > _KEPT or (self._bytes > self._most and len(self._behind) > 1):
+            _, (_, size) = self._behind.popitem(last=False)
+            self._bytes -= size
+
+
+def _items(call: Asked) -> list[Any]:
+    given = call.body.get("input")
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": given}]
+    return given if isinstance(given, list) else []

@@ -1,0 +1,171 @@
+"""Why the simulated provider refuses a request: the rules of `providers.validity`, what each field must be, and its own signatures.
+
+Rules of this file
+------------------
+1. What a signature binds is read from the signature itself; what else is known of answers is remembered by ids (M10, R3, R4).
+2. Thinking that another model made is taken and dropped, as the provider does (T1).
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Final
+
+from pagein.providers.validity import Api, Received, Violation, check_body, target, with_request
+from pagein.providers.validity.body_turns import turns_of
+from pagein.providers.validity.turns import Bond, Part, object_at, text_at
+from pagein.simulator import seals
+from pagein.simulator.model_call import Asked, Body
+from pagein.simulator.thinking_drops import Dropped
+
+SIGNATURE: Final = "signature"
+"""Stands for a rule id where a signature is not one of ours, or not for these words."""
+WINDOW: Final = "window"
+"""Stands for a rule id where a prompt is longer than the model's window."""
+FIELD: Final = "field"
+"""Stands for a rule id where a field is missing or of the wrong type."""
+
+FORGED: Final = "{place}: Invalid `signature` in `thinking` block"
+FORGED_DATA: Final = "{place}: Invalid `data` in `redacted_thinking` block"
+ENCRYPTED: Final = "The encrypted content for item {item} could not be verified. Reason: Encrypted content could not be decrypted or parsed."
+
+_REMEMBERED: Final = 100_000
+_NEEDED: Final[Mapping[Api, Sequence[tuple[str, type]]]] = {
+    "anthropic": (("model", str), ("max_tokens", int), ("messages", list)),
+    "openai_chat": (("model", str), ("messages", list)),
+    "openai_responses": (("model", str),),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is refused: the rule's id, the status and the provider's words. kind: of the error, None for the status' own."""
+
+    rule: str
+    status: int
+    message: str
+    kind: str | None = None
+
+
+def too_long(api: Api, tokens: int, window: int) -> Refusal:
+    """The refusal of a prompt that the model's window does not hold."""
+    match api:
+        case "anthropic":
+            return Refusal(WINDOW, 400, f"prompt is too long: {tokens} tokens > {window} maximum")
+        case "openai_chat":
+            words = (
+                f"This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} tokens. "
+                "Please reduce the length of the messages."
+            )
+        case "openai_responses":
+            words = "Your input exceeds the context window of this model. Please adjust your input and try again."
+    return Refusal(WINDOW, 400, words)
+
+
+class Doorkeeper:
+    """Refuses what the provider would. Remembers what its answers held, by their ids."""
+
+    def __init__(self, key: bytes, account: date | None = None, *, takes_foreign_thinking: bool = False) -> None:
+        """key: of signatures. account: when the account was made (T4). takes_foreign_thinking: signatures made elsewhere pass."""
+        self._key = key
+        self._account = account
+        self._takes_foreign = takes_foreign_thinking
+        self._thoughts: OrderedDict[str, tuple[bytes, ...]] = OrderedDict()
+        self._reasoning: OrderedDict[str, str] = OrderedDict()
+        self._followers: OrderedDict[str, str] = OrderedDict()
+
+    def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
+        """Why this call is refused, None where it is not. counts: it asks for no answer, only for its size."""
+        for name, kind in _NEEDED[asked.api]:
+            if name == "max_tokens" and counts:
+                continue
+            if not isinstance(asked.body.get(name), kind):
+                return Refusal(FIELD, 400, _missing(asked, name))
+        broken = self._forged(asked)
+        if broken is not None:
+            return broken
+        found = self._broken(asked)
+        return Refusal(found[0].rule, found[0].status, found[0].text) if found else None
+
+    def dropped(self, asked: Asked) -> list[Dropped]:
+        """The thinking of a call that is not refused which its model does not get to see."""
+        if asked.api != "anthropic":
+            return []
+        others = [Dropped(*place, "model_binding_mismatch") for place in self._made_by_others(asked)]
+        thinking = object_at(asked.body, "thinking")
+        if object_at(thinking, "block_binding").get("prefix_mismatch_behavior") != "drop_block":
+            return others
+        strict = {**thinking, "block_binding": {"prefix_mismatch_behavior": "error"}}
+        found = self._broken(replace(asked, body={**asked.body, "thinking": strict}))
+        broken = {(one.message, one.block) for one in found if one.rule in ("T2", "T6")}
+        return [*others, *(Dropped(*place, "prefix_mismatch") for place in sorted(broken))]
+
+    def _broken(self, asked: Asked) -> list[Violation]:
+        whom = target(asked.model, betas=asked.betas if asked.api == "anthropic" else None, account=self._account)
+        return check_body(asked.body, asked.api, whom, self._received(asked), size=asked.size)
+
+    def _made_by_others(self, asked: Asked) -> Iterator[tuple[int, int]]:
+        for part in _thinking(asked):
+            seal = seals.opened(self._key, part.id, None)
+            if seal is not None and seal.model != seals.short(asked.model):
+                yield part.message, part.block
+
+    def remember(self, asked: Asked, answer: Sequence[Body]) -> None:
+        """What an answer held, as wire blocks or items."""
+        bare: Body = {"messages": [], "input": []}
+        learned = with_request(Received(), bare, asked.api, answer)
+        for memory, more in (
+            (self._thoughts, learned.thoughts),
+            (self._reasoning, learned.reasoning),
+            (self._followers, learned.followers),
+        ):
+            memory.update(more)  # type: ignore[arg-type]
+            while len(memory) > _REMEMBERED:
+                memory.popitem(last=False)
+
+    def _received(self, asked: Asked) -> Received:
+        signatures = [part.id for part in _thinking(asked)] if asked.api == "anthropic" else []
+        bonds: dict[str, Bond] = {}
+        for signature in signatures:
+            seal = seals.opened(self._key, signature, None)
+            if seal is not None and seal.model == seals.short(asked.model):
+                bonds[signature] = Bond(seals.trail_of(seal, signatures), b"")
+        return Received(bonds, self._thoughts, self._reasoning, self._followers)
+
+    def _forged(self, asked: Asked) -> Refusal | None:
+        if asked.api == "openai_chat":
+            return None
+        for part in _thinking(asked):
+            signed, words = _signed(part)
+            if not signed or seals.opened(self._key, signed, words) is not None:
+                continue
+            if self._takes_foreign and not seals.is_ours(signed):
+                continue
+            if asked.api == "openai_responses":
+                text = ENCRYPTED.format(item=part.id)
+                return Refusal(SIGNATURE, 400, text, "invalid_encrypted_content")
+            words_of_it = FORGED_DATA if part.wire.get("type") == "redacted_thinking" else FORGED
+            return Refusal(SIGNATURE, 400, words_of_it.format(place=part.place))
+        return None
+
+
+def _thinking(asked: Asked) -> Iterator[Part]:
+    for turn in turns_of(asked.body, asked.api).turns:
+        yield from (part for part in turn.parts if part.kind == "thinking")
+
+
+def _signed(part: Part) -> tuple[str, str | None]:
+    """The signature of a block and the words that it is for, None where they are not shown."""
+    wire: Mapping[str, Any] = part.wire
+    if wire.get("type") == "thinking":
+        return text_at(wire, "signature") or "none", text_at(wire, "thinking")
+    return text_at(wire, "data") or text_at(wire, "encrypted_content"), None
+
+
+def _missing(asked: Asked, name: str) -> str:
+    if asked.api == "anthropic":
+        return f"{name}: Field required" if name not in asked.body else f"{name}: Input should be valid"
+    if name not in asked.body:
+        return "you must provide a model parameter" if name == "model" else f"Missing required parameter: '{name}'."
+    return f"Invalid type for '{name}'."

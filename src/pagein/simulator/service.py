@@ -1,0 +1,170 @@
+"""The simulated provider without HTTP: from a call to what is sent back, and the record of it. Not thread-safe; one loop owns it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+from pagein.providers.validity import Api
+from pagein.providers.validity.body_turns import turns_of
+from pagein.providers.validity.thinking_bonds import canonical, hashed
+from pagein.simulator import anthropic_answers, chat_answers, responses_answers
+from pagein.simulator.accounts import Accounts, Charged
+from pagein.simulator.answer_maker import spoken, told
+from pagein.simulator.context_clearing import cleared
+from pagein.simulator.kept_responses import Kept
+from pagein.simulator.model_call import Asked
+from pagein.simulator.neutral_answer import Reply, Thought
+from pagein.simulator.provider_settings import Settings
+from pagein.simulator.refusals import Doorkeeper, Refusal, too_long
+from pagein.simulator.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, Turn, scripts_from, turn_from
+from pagein.simulator.thinking_drops import without
+from pagein.simulator.turn_choice import Chosen, chosen
+
+Answerer: TypeAlias = Callable[[Asked], object]
+"""A script as a function: from a call to a turn, or to what `turn_from` takes."""
+
+FORMATS: Final[Mapping[Api, Any]] = {
+    "anthropic": anthropic_answers,
+    "openai_chat": chat_answers,
+    "openai_responses": responses_answers,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back. reply: None where the call fails at once. failure: how it fails, None where it does not."""
+
+    asked: Asked
+    turn: Turn
+    index: int
+    reply: Reply | None = None
+    failure: Failure | None = None
+    charged: Charged | None = None
+
+    def whole(self) -> dict[str, Any]:
+        """The body of an answer in one piece."""
+        found: dict[str, Any] = FORMATS[self.asked.api].whole(self.reply)
+        return found
+
+    def events(self) -> Iterable[bytes]:
+        """The events of a streamed answer."""
+        found: Iterable[bytes] = FORMATS[self.asked.api].events(self.reply)
+        return found
+
+
+class Service:
+    """One provider: its scripts, its accounts, its memory."""
+
+    def __init__(self, script: object, settings: Settings) -> None:
+        """Raises BadInput for a script, BadSetting for prices, that cannot be used."""
+        self._answerer: Answerer | None = None
+        self._scripts = NO_SCRIPTS
+        if callable(script) and not isinstance(script, Script | Scripts):
+            self._answerer = script
+        elif script is not None:
+            self._scripts = scripts_from(script)
+        self._settings = settings
+        self._key = blake2b(settings.secret.encode(), digest_size=32).digest()
+        self._doorkeeper = Doorkeeper(
+            self._key, settings.account, takes_foreign_thinking=settings.takes_foreign_thinking
+        )
+        self._kept = Kept()
+        self.accounts = Accounts(settings.prices, settings.counter)
+        self._answered = 0
+        self._failures: Counter[bytes] = Counter()
+
+    def resolved(self, asked: Asked) -> Asked | Refusal:
+        """The call with what it refers to in it, or why it is refused."""
+        return self._kept.resolved(asked)
+
+    def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
+        """Why a call is refused, None where it is not. counts: it only asks for the number of its tokens."""
+        refusal, window = self._doorkeeper.refusal(asked, counts=counts), self._settings.window
+        if refusal is not None or window is None or counts:
+            return refusal
+        tokens = self.count(cleared(asked, self.count).asked)
+        return too_long(asked.api, tokens, window) if tokens > window else None
+
+    def answer(self, asked: Asked) -> Answer:
+        """What a call that is not refused is answered."""
+        choice = self._chosen(asked)
+        turn = choice.turn
+        failure = self._failing(asked, turn.failure)
+        if failure is not None and failure.after is None:
+            return Answer(asked, turn, choice.index, failure=failure)
+        self._answered += 1
+        tag = hashed(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
+        prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
+        blocks = () if prewarms else spoken(asked, turn.said, tag, self._key)
+        dropped = self._doorkeeper.dropped(asked)
+        seen = cleared(without(asked, dropped), self.count)
+        charged = self.accounts.charge(seen.asked, blocks, turn.wait)
+        tokens = self.accounts.prompts.tokens
+        reply = Reply(
+            tag,
+            asked.model,
+            int(asked.at),
+            blocks,
+            told(charged.usage, turn.usage),
+            sum(tokens(asked.model, block.text) for block in blocks if isinstance(block, Thought)),
+            "max_tokens" if prewarms else turn.stop,
+            self._settings.chunk,
+            _reports_usage(asked),
+            charged.prices.cache.model == "breakpoints",
+            seen.applied,
+            tuple(one.as_json() for one in dropped),
+        )
+        self._remember(asked, reply)
+        return Answer(asked, turn, choice.index, reply, failure, charged)
+
+    def count(self, asked: Asked) -> int:
+        """The tokens of a prompt as it was sent."""
+        return self.accounts.prompt(asked).tokens
+
+    def counted(self, asked: Asked) -> dict[str, Any]:
+        """The body of an answer about the tokens of a prompt."""
+        seen = cleared(asked, self.count)
+        told: dict[str, Any] = {"input_tokens": self.count(seen.asked)}
+        if seen.applied is not None:
+            told["context_management"] = {"original_input_tokens": self.count(asked)}
+        return told
+
+    def _chosen(self, asked: Asked) -> Chosen:
+        if self._answerer is None:
+            return chosen(asked, self._scripts)
+        return Chosen(turn_from(self._answerer(asked)), 0)
+
+    def _failing(self, asked: Asked, failure: Failure | None) -> Failure | None:
+        """The failure, unless this very request has failed often enough."""
+        if failure is None or not failure.times:
+            return failure
+        turns = turns_of(asked.body, asked.api).turns
+        name = hashed(*(canonical(part) for turn in turns for part in turn.parts), asked.model.encode())
+        self._failures[name] += 1
+        return failure if self._failures[name] <= failure.times else None
+
+    def _remember(self, asked: Asked, reply: Reply) -> None:
+        if asked.api == "anthropic":
+            self._doorkeeper.remember(asked, [anthropic_answers.wire_block(block) for block in reply.blocks])
+        elif asked.api == "openai_responses":
+            said = responses_answers.items(reply)
+            self._doorkeeper.remember(asked, said)
+            self._kept.keep(asked, f"resp_{reply.tag}", said)
+
+
+def error_of(failure: Failure, api: Api) -> dict[str, Any]:
+    """The body of a failure that is an answer."""
+    found: dict[str, Any] = FORMATS[api].error(failure.status, failure.message, failure.kind)
+    return found
+
+
+def is_break(failure: Failure) -> bool:
+    """Whether the connection just ends."""
+    return failure.status == BREAK
+
+
+def _reports_usage(asked: Asked) -> bool:
+    options = asked.body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True

@@ -1,0 +1,42 @@
+"""Thinking that the provider leaves out in silence: another model's, and what a changed prefix broke where that is asked for (T1, T5)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pagein.simulator.model_call import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A block of thinking that the model does not get to see: where it stands, and which of its bonds is broken."""
+
+    message: int
+    block: int
+    reason: Literal["prefix_mismatch", "model_binding_mismatch"]
+
+    def as_json(self) -> dict[str, Any]:
+        """As the answer tells it."""
+        return {
+            "type": "thinking_dropped",
+            "path": f"messages.{self.message}.content.{self.block}",
+            "reason": self.reason,
+        }
+
+
+def without(asked: Asked, dropped: Sequence[Dropped]) -> Asked:
+    """The call as the model gets it."""
+    if not dropped:
+        return asked
+    places = {(one.message, one.block) for one in dropped}
+    messages = [
+        _without(message, {block for place, block in places if place == index})
+        for index, message in enumerate(asked.body["messages"])
+    ]
+    return replace(asked, body={**asked.body, "messages": messages})
+
+
+def _without(message: dict[str, Any], gone: Collection[int]) -> dict[str, Any]:
+    if not gone:
+        return message
+    return {**message, "content": [one for place, one in enumerate(message["content"]) if place not in gone]}

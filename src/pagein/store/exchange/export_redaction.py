@@ -1,0 +1,89 @@
+"""What an export leaves out: content of files that must not be stored, wherever it was said (law 9).
+
+Stores never hold such files. But a file's name may have been put on the list since, and an export travels further than a
+store. So the results and arguments of calls that may show them are left out, and everything that a read of them left behind.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.errors import BadName
+from pagein.model.codec import decode_entry, decode_json
+from pagein.model.entries import Entry, Noted, Said
+from pagein.model.messages import ToolCall
+from pagein.model.names import ContentHash
+from pagein.model.store_listing import JournalLine
+from pagein.model.versions import Version
+from pagein.policy.privacy.exclusions import is_excluded
+from pagein.policy.privacy.redaction import Withholding as Messages
+
+KIND: Final = "withheld"
+_PATH: Final = b"pathKey"
+
+
+@dataclass(slots=True)
+class Withholding:
+    """One session of an export."""
+
+    said: Messages = field(default_factory=Messages)
+    _private: set[str] = field(default_factory=set)  # calls whose results are left out
+
+    def entry(self, entry: Entry) -> Entry:
+        """The entry as it may leave; the same one where it says nothing that must not."""
+        match entry.body:
+            case Said(message=message):
+                kept = self.said.of(message, self._private)
+                for block in kept.blocks:
+                    if isinstance(block, ToolCall):
+                        (self._private.discard if block.withheld is None else self._private.add)(block.id)
+                return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
+            case Noted(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
+                return replace(entry, body=Noted(KIND, "{}"))
+        return entry
+
+
+def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
+    """Names of the contents that reads of excluded files left behind."""
+    found: set[ContentHash] = set()
+    for line in lines:
+        if _PATH in line.line:
+            entry = decode_entry(line.line)
+            if isinstance(entry, Entry) and isinstance(entry.body, Noted):
+                found |= _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
+    return found
+
+
+def hashes_of_excluded(entry: Entry) -> set[ContentHash]:
+    """Names of the contents that a read of an excluded file left behind, where this entry tells of one."""
+    if not isinstance(entry.body, Noted):
+        return set()
+    return _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
+
+
+def is_withheld(version: Version) -> bool:
+    """Whether this is a version of a file that must not be stored."""
+    path = version.metadata.get("path")
+    return isinstance(path, str) and is_excluded(path)
+
+
+def _hashes_of_excluded(data: bytes) -> set[ContentHash]:
+    if _PATH not in data:
+        return set()
+    try:
+        record = decode_json(data)
+    except (ValueError, RecursionError):
+        return set()
+    answer = (
+        record.get("textHash") if isinstance(record, dict) else None
+    )  # some answers are kept, with lines of the file
+    record = record.get("readcache", record) if isinstance(record, dict) else {}
+    if not isinstance(record, dict) or not is_excluded(str(record.get(_PATH.decode()))):
+        return set()
+    found: set[ContentHash] = set()
+    for name in (record.get("servedHash"), record.get("baseHash"), answer):
+        try:
+            found.add(ContentHash.parse(str(name)))
+        except BadName:
+            continue
+    return found

@@ -1,0 +1,227 @@
+"""Everything a store keeps, as JSON lines that other programs can read. The format is docs/format.md, its reader `importing`.
+
+Rules of this file
+------------------
+1. What a record refers to stands above it, so that a reader needs one pass. A version's blobs stand right above it, so that a store
+   can keep them as what differs from the version before.
+2. The last line counts the records and hashes the bytes above it, so that a file that was cut short or changed is known for one.
+3. An export is a snapshot, and depends on nothing but what is kept: the same content gives the same bytes.
+"""
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from pagein.errors import DamagedBlob, MissingBlob
+from pagein.model.codec import decode_json, encode_entry, encode_json
+from pagein.model.messages import Unreadable
+from pagein.model.names import ContentHash
+from pagein.model.objects import EXPIRED, StoredObject
+from pagein.model.store_listing import KeptSession
+from pagein.model.versions import Version
+from pagein.ports import WholeStore
+from pagein.store.exchange.export_redaction import Withholding, blobs_of_excluded, is_withheld
+from pagein.store.exchange.import_bounds import LONGEST_LINE
+from pagein.store.upkeep.journal_check import leaf_of
+
+FORMAT: Final = 1
+HEADER: Final = "export"
+Fields: TypeAlias = dict[str, Any]
+Tick: TypeAlias = Callable[[str], object]
+
+
+@dataclass(slots=True)
+class Exported:
+    """What went into an export. counts: records by type. withheld: records changed or left out by law 9. lost: what could not be read, in words."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    withheld: int = 0
+    lost: list[str] = field(default_factory=list)
+
+
+def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lambda _: None) -> Exported:
+    """Write all that the store keeps, line by line. `tick` is told the type of each record. Raises StoreError, and what `write` raises."""
+    done = Exported()
+    digest = hashlib.sha256()
+
+    def line(fields: Fields) -> None:
+        data = encode_json(fields) + b"\n"
+        digest.update(data)
+        write(data)
+
+    store.secret()  # made now, if it is new: a snapshot is for reading
+    with store.snapshot():
+        line({"pagein": HEADER, "v": FORMAT})
+        for fields in _records(store, done):
+            line(fields)
+            kind = fields["type"]
+            done.counts[kind] = done.counts.get(kind, 0) + 1
+            tick(kind)
+    total = sum(done.counts.values())
+    write(encode_json({"type": "end", "records": total, "sha256": digest.hexdigest()}) + b"\n")
+    return done
+
+
+def _records(store: WholeStore, done: Exported) -> Iterator[Fields]:
+    yield {"type": "key", "key": store.secret().hex()}
+    withheld = frozenset(version.id for version in _log(store) if is_withheld(version))
+    hidden = _hidden(store, withheld)
+    done.withheld += sum(store.has(name) for name in hidden)
+    blobs = _Blobs(store, hidden, done)
+    of_versions = frozenset(name for version in _log(store) for name in contents_of(version))
+    for name in store.names():
+        if name not in of_versions:
+            yield from blobs.out(name)
+    yield from _versions(store, withheld, blobs, done)
+    for stored in store.paged_objects():
+        if blobs.has(stored.content) and stored.kind != EXPIRED:
+            yield _object_out(stored)
+        elif stored.kind != EXPIRED:
+            done.lost.append(f"object {stored.id}: its content is lost")
+    for session in store.sessions():
+        yield from _session_out(store, session, done)
+
+
+def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done: Exported) -> Iterator[Fields]:
+    numbers: Counter[str] = Counter()
+    for version in _log(store, done):
+        if version.id in withheld:
+            done.withheld += 1
+            continue
+        for fields in _version_with_blobs(version, blobs, done):
+            if fields["type"] == "version":  # those that are lost leave no gap
+                numbers[version.id] += 1
+                fields["number"] = numbers[version.id]
+            yield fields
+
+
+class _Blobs:
+    """The blobs of one export: each is written once, the first time that something below needs it."""
+
+    def __init__(self, store: WholeStore, hidden: set[ContentHash], done: Exported) -> None:
+        self._store = store
+        self._done = done
+        self._hidden = hidden
+        self._written: dict[ContentHash, bool] = {}
+
+    def out(self, name: ContentHash) -> Iterator[Fields]:
+        """Its record, unless it was written before, is withheld or lost."""
+        if name in self._written or name in self._hidden:
+            return
+        try:
+            content = self._store.get(name)
+        except (DamagedBlob, MissingBlob) as problem:
+            self._written[name] = False
+            self._done.lost.append(str(problem))
+            return
+        record = _blob_out(name, content)
+        # what is so short is short enough however it is escaped
+        if len(content) > LONGEST_LINE // 8 and len(encode_json(record)) > LONGEST_LINE - 1:
+            self._written[name] = False
+            self._done.lost.append(f"the {len(content):,} bytes under {name} are too long for a line of an export")
+            return
+        self._written[name] = True
+        yield record
+
+    def has(self, name: ContentHash) -> bool:
+        """Whether its record stands above."""
+        return self._written.get(name, False)
+
+
+def _version_with_blobs(version: Version, blobs: _Blobs, done: Exported) -> Iterator[Fields]:
+    needed = sorted(contents_of(version))
+    for name in needed:
+        yield from blobs.out(name)
+    if all(map(blobs.has, needed)):
+        yield _version_out(version)
+    else:
+        done.lost.append(f"version {version.number} of {version.id}: its content is lost")
+
+
+def _log(store: WholeStore, done: Exported | None = None, page: int = 500) -> Iterator[Version]:
+    """All versions that can be read, oldest first. One that cannot hides the page it is on, so that page is read one by one."""
+    after, size = 0, page
+    while True:
+        try:
+            versions = store.log(after, size)
+        except DamagedBlob as problem:
+            if size == 1:
+                after += 1
+                if done is not None and str(problem) not in done.lost:
+                    done.lost.append(str(problem))
+            size = 1
+            continue
+        if not versions:
+            return
+        yield from versions
+        after, size = versions[-1].sequence, page
+
+
+def _hidden(store: WholeStore, withheld: frozenset[str]) -> set[ContentHash]:
+    """Contents that may not leave: those of excluded files that nothing else has."""
+    hidden = blobs_of_excluded(store.journal_lines())
+    others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
+    for version in _log(store):
+        contents = {*version.additional.values(), *([version.content_hash] if version.content_hash else ())}
+        if version.id in withheld:
+            hidden |= contents
+        else:
+            others |= contents
+    return hidden - others
+
+
+def contents_of(version: Version) -> set[ContentHash]:
+    """Names of the blobs that a version needs."""
+    own = set() if version.content_hash is None else {version.content_hash}
+    return own.union(version.additional.values())
+
+
+def _blob_out(name: ContentHash, content: bytes) -> Fields:
+    try:
+        return {"type": "blob", "hash": name.hex, "text": content.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"type": "blob", "hash": name.hex, "base64": base64.b64encode(content).decode("ascii")}
+
+
+def _version_out(version: Version) -> Fields:
+    writer = version.writer
+    return {
+        "type": "version",
+        "object": version.id,
+        "number": version.number,
+        "at": version.at,
+        "writer": {"kind": writer.kind, "reason": writer.reason, "session": writer.session},
+        "object_hash": version.object_hash.hex,
+        "record": version.record,
+    }
+
+
+def _object_out(stored: StoredObject) -> Fields:
+    return {
+        "type": "object",
+        "id": str(stored.id),
+        "content": stored.content.hex,
+        "kind": stored.kind,
+        "workspace": stored.workspace,
+        "session": stored.origin.session,
+        "call_id": stored.origin.call_id,
+        "description": stored.description,
+        "tokens": stored.tokens,
+        "chars": stored.chars,
+    }
+
+
+def _session_out(store: WholeStore, session: KeptSession, done: Exported) -> Iterator[Fields]:
+    leaf = session.leaf if session.leaf is None else leaf_of(store, session) or session.leaf
+    yield {"type": "session", "name": session.name, "leaf": leaf, "ended": session.ended}
+    withholding = Withholding()
+    for entry in store.entries(session.name):
+        if isinstance(entry, Unreadable):
+            done.lost.append(f"entry {entry.line} of session {session.name!r}: {entry.why}")
+            continue
+        leaving = withholding.entry(entry)
+        done.withheld += leaving is not entry
+        yield {"type": "entry", "entry": decode_json(encode_entry(leaving))}

@@ -1,0 +1,428 @@
+"""Reading an export back into a store. The format is docs/format.md, its writer `portable`.
+
+Rules of this file
+------------------
+1. An import is one transaction: all of the file is there at its end, or nothing of it.
+2. What is there already is left alone, so importing again changes nothing. What contradicts it is refused.
+3. Every hash is proven before anything rests on it. Every number and size is held against what it counts. A complaint names the file
+   and the line.
+4. A session that is here already goes on where it stands, unless the file's own session has gone on from there.
+5. What must not be stored (law 9) is not taken in, whatever the file says of it.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pagein.errors import BadInput, BadName, MissingBlob
+from pagein.model.codec import decode_entry, encode_json
+from pagein.model.entries import Entry, EntryId, is_bridge
+from pagein.model.messages import Unreadable
+from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.model.version_hash import Sealed, decoded, object_hash_of, value_of, version_of
+from pagein.model.versions import Version, Writer
+from pagein.model.writes import Refused, Write
+from pagein.ports import WholeStore
+from pagein.store.exchange.export_redaction import Withholding, hashes_of_excluded, is_withheld
+from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, contents_of
+from pagein.store.exchange.import_bounds import count, moment, record, text
+
+_BATCH: Final = 500
+_MOST_WAITING: Final = 16_000_000
+Record: TypeAlias = Callable[[Fields], None]
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import found. counts: records by type. added: those of them that were not there before. withheld: records changed or left
+    out by law 9; forgotten: those told anew without a text that was ordered to be forgotten here. lost: what the source should have held and could not be taken from it, in words.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    added: dict[str, int] = field(default_factory=dict)
+    withheld: int = 0
+    forgotten: int = 0
+    lost: list[str] = field(default_factory=list)
+
+
+def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick = lambda _: None) -> Imported:
+    """Take in an export, given as lines with their newlines. `name` is that of the file, for complaints.
+
+    Raises BadInput for a file that is damaged, cut short, of a newer format or at odds with the store, and StoreError.
+    Either way nothing of it has been kept then.
+    """
+    with store.exclusive():
+        reader = _Reader(store)
+        number = 0
+        for number, line in enumerate(lines, start=1):
+            try:
+                kind = reader.take(line)
+            except KeyError as problem:
+                raise BadInput(f"{name}, line {number}: the field {problem} is missing; nothing was imported") from None
+            except (
+                BadInput,
+                BadName,
+                TypeError,
+                ValueError,
+                ArithmeticError,
+                AttributeError,
+                MissingBlob,
+                RecursionError,
+                MemoryError,
+            ) as problem:
+                raise BadInput(f"{name}, line {number}: {problem}; nothing was imported") from problem
+            tick(kind)
+        if not reader.ended:
+            raise BadInput(
+                f"{name}, line {number}: the file ends here without its last record, so it was cut short; nothing was imported"
+            )
+        reader.finish()
+        return reader.done
+
+
+class _Reader:
+    """One pass over one file."""
+
+    def __init__(self, store: WholeStore) -> None:
+        self.done = Imported()
+        self.ended = False
+        self._store = store
+        self._names = {one.name for one in store.sessions()}
+        self._digest = hashlib.sha256()
+        self._begun = False
+        self._records: Mapping[str, Record] = {
+            "key": self._key,
+            "blob": self._blob,
+            "version": self._version,
+            "object": self._object,
+            "session": self._session,
+            "entry": self._entry,
+        }
+        self._histories: dict[str, _History] = {}
+        self._seen: set[tuple[str, str]] = set()
+        # of excluded files: their objects, contents that came with their versions, and names of those that reads of them left behind
+        self._excluded: set[str] = set()
+        self._private: dict[ContentHash, bytes] = {}
+        self._left_behind: set[ContentHash] = set()
+        self._fresh: set[ContentHash] = set()
+        self._needed: set[ContentHash] = set()
+        self._journal: _Incoming | None = None
+        # Blobs on their way: a version keeps its own as what differs from the version before, unless they are there already.
+        self._waiting: dict[ContentHash, bytes] = {}
+        self._waiting_bytes = 0
+
+    def take(self, line: bytes) -> str:
+        """One line. Returns the type of its record."""
+        if self.ended:
+            raise BadInput("there is more behind the last record")
+        if not line.endswith(b"\n"):
+            raise BadInput("the file ends in the middle of this line")
+        fields = record(line)
+        if not self._begun:
+            self._begin(fields)
+            kind = HEADER
+        elif (kind := fields["type"]) == "end":
+            self._end(fields)
+        else:
+            self._record(kind, fields)
+        self._digest.update(line)
+        return str(kind)
+
+    def finish(self) -> None:
+        """The file is whole."""
+        self._put_waiting()
+        self._close_session()
+        # read before its journal told that it must not be; what else needs it keeps it
+        hidden = self._left_behind & self._fresh - self._needed
+        if hidden:
+            self.done.withheld += len(hidden)
+            self._store.drop_blobs(sorted(hidden))
+
+    def _begin(self, fields: Fields) -> None:
+        if fields.get("pagein") != HEADER:
+            raise BadInput("this is no export of pagein")
+        if count(fields["v"], "the format's number") != FORMAT:
+            raise BadInput(f"format {fields['v']!r} was written by a newer pagein; this one reads format {FORMAT}")
+        self._begun = True
+
+    def _end(self, fields: Fields) -> None:
+        if (
+            count(fields["records"], "records") != sum(self.done.counts.values())
+            or fields["sha256"] != self._digest.hexdigest()
+        ):
+            raise BadInput("the records above are not the ones that were written: something was lost or changed")
+        self.ended = True
+
+    def _record(self, kind: str, fields: Fields) -> None:
+        take = self._records.get(kind)
+        if take is None:
+            raise BadInput(f"unknown type of record {kind!r}")
+        if kind != "entry":
+            self._close_session()
+        if kind not in ("blob", "version"):
+            self._put_waiting()
+        self.done.counts[kind] = self.done.counts.get(kind, 0) + 1
+        take(fields)
+
+    def _added(self, kind: str, count: int = 1) -> None:
+        self.done.added[kind] = self.done.added.get(kind, 0) + count
+
+    def _once(self, kind: str, name: str) -> None:
+        if (kind, name) in self._seen:
+            raise BadInput(f"this {kind} stands above already; each is written once")
+        self._seen.add((kind, name))
+
+    # --- one method for each type of record ---
+
+    def _key(self, fields: Fields) -> None:
+        if self._seen:
+            raise BadInput("the key stands before everything else, and once")
+        self._seen.add(("key", ""))
+        key = bytes.fromhex(text(fields["key"]))
+        if len(key) != 32:  # noqa: PLR2004 -- the contract of `BlobStore.secret`
+            raise BadInput("a key has 32 bytes")
+        self._store.adopt_secret(key)
+
+    def _blob(self, fields: Fields) -> None:
+        name = ContentHash.parse(text(fields["hash"]))
+        if ("text" in fields) == ("base64" in fields):
+            raise BadInput("a blob has either text or base64")
+        content = (
+            text(fields["text"]).encode()
+            if "text" in fields
+            else base64.b64decode(text(fields["base64"]), validate=True)
+        )
+        if ContentHash.of(content) != name:
+            raise BadInput("the content is not the one that its hash names")
+        self._once("blob", name.hex)
+        if not self._store.has(name):
+            self._added("blob")
+            self._fresh.add(name)
+        if self._waiting_bytes > _MOST_WAITING:
+            self._put_waiting()
+        self._waiting[name] = content
+        self._waiting_bytes += len(content)
+
+    def _put_waiting(self) -> None:
+        self._store.put_many(tuple(self._waiting.values()))
+        self._waiting, self._waiting_bytes = {}, 0
+
+    def _content(self, name: ContentHash) -> bytes:
+        self._needed.add(name)
+        if name in self._private:  # something else has the same content
+            self._waiting[name] = self._private.pop(name)
+        return self._waiting[name] if name in self._waiting else self._store.get(name)
+
+    def _withhold(self, version: Version) -> None:
+        """Leave out a version of a file that must not be stored, and what of its content nothing else needs."""
+        self.done.withheld += 1
+        for name in contents_of(version) & self._waiting.keys():
+            if name in self._fresh:
+                self._private[name] = self._waiting.pop(name)
+                self.done.added["blob"] -= 1
+        if sum(map(len, self._private.values())) > _MOST_WAITING:
+            raise BadInput(
+                "too much content of files that must not be stored; export again with a newer pagein, which leaves it out"
+            )
+
+    def _version(self, fields: Fields) -> None:
+        told = text(fields["record"])
+        if object_hash_of(told).hex != fields["object_hash"]:
+            raise BadInput("the record is not the one that its object hash names")
+        session = fields["writer"]["session"]
+        writer = Writer(
+            text(fields["writer"]["kind"]), text(fields["writer"]["reason"]), None if session is None else text(session)
+        )
+        number, at = count(fields["number"], "number", 1), moment(fields["at"], "at")
+        version = version_of(told, sequence=0, number=number, at=at, chars=0, writer=writer)
+        if version.id != fields["object"]:
+            raise BadInput("the record is that of another object")
+        history = self._histories.get(version.id)
+        if history is None:
+            known = [(one.number, one.object_hash) for one in self._store.history(version.id)]
+            history = self._histories[version.id] = _History(known)
+        if number != history.told + 1:
+            raise BadInput(
+                f"version {number} stands behind version {history.told} of its object; they count up by one, from 1"
+            )
+        history.told = number
+        if is_withheld(version) or version.id in self._excluded:
+            self._excluded.add(version.id)
+            self._withhold(version)
+        elif history.is_next(version.object_hash):
+            self._write(version, at)
+            history.known.append((number, version.object_hash))
+            history.place += 1
+            self._added("version")
+        elif history.left_out is not None:
+            self._put_back(history, version, history.left_out, at)
+        self._put_waiting()
+
+    def _put_back(self, history: "_History", version: Version, number: int, at: float) -> None:
+        """Put a version that the store lost in its place between others."""
+        if self._store.put_version(self._as_written(version, at), number):
+            history.known.insert(history.place, (number, version.object_hash))
+            history.place += 1
+            self._added("version")
+        else:
+            self.done.lost.append(
+                f"version {number} of {version.id} is missing in the store, and has no place between the others any more"
+            )
+
+    def _write(self, version: Version, at: float) -> None:
+        outcome = self._store.write(self._as_written(version, at))
+        if isinstance(outcome, Refused):
+            raise BadInput(f"object {version.id} cannot be had beside what is here: {outcome.why}")
+
+    def _as_written(self, version: Version, at: float) -> Write:
+        content = None if version.content_hash is None else decoded(self._content(version.content_hash))
+        additional = {name: value_of(self._content(one)) for name, one in version.additional.items()}
+        draft = version.draft(content, additional)
+        if Sealed.of(draft).object_hash != version.object_hash:
+            raise BadInput("the record does not follow from its own fields")
+        request = f"import {version.id} {version.number} {version.object_hash}"
+        return Write(request, draft, at, writer=version.writer)
+
+    def _object(self, fields: Fields) -> None:
+        stored = StoredObject(
+            ObjectId.parse(text(fields["id"])),
+            ContentHash.parse(text(fields["content"])),
+            text(fields["kind"]),
+            text(fields["workspace"]),
+            Origin(text(fields["session"]), text(fields["call_id"])),
+            text(fields["description"]),
+            count(fields["tokens"], "tokens"),
+            count(fields["chars"], "chars"),
+        )
+        self._once("object", str(stored.id))
+        content = self._content(stored.content)
+        self._put_waiting()
+        if (chars := _chars(content)) not in (None, stored.chars):
+            raise BadInput(f"the content has {chars} characters, and not {stored.chars}")
+        found = self._store.find(stored.id)
+        if found is None:
+            self._added("object")
+        elif (found.content, found.workspace, found.kind) == (stored.content, stored.workspace, stored.kind):
+            return
+        if self._store.put_objects([(stored, content)]):
+            raise BadInput(f"the id {stored.id} means something else here")
+
+    def _session(self, fields: Fields) -> None:
+        name, leaf = text(fields["name"]), None if fields["leaf"] is None else text(fields["leaf"])
+        if not isinstance(fields["ended"], bool):
+            raise TypeError("ended is not true or false")
+        if not name:
+            raise BadInput("a session has a name, and this one's is empty")
+        self._once("session", name)
+        entries = [entry for entry in self._store.entries(name) if isinstance(entry, Entry)]
+        known = {entry.id for entry in entries if not is_bridge(entry)}
+        bridged = {entry.id for entry in entries} - known
+        here = self._store.leaf(name)
+        if here is None and leaf is not None:
+            self._added("session")
+        self._journal = _Incoming(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
+
+    def _entry(self, fields: Fields) -> None:
+        if self._journal is None:
+            raise BadInput("an entry without a session above it")
+        entry = decode_entry(encode_json(fields["entry"]))
+        if isinstance(entry, Unreadable):
+            raise BadInput(f"the entry cannot be understood: {entry.why}")
+        if entry.parent is not None and entry.parent not in self._journal.parents:
+            raise BadInput("the entry stands behind one that is not above it")
+        if entry.id in self._journal.parents:
+            raise BadInput("this entry stands above already; each is written once")
+        self._journal.parents[entry.id] = entry.parent
+        self._left_behind |= hashes_of_excluded(entry)
+        kept = self._journal.withholding.entry(entry)
+        if entry.id not in self._journal.known and not (is_bridge(entry) and entry.id in self._journal.bridged):
+            self.done.withheld += kept is not entry
+            self._added("entry")
+            self._journal.waiting.append(kept)
+        if len(self._journal.waiting) >= _BATCH:
+            self._keep_waiting(self._journal)
+
+    def _keep_waiting(self, journal: "_Incoming") -> None:
+        if journal.waiting:
+            self._store.append(journal.name, journal.waiting)
+            journal.waiting = []
+
+    def _close_session(self) -> None:
+        journal, self._journal = self._journal, None
+        if journal is None:
+            return
+        self._keep_waiting(journal)
+        if journal.parents and (leaf := journal.stands_at()) != self._store.leaf(journal.name):
+            self._store.stand(journal.name, leaf)
+        if journal.ended:
+            self._store.end_session(journal.name)
+
+
+@dataclass(slots=True)
+class _History:
+    """The versions of an object. known: their numbers and hashes, as they are here. place: up to where the file has come in them.
+
+    told: how many the file has told of. left_out: the number of the last one asked for, where that is missing here and others stand
+    behind it. The file may miss some, too: it counts those that it has.
+    """
+
+    known: list[tuple[int, ContentHash]]
+    place: int = 0
+    told: int = 0
+    left_out: int | None = None
+
+    def is_next(self, version: ContentHash) -> bool:
+        """Whether the file's next version is new here. Raises BadInput where another one stands in its place."""
+        self.left_out = None
+        if self.place >= len(self.known):
+            return True
+        found = next((place for place in range(self.place, len(self.known)) if self.known[place][1] == version), None)
+        if found is not None:
+            self.place = found + 1
+            return False
+        before = self.known[self.place - 1][0] if self.place else 0
+        if self.known[self.place][0] == before + 1:
+            raise BadInput(f"version {before + 1} of this object is another one here: the histories have parted")
+        self.left_out = before + 1
+        return False
+
+
+@dataclass(slots=True)
+class _Incoming:
+    """A session of the file.
+
+    here: where the session of this name stands in the store. ended: it is to be ended. known: its entries that are here already;
+    bridged: those of which only a bridge is. withholding: what of them must not be stored.
+    parents: of the entries read so far.
+    """
+
+    name: str
+    leaf: EntryId | None
+    here: EntryId | None
+    ended: bool
+    known: set[EntryId]
+    bridged: set[EntryId]
+    withholding: Withholding = field(default_factory=Withholding)
+    parents: dict[EntryId, EntryId | None] = field(default_factory=dict)
+    waiting: list[Entry] = field(default_factory=list)
+
+    def stands_at(self) -> EntryId:
+        """Where the session is to stand."""
+        leaf = self.leaf if self.leaf in self.parents else next(reversed(self.parents))
+        if self.here is None:
+            return str(leaf)
+        above: EntryId | None = leaf
+        while above is not None and above != self.here:
+            above = self.parents[above]
+        return str(leaf) if above == self.here else self.here
+
+
+def _chars(content: bytes) -> int | None:
+    """How many characters a content has; None for bytes that are no text."""
+    try:
+        return len(decoded(content))
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,108 @@
+"""Between the store format of Pi-RLM and a store of ours: its objects become objects with versions, our paged-out results its records.
+
+An object that comes from there keeps its id as its nickname, so that whoever has read the id can still ask for it. Its session and old
+id tell it again, so importing again changes nothing, and a record that was changed becomes a new version.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from pagein.errors import BadInput
+from pagein.model.entries import Entry, EpochOpened, Previewed
+from pagein.model.identifiers import RANDOM_BYTES, uuid7
+from pagein.model.objects import EXPIRED
+from pagein.model.version_hash import decoded
+from pagein.model.versions import Draft, Provenance, Writer
+from pagein.model.writes import Outcome, Query, Refused, Write
+from pagein.policy.privacy.exclusions import is_excluded
+from pagein.ports import WholeStore
+from pagein.store.exchange.importer import Imported
+from pagein.store.exchange.rlm_format import ContentType, RlmRecord, RlmStore, Source
+
+_TYPES: Final[Mapping[ContentType, str]] = {
+    "conversation": "artifact",
+    "tool_output": "toolcall",
+    "file": "file",
+    "artifact": "artifact",
+}
+_WRITER: Final = Writer("import", "pi-rlm")
+_MOST_MS: Final = (1 << 48) - 1
+
+
+def import_rlm(store: WholeStore, found: RlmStore) -> Imported:
+    """Take in a session's folder, all of it or nothing. Files that must not be stored are left out (law 9). Raises StoreError."""
+    done = Imported()
+    with store.exclusive():
+        for record in found.records:
+            done.counts["record"] = done.counts.get("record", 0) + 1
+            if is_excluded(record.source.of) and record.source.kind == "ingested":
+                done.counts["withheld"] = done.counts.get("withheld", 0) + 1
+                continue
+            outcome = _written(store, found.session, record)
+            if isinstance(outcome, Refused):
+                raise BadInput(
+                    f"object {record.id} cannot be had beside what is here: {outcome.why}; nothing was imported"
+                )
+            if outcome.change != "unchanged" and not outcome.repeated:
+                done.added["version"] = done.added.get("version", 0) + 1
+    if found.skipped:
+        done.counts["unreadable line"] = len(found.skipped)
+    return done
+
+
+def _written(store: WholeStore, session: str, record: RlmRecord) -> Outcome:
+    at = max(record.created, 0) / 1000
+    digest = hashlib.sha256(record.content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    request = f"pi-rlm {session} {record.id} {digest}"
+    draft = _draft(session, record)
+    known = store.objects(Query(deleted=None, where={"rlm_id": record.id, "rlm_session": session}, limit=1))
+    if known:
+        draft = replace(draft, id=known[0].id, nickname=known[0].nickname)
+    outcome = store.write(Write(request, draft, at, writer=_WRITER))
+    if isinstance(outcome, Refused) and outcome.why == "nickname_taken":
+        return store.write(Write(request, replace(draft, nickname=None), at, writer=_WRITER))
+    return outcome
+
+
+def _draft(session: str, record: RlmRecord) -> Draft:
+    name = hashlib.sha256(f"{session}\n{record.id}".encode("utf-8", "surrogatepass")).digest()
+    metadata: dict[str, object] = {
+        "description": record.description,
+        "tokens": record.tokens,
+        "rlm_id": record.id,
+        "rlm_type": record.type,
+        "rlm_session": session,
+    }
+    if record.source.kind == "ingested":
+        metadata["path"] = record.source.of
+    return Draft(
+        id=uuid7(min(max(record.created, 0), _MOST_MS), name[:RANDOM_BYTES]),
+        type=_TYPES[record.type],
+        content=record.content,
+        provenance=Provenance(f"pi-rlm {record.source.kind} {record.source.of}", "tool"),
+        metadata=metadata,
+        nickname=record.id if record.id.strip() == record.id else None,
+    )
+
+
+def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
+    """What was paged out of a session, as records of Pi-RLM; those that have expired are not there. Raises StoreError."""
+    opened: dict[str, float] = {}
+    for entry in store.entries(session):
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened | Previewed):
+            opened |= {one.object_id: entry.at or 0.0 for one in entry.body.paged}
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened):
+            opened |= {one.object_id: entry.at or 0.0 for one in entry.body.turns}
+    for stored in store.paged_objects():
+        if (stored.origin.session == session or str(stored.id) in opened) and stored.kind != EXPIRED:
+            yield RlmRecord(
+                id=str(stored.id),
+                type="conversation" if stored.kind == "chat" else "tool_output",
+                description=stored.description[:100],
+                created=round(opened.get(str(stored.id), 0.0) * 1000),
+                tokens=stored.tokens,
+                source=Source("externalized", f"toolResult:{stored.origin.call_id}"),
+                content=decoded(store.get(stored.content)),
+            )

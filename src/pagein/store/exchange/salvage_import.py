@@ -1,0 +1,68 @@
+"""Reading back the lines that a repair took out of journals, from the file in which it kept them (`STORE.salvaged.jsonl`).
+
+Each line has the session, the place and the bytes of one entry. Earlier repairs took out all that stood behind a damaged entry, whole or
+not; what is whole goes back to its place, and what is missing between gets a bridge.
+"""
+
+import base64
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pagein.errors import BadInput
+from pagein.model.codec import decode_entry
+from pagein.model.entries import Entry, is_bridge
+from pagein.model.messages import Unreadable
+from pagein.ports import WholeStore
+from pagein.store.exchange.export_redaction import Withholding
+from pagein.store.exchange.import_bounds import count, record, text
+from pagein.store.exchange.importer import Imported
+from pagein.store.upkeep.journal_check import check_journals
+from pagein.store.upkeep.store_check import Checked, Report
+from pagein.store.upkeep.store_repair import bridge_holes
+
+
+def import_salvage(store: WholeStore, lines: Iterable[bytes], name: str) -> Imported:
+    """Put back what can be read: all of it or nothing. Raises BadInput for what is no such file, and StoreError."""
+    done = Imported()
+    with store.exclusive():
+        for session, entries in _read(lines, name, done).items():
+            _put_back(store, session, entries, done)
+        looks = Checked(store, Report(), lambda _: (), lambda _: None)
+        for broken in check_journals(looks):
+            bridge_holes(store, broken)
+    return done
+
+
+def _read(lines: Iterable[bytes], name: str, done: Imported) -> dict[str, dict[int, Entry]]:
+    found: dict[str, dict[int, Entry]] = defaultdict(dict)
+    for number, line in enumerate(lines, start=1):
+        try:
+            fields = record(line)
+            session, place = text(fields["session"]), count(fields["place"], "place", 1)
+            entry = decode_entry(base64.b64decode(text(fields["line"]), validate=True))
+        except (BadInput, KeyError, TypeError, ValueError) as problem:
+            raise BadInput(f"{name}, line {number}: {problem}; nothing was imported") from problem
+        done.counts["entry"] = done.counts.get("entry", 0) + 1
+        if isinstance(entry, Unreadable):
+            done.lost.append(f"entry {place} of session {session!r}: {entry.why}")
+        else:
+            found[session][place] = entry
+    return found
+
+
+def _put_back(store: WholeStore, session: str, entries: dict[int, Entry], done: Imported) -> None:
+    here = [(place, entry) for place, entry in store.news(session) if isinstance(entry, Entry)]
+    known = {entry.id for _, entry in here if not is_bridge(entry)}
+    taken = {line.place: (line.session, line.id) for line in store.journal_lines()}
+    withholding = Withholding()
+    fresh = {place: entry for place, entry in sorted(entries.items()) if entry.id not in known}
+    for place, entry in fresh.items():
+        if taken.get(place, (session, entry.id)) != (session, entry.id):
+            raise BadInput(f"place {place} of the journals is another entry's here: this is no salvage of this store")
+        kept = withholding.entry(entry)
+        done.withheld += kept is not entry
+        store.put_entry(session, place, kept)
+        done.added["entry"] = done.added.get("entry", 0) + 1
+    last = max((place for place, _ in here), default=0)
+    if fresh and last < max(fresh):  # nobody went on behind the hole meanwhile
+        store.stand(session, fresh[max(fresh)].id)

@@ -1,0 +1,124 @@
+"""Objects with versions in memory: the shortest code that keeps the contract of ObjectStore, and the yardstick of the others."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from pagein.model.links import Backlink, Link, Resolved, Unresolved
+from pagein.model.names import ContentHash
+from pagein.model.references import Reference
+from pagein.model.values import Value, place_order
+from pagein.model.version_hash import Sealed, decoded, value_of
+from pagein.model.versions import Version
+from pagein.model.writes import Change, Outcome, Query, Write, Written, matches
+from pagein.store.memory.memory_blobs import MemoryBlobs
+from pagein.store.rules.reference_target import resolved, target_of
+from pagein.store.rules.write_rules import Append, Earlier, Facts, Keep, decide
+
+
+class MemoryObjects(MemoryBlobs):
+    """An ObjectStore that dies with its process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log: list[Version] = []
+        self._history: dict[str, list[Version]] = {}
+        self._placed: list[tuple[tuple[str, Reference], ...]] = []
+        self._requests: dict[str, Earlier] = {}
+
+    def write(self, write: Write) -> Outcome:
+        sealed = Sealed.of(write.draft)
+        with self._writer:
+            current = self._newest(write.draft.id)
+            facts = Facts(self._requests.get(write.request), current, self._holder(write.draft.nickname))
+            match decide(write, sealed, facts):
+                case Append(number, change):
+                    version = self._appended(write, sealed, number)
+                    self._remember(write.request, sealed, version, change)
+                    return Written(version, change)
+                case Keep(answer):
+                    self._remember(write.request, sealed, answer.version, answer.change)
+                    return answer
+                case answer:
+                    return answer
+
+    def current(self, name: str) -> Version | None:
+        found = self._newest(name)
+        holder = self._holder(name) if found is None else None
+        return found if holder is None else self._newest(holder)
+
+    def version(self, object_id: str, number: int) -> Version | None:
+        return next((one for one in self._history.get(object_id, ()) if one.number == number), None)
+
+    def as_of(self, object_id: str, at: float) -> Version | None:
+        return next((one for one in reversed(self._history.get(object_id, ())) if one.at <= at), None)
+
+    def history(self, object_id: str) -> Sequence[Version]:
+        return tuple(self._history.get(object_id, ()))
+
+    def objects(self, query: Query) -> Sequence[Version]:
+        newest = sorted(self._heads(), key=lambda one: one.sequence, reverse=True)
+        return tuple(islice((one for one in newest if matches(query, one)), query.limit))
+
+    def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
+        first = max(after, 0)
+        return tuple(self._log[first : None if limit is None else first + max(limit, 0)])
+
+    def content(self, version: Version) -> str | None:
+        return None if version.content_hash is None else decoded(self.get(version.content_hash))
+
+    def additional(self, version: Version, name: str) -> Value:
+        return value_of(self.get(version.additional[name])) if name in version.additional else None
+
+    def resolve(self, reference: Reference) -> Resolved | Unresolved:
+        return resolved(self, self._by_hash, reference)
+
+    def references(self, version: Version) -> Sequence[Link]:
+        return tuple(Link(path, one, isinstance(self.resolve(one), Resolved)) for path, one in self._links(version))
+
+    def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
+        wanted = target_of(self, target, pinned)
+        sources = sorted(self._log if ever else self._heads(), key=lambda one: one.sequence, reverse=True)
+        return tuple(
+            Backlink(source, path, reference)
+            for source in sources
+            for path, reference in self._links(source)
+            if wanted.met_by(reference)
+        )
+
+    def contents(self) -> Iterator[ContentHash]:
+        needed = {one.content_hash for one in self._log if one.content_hash is not None}
+        return iter(sorted(needed.union(*(one.additional.values() for one in self._log))))
+
+    def _newest(self, object_id: str) -> Version | None:
+        history = self._history.get(object_id)
+        return history[-1] if history else None
+
+    def _heads(self) -> list[Version]:
+        with self._writer:
+            return [history[-1] for history in self._history.values() if history]
+
+    def _holder(self, nickname: str | None) -> str | None:
+        return None if nickname is None else next((one.id for one in self._heads() if one.nickname == nickname), None)
+
+    def _by_hash(self, object_id: str, name: ContentHash) -> Version | None:
+        return next((one for one in reversed(self._history.get(object_id, ())) if one.object_hash == name), None)
+
+    def _links(self, version: Version) -> Sequence[tuple[str, Reference]]:
+        return self._placed[version.sequence - 1]
+
+    def _appended(self, write: Write, sealed: Sealed, number: int) -> Version:
+        sequence = len(self._log) + 1
+        version = sealed.version(sequence=sequence, number=number, at=write.at, writer=write.writer)
+        if sealed.content is not None:
+            self.put(sealed.content)
+        self.put_many([data for _, data in sealed.additional])
+        history = self._history.setdefault(version.id, [])
+        history.append(version)
+        self._log.append(version)
+        self._placed.append(tuple(sorted(sealed.references, key=lambda one: place_order(one[0]))))
+        self._undone_by(lambda: (history.pop(), self._log.pop(), self._placed.pop()))
+        return version
+
+    def _remember(self, request: str, sealed: Sealed, version: Version, change: Change) -> None:
+        self._requests[request] = Earlier(sealed.object_hash, version, change)
+        self._undone_by(lambda: self._requests.pop(request))

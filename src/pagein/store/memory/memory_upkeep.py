@@ -1,0 +1,137 @@
+"""The store in memory, opened to be looked after: the twin of the real ones, for tests of export, import, check and collection."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pagein.model.codec import encode_entry
+from pagein.model.entries import Entry, EntryId
+from pagein.model.messages import Unreadable
+from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId, StoredObject
+from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.model.writes import Write
+from pagein.store.memory.memory_store import MemoryStore
+
+
+class MemoryUpkeep(MemoryStore):
+    """A WholeStore that dies with its process. It has no clock, so it cannot tell when a session was touched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_key = False
+        self._ended: dict[str, int] = {}
+        self._places: dict[tuple[str, EntryId], int] = {}
+        self._last_place = 0
+
+    def secret(self) -> bytes:
+        self._has_key = True
+        return super().secret()
+
+    def append(self, session: str, entries: Sequence[Entry]) -> int:
+        with self._writer:
+            super().append(session, entries)
+            self._ended.pop(session, None)
+            for entry in entries:
+                if (session, entry.id) not in self._places:
+                    self._last_place += 1
+                    self._places[session, entry.id] = self._last_place
+            order = self._order[session]
+            return self._places[session, order[-1].id] if entries and order else 0
+
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+        placed = [(self._places[session, entry.id], entry) for entry in self._order.get(session, ())]
+        return iter([(place, entry) for place, entry in placed if place > after])
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._writer:
+            yield
+
+    def sessions(self) -> Sequence[KeptSession]:
+        names = {*self._leaves, *(one.origin.session for one in self._objects.values())}
+        sizes = {name: sum(len(encode_entry(entry)) for entry in self._order.get(name, ())) for name in names}
+        return tuple(
+            KeptSession(name, self.leaf(name), None, name in self._ended, sizes[name]) for name in sorted(names)
+        )
+
+    def paged_objects(self) -> Iterator[StoredObject]:
+        return iter([self._objects[name] for name in sorted(self._objects)])
+
+    def blob_sizes(self) -> Mapping[ContentHash, int]:
+        return {name: len(content) for name, content in self._blobs.items()}
+
+    def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
+        lines = (
+            JournalLine(self._places[session, entry.id], session, encode_entry(entry), id=entry.id)
+            for session, order in self._order.items()
+            for entry in order
+        )
+        return iter(sorted((line for line in lines if line.place > after), key=lambda line: line.place))
+
+    def adopt_secret(self, secret: bytes) -> bool:
+        if not self._has_key and not self._objects:
+            self._secret, self._has_key = secret, True
+        return self._secret == secret
+
+    def end_session(self, name: str) -> None:
+        self._ended[name] = 1
+
+    def stand(self, session: str, leaf: EntryId) -> None:
+        with self._changing(self._leaves):
+            self._leaves[session] = leaf
+
+    def put_entry(self, session: str, place: int, entry: Entry) -> None:
+        with self._changing(self._journals, self._order, self._places):
+            order = [one for one in self._order.get(session, ()) if self._places[session, one.id] != place]
+            self._places[session, entry.id] = place
+            self._last_place = max(self._last_place, place)
+            self._order[session] = sorted([*order, entry], key=lambda one: self._places[session, one.id])
+            self._journals[session] = {one.id: one for one in self._order[session]}
+
+    def put_version(self, write: Write, number: int) -> bool:
+        """Nothing is ever lost here, so nothing has a place between others."""
+        del write, number
+        return False
+
+    def drop_sessions(self, names: Sequence[str]) -> None:
+        held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
+        with self._changing(*held):
+            for name in names:
+                for one in held:
+                    one.pop(name, None)
+
+    def drop_entries(self, session: str, places: Sequence[int]) -> None:
+        kept = [entry for place, entry in self.news(session) if isinstance(entry, Entry) and place not in places]
+        with self._changing(self._journals, self._order):
+            self._order[session] = kept
+            self._journals[session] = {entry.id: entry for entry in kept}
+
+    def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
+        with self._changing(self._objects):
+            for one in object_ids:
+                self._objects.pop(one, None)
+
+    def drop_blobs(self, names: Sequence[ContentHash]) -> int:
+        with self._changing(self._blobs):
+            return sum(self._blobs.pop(name, None) is not None for name in names)
+
+    def shrink(self) -> None:
+        """Memory goes back by itself."""
+
+    def faults(self) -> Sequence[str]:
+        return ()
+
+    @contextlib.contextmanager
+    def _changing(self, *held: dict[Any, Any]) -> Iterator[None]:
+        """A change of these, taken back with whatever it is part of."""
+        with self._writer:
+            before = [dict(one) for one in held]
+            yield
+            self._undone_by(lambda: _restore(held, before))
+
+
+def _restore(held: Sequence[dict[Any, Any]], before: Sequence[dict[Any, Any]]) -> None:
+    for one, was in zip(held, before, strict=True):
+        one.clear()
+        one.update(was)

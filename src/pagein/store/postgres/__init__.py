@@ -1,0 +1,1 @@
+"""The store for teams: one schema of a PostgreSQL database."""

@@ -1,0 +1,1 @@
+"""Rules that all stores follow, without a database."""

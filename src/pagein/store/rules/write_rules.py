@@ -1,0 +1,75 @@
+"""What becomes of a write: the one order of checks that every store follows. Stores fetch the facts and carry out the answer."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pagein.model.names import ContentHash
+from pagein.model.version_hash import Sealed
+from pagein.model.versions import Version
+from pagein.model.writes import NEW, Change, Refusal, Refused, Write, Written
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A request that was carried out: the object hash that it asked for, and what it was answered."""
+
+    asked: ContentHash
+    version: Version
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a store knows that bears on a write. holder: id of the object whose newest version has the draft's nickname."""
+
+    earlier: Earlier | None
+    current: Version | None
+    holder: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """The version is to be made, with this number."""
+
+    number: int
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """No version is to be made, but the request is to be remembered with this answer."""
+
+    answer: Written
+
+
+Decision: TypeAlias = Refused | Written | Keep | Append
+
+
+def decide(write: Write, sealed: Sealed, facts: Facts) -> Decision:
+    """The order of `ObjectStore.write`. `Written` is the answer to a request that was carried out before."""
+    draft, current, earlier = write.draft, facts.current, facts.earlier
+    if draft.type == "session" and not _is_session_id(draft.metadata.get("session_id")):
+        return Refused("invalid_session_id", current)
+    if earlier is not None:
+        same = earlier.asked == sealed.object_hash
+        return Written(earlier.version, earlier.change, repeated=True) if same else Refused("request_reused", current)
+    if why := _conflict(write, facts):
+        return Refused(why, current)
+    if current is None:
+        return Append(1, "created")
+    if current.object_hash == sealed.object_hash:
+        return Keep(Written(current, "unchanged"))
+    return Append(current.number + 1, "updated")
+
+
+def _conflict(write: Write, facts: Facts) -> Refusal | None:
+    current = facts.current
+    if write.expected is not None and write.expected != (NEW if current is None else current.number):
+        return "version_conflict"
+    if current is not None and current.type != write.draft.type:
+        return "type_changed"
+    return "nickname_taken" if facts.holder not in (None, write.draft.id) else None
+
+
+def _is_session_id(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())

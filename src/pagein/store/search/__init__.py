@@ -1,0 +1,1 @@
+"""Search over everything stored, and the trigram index below it."""

@@ -1,0 +1,138 @@
+"""Building the index in the background: batch by batch, from where it stands, in a thread of the rim.
+
+A builder may die between any two steps, and several may run, in several processes: whoever comes second finds the index further
+than it thought and goes on from there.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from pagein.errors import StoreError
+from pagein.policy.recall.patterns import folded
+from pagein.store.search.pattern_matches import text_of
+from pagein.store.search.shelves import Shelf, Shelved, readable
+
+_THINGS: Final = 64
+_CHARS: Final = 512 * 1024
+_PATIENCE: Final = 60.0
+_AFTER_TROUBLE: Final = 5.0
+
+
+class GrowingIndex(Protocol):
+    """An index that can be built."""
+
+    def known(self, shelf: Shelf) -> int:
+        """Up to which place it has come, whoever's that is."""
+        ...
+
+    def covered(self, shelf: Shelf) -> int:
+        """Up to which place it knows this very shelf."""
+        ...
+
+    def add(self, shelf: Shelf, above: int, texts: Sequence[tuple[int, str]], upto: int) -> bool:
+        """Take in folded texts of the things above a place and up to another. False where that was not the next to come."""
+        ...
+
+    def forget(self, shelf: Shelf) -> None:
+        """Begin anew."""
+        ...
+
+    def tidy(self, shelf: Shelf) -> bool:
+        """Merge a little. False when there is nothing left to merge."""
+        ...
+
+
+def grow(index: GrowingIndex, shelf: Shelf) -> bool:
+    """Take the next batch of a shelf into the index. False where there is none. Raises StoreError."""
+    above = index.covered(shelf)
+    if not above and index.known(shelf):
+        index.forget(shelf)
+    things = _next(shelf, above)
+    if not things:
+        return False
+    index.add(shelf, above, [(thing.place, _text(shelf, thing)) for thing in things], things[-1].place)
+    return True
+
+
+def _next(shelf: Shelf, above: int) -> list[Shelved]:
+    last = shelf.last()
+    chosen: list[Shelved] = []
+    chars = 0
+    while not chosen and above < last:
+        for thing in shelf.between(above, min(above + _THINGS, last)):
+            if chosen and chars + thing.chars > _CHARS:
+                break
+            chosen.append(thing)
+            chars += thing.chars
+        above += _THINGS
+    return chosen
+
+
+def _text(shelf: Shelf, thing: Shelved) -> str:
+    """All texts of a thing, folded. A gap stands between two, so that no gram spans them."""
+    loaded = iter(shelf.load([part for _, part in thing.parts if not isinstance(part, bytes)]))
+    texts = []
+    for name, part in thing.parts:
+        data = part if isinstance(part, bytes) else next(loaded)
+        if not isinstance(data, StoreError):
+            texts.append(folded(text_of(readable(name, data))))
+    return "\n\n".join(texts)
+
+
+class Builder:
+    """A thread that keeps an index up with a shelf. Started by `start`, woken by `wake`, ended by `stop`; fails silently, tries on."""
+
+    def __init__(self, index: GrowingIndex, shelves: Sequence[Shelf], *, patience: float = _PATIENCE) -> None:
+        self._index, self._shelves, self._patience = index, tuple(shelves), patience
+        self._awake = threading.Event()
+        self._idle = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.trouble: StoreError | None = None
+        """What kept it from going on the last time, None where nothing did."""
+
+    def start(self) -> None:
+        """Begin. It ends with the process, too."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pagein search index", daemon=True)
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Something was stored: look now, not only after a while."""
+        self._idle.clear()
+        self._awake.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until the index is up with what was stored before, at most this long (seconds). Whether it is."""
+        return self._idle.wait(timeout) and self.trouble is None
+
+    def stop(self, timeout: float | None = 10.0) -> bool:
+        """End after the batch at hand. True where it has ended within this time (seconds)."""
+        self._stopped.set()
+        self._awake.set()
+        if self._thread is None:
+            return True
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._awake.clear()
+            try:
+                self._catch_up()
+                self.trouble = None
+                pause = self._patience
+            except StoreError as problem:
+                self.trouble, pause = problem, min(_AFTER_TROUBLE, self._patience)
+            if not self._awake.is_set():
+                self._idle.set()
+            self._awake.wait(pause)
+
+    def _catch_up(self) -> None:
+        for shelf in self._shelves:
+            grown = False
+            while not self._stopped.is_set() and grow(self._index, shelf):
+                grown = True
+            while grown and not self._stopped.is_set() and self._index.tidy(shelf):
+                pass

@@ -1,0 +1,68 @@
+"""Paged-out objects in a SQL database as a shelf, in the order in which they were paged out."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from pagein.model.names import ContentHash
+from pagein.model.objects import EXPIRED
+from pagein.model.search_query import CONTENT, METADATA
+from pagein.store.search.shelves import Loaded, Shelved
+from pagein.store.search.sql_shelf import blobs_in, database_of, marks
+from pagein.store.sql.sql_blobs import named
+from pagein.store.sql.sql_objects import SqlObjects
+from pagein.store.sql.sql_rows import Database, Row
+
+_COLUMNS: Final = "paged.place, object.id, hash, kind, workspace, session, call_id, description, chars, paged.at"
+_SELECT: Final = f"SELECT {_COLUMNS} FROM paged JOIN object ON object.id = paged.id WHERE kind <> '{EXPIRED}' AND"  # noqa: S608 -- constants
+_AT_ONCE: Final = 200
+
+
+class PagedShelf:
+    """Objects made by `BlobStore.put_objects`. Each has one version, which is never replaced."""
+
+    name: Final = "p"
+
+    def __init__(self, store: SqlObjects) -> None:
+        self._database: Database = database_of(store)
+
+    def last(self) -> int:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT coalesce(max(place), 0) FROM paged").fetchone()
+        return 0 if found is None else int(found[0])
+
+    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+        with self._database.reading() as rows:
+            found = rows.execute(f"{_SELECT} paged.place > ? AND paged.place <= ? ORDER BY paged.place", (above, upto))
+            return tuple(map(_shelved, found.fetchall()))
+
+    def of(self, name: str) -> Sequence[Shelved]:
+        with self._database.reading() as rows:
+            return tuple(map(_shelved, rows.execute(f"{_SELECT} object.id = ?", (name,)).fetchall()))
+
+    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+        names = list(dict.fromkeys(ids))
+        found: dict[str, tuple[int, bool]] = {}
+        with self._database.reading() as rows:
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
+                query = f"SELECT id, place FROM paged WHERE id IN ({marks(some)})"  # noqa: S608 -- constants
+                found |= {name: (place, False) for name, place in rows.execute(query, some).fetchall()}
+        return found
+
+    def load(self, names: Sequence[ContentHash]) -> Loaded:
+        return blobs_in(self._database, names)
+
+    def mark(self, place: int) -> str:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT id, at FROM paged WHERE place = ?", (place,)).fetchone()
+        return "" if found is None else hashlib.sha256(f"{place} {found[0]} {found[1]}".encode()).hexdigest()
+
+
+def _shelved(row: Row) -> Shelved:
+    place, name, content, kind, workspace, session, call, description, chars, at = row
+    said = {"workspace": workspace, "session": session, "call_id": call, "description": description}
+    metadata = json.dumps({"nickname": None, "metadata": said}).encode()
+    parts = ((CONTENT, named(content)), (METADATA, metadata))
+    return Shelved(place, name, 1, kind, None, None, session, float(at), chars, parts)

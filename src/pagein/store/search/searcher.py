@@ -1,0 +1,329 @@
+"""Search over everything stored: newest first, by pages, complete whether or not the index has caught up.
+
+Rules of this file
+------------------
+1. The index only leaves out. What it has not seen yet, and what a pattern gives it nothing to go by, is scanned; so every
+   answer is the one that scanning everything would give.
+2. Places only go down in the course of a search. What is stored meanwhile stands above and changes no page.
+3. Time is looked at between two things; a search that runs out of it says so, and how to go on.
+4. Only texts of things that pass every filter are read, a batch at a time, the next one while this one is being matched.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Protocol, TypeAlias
+
+from pagein.errors import BadInput, StoreError
+from pagein.model.names import ContentHash
+from pagein.model.search_query import Hit, Match, Results, Search, Unsearched, Where
+from pagein.policy.recall.path_filter import path_matches
+from pagein.policy.recall.patterns import NO_NEED, Need
+from pagein.store.search.pattern_matches import Matcher
+from pagein.store.search.shelf_batches import at, batches, downwards
+from pagein.store.search.shelves import Shelf, Shelved, readable
+
+_LARGEST_PAGE: Final = 10_000
+_LONGEST_POSITION: Final = 60
+_LAST_PLACE: Final = 2**62
+_AHEAD: Final = 2
+"""Batches that are being read and matched at once: as many as the engine lets run side by side on a small machine."""
+
+
+class Index(Protocol):
+    """Tells which places of a shelf may hold what a pattern needs. Called from several threads; raises nothing."""
+
+    def covered(self, shelf: Shelf) -> int:
+        """Up to which place it knows this very shelf; 0 where it knows nothing of it."""
+        ...
+
+    def candidates(self, shelf: Shelf, need: Need, below: int) -> Iterator[int]:
+        """Covered places under `below` whose texts may meet the need, highest first. None is left out that does."""
+        ...
+
+
+Found: TypeAlias = dict[str, "list[Match] | StoreError"]
+"""What the parts of a thing hold, those that hold something."""
+Newest: TypeAlias = tuple[int, bool]
+"""Of a thing: the place of its newest version, and whether that says that it is gone."""
+_NOWHERE: Final[Newest] = (0, False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Worked:
+    """What came of a batch. held: the things that hold something, or are unreadable, each behind its number in the batch.
+
+    count: how many things were looked into. left: the first one that was not, for want of time.
+    """
+
+    held: list[tuple[int, Shelved, Newest, Found]]
+    count: int
+    left: Shelved | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a page begins: at a place of a shelf, behind so many hits there."""
+
+    shelf: str
+    place: int
+    skip: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.shelf}{self.place}.{self.skip}"
+
+
+@dataclass(slots=True)
+class _Page:
+    """What has been found so far. told: objects and fields whose newest match is known."""
+
+    search: Search
+    matcher: Matcher
+    deadline: float | None
+    hits: list[Hit] = field(default_factory=list)
+    looked_into: int = 0
+    unsearched: list[Unsearched] = field(default_factory=list)
+    told: set[tuple[str, str]] = field(default_factory=set)
+
+    def full(self) -> bool:
+        return len(self.hits) > self.search.limit
+
+    def late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+class Searcher:
+    """Answers searches over some shelves, one behind the other. Called from several threads."""
+
+    def __init__(self, shelves: Sequence[Shelf], index: Index | None = None) -> None:
+        self._shelves = tuple(shelves)
+        self._index = index
+
+    def search(self, search: Search) -> Results:
+        """One page. Raises BadInput for a pattern, a page or a bound that cannot be used; StoreError if nothing can be listed."""
+        _check(search)
+        deadline = None if search.within is None else time.monotonic() + search.within
+        page = _Page(search, Matcher(search), deadline)
+        start = _position(search.after)
+        for shelf in self._shelves:
+            if start is not None and start.shelf != shelf.name:
+                continue
+            stopped = _Pass(shelf, self._index, page, start).run()
+            start = None
+            if stopped is not None:
+                late = not page.full()
+                del page.hits[search.limit :]
+                return _results(page, str(stopped), timed_out=late)
+        return _results(page, None, timed_out=False)
+
+
+class _Pass:
+    """One page's way down one shelf."""
+
+    def __init__(self, shelf: Shelf, index: Index | None, page: _Page, start: _Position | None) -> None:
+        self._shelf, self._index, self._page, self._start = shelf, index, page, start
+        self._search, self._matcher = page.search, page.matcher
+        self._earlier: dict[tuple[str, str], bool] = {}
+
+    def run(self) -> _Position | None:
+        """Go down. Gives where to go on, None at the end of the shelf."""
+        below = self._shelf.last() + 1 if self._start is None else self._start.place + 1
+        wanted = (thing for thing in self._things(below) if self._passes(thing))
+        with ThreadPoolExecutor(_AHEAD) as workers:
+            for worked in _in_order(workers, self._matched, batches(wanted)):
+                stopped = self._kept(worked)
+                if stopped is not None:
+                    return stopped
+        return None
+
+    def _kept(self, worked: _Worked) -> _Position | None:
+        """Take what came of a batch into the page. Gives where to go on, where the page or the time is at its end."""
+        page = self._page
+        for number, thing, newest, found in worked.held:
+            before = len(page.hits)
+            self._keep(thing, newest, found)
+            if page.full():
+                page.looked_into += number + 1
+                return _Position(self._shelf.name, thing.place, self._skip(thing) + self._search.limit - before)
+        page.looked_into += worked.count
+        left = worked.left
+        return None if left is None else _Position(self._shelf.name, left.place, self._skip(left))
+
+    def _things(self, below: int) -> Iterator[Shelved]:
+        """What may hold matches, highest place first."""
+        if self._search.ids:
+            found = {thing.place: thing for name in self._search.ids for thing in self._shelf.of(name)}
+            yield from (found[place] for place in sorted(found, reverse=True) if place < below)
+            return
+        need, covered = self._matcher.need, 0
+        if self._index is not None and need != NO_NEED:
+            covered = self._index.covered(self._shelf)
+        yield from downwards(self._shelf, covered, below)
+        if covered and self._index is not None:
+            yield from at(self._shelf, self._index.candidates(self._shelf, need, min(below, covered + 1)))
+
+    def _passes(self, thing: Shelved) -> bool:
+        return thing.problem is not None or _wanted(self._search, thing)
+
+    def _skip(self, thing: Shelved) -> int:
+        return self._start.skip if self._start is not None and self._start.place == thing.place else 0
+
+    def _matched(self, batch: Sequence[Shelved]) -> _Worked:
+        """Read and match a batch; in a worker thread."""
+        newest: Mapping[str, Newest] = {}
+        if self._search.versions == "current" or not self._search.deleted:
+            newest = self._shelf.newest({thing.id for thing in batch})
+            batch = [thing for thing in batch if self._answers(thing, newest.get(thing.id, _NOWHERE))]
+        asked = [[(name, part) for name, part in thing.parts if self._asked(thing, name)] for thing in batch]
+        loaded = iter(self._shelf.load([part for parts in asked for _, part in parts if not isinstance(part, bytes)]))
+        held: list[tuple[int, Shelved, Found]] = []
+        count, left = 0, None
+        for thing, parts in zip(batch, asked, strict=True):
+            # one at least, so that whoever goes on from page to page comes to an end
+            if (count or self._page.looked_into) and self._page.late():
+                left = thing
+                break
+            # no page takes more than this of one thing
+            most = self._search.limit + 1 + self._skip(thing)
+            found = {
+                name: self._held(name, next(loaded) if isinstance(part, ContentHash) else part, most)
+                for name, part in parts
+            }
+            found = {name: some for name, some in found.items() if some}
+            if found or thing.problem is not None:
+                held.append((count, thing, found))
+            count += 1
+        newest = newest or self._shelf.newest({thing.id for _, thing, _ in held})
+        return _Worked(
+            [(number, thing, newest.get(thing.id, _NOWHERE), found) for number, thing, found in held], count, left
+        )
+
+    def _held(self, name: str, data: bytes | StoreError, most: int) -> list[Match] | StoreError:
+        return data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
+
+    def _answers(self, thing: Shelved, newest: Newest) -> bool:
+        """Whether this version of the thing is asked for."""
+        place, gone = newest
+        if thing.problem is not None:
+            return True
+        return (self._search.versions != "current" or place == thing.place) and (self._search.deleted or not gone)
+
+    def _asked(self, thing: Shelved, name: str) -> bool:
+        if self._search.fields and name not in self._search.fields:
+            return False
+        return self._search.versions != "newest" or (thing.id, name) not in self._page.told
+
+    def _keep(self, thing: Shelved, newest: Newest, found: Found) -> None:
+        page, skip = self._page, self._skip(thing)
+        if thing.problem is not None:
+            page.unsearched.append(Unsearched(thing.id, thing.version, str(thing.problem)))
+            return
+        where = _where(thing, current=newest[0] == thing.place)
+        for name, matches in found.items():
+            if isinstance(matches, StoreError):
+                page.unsearched.append(Unsearched(thing.id, thing.version, str(matches)))
+                continue
+            if self._search.versions == "newest" and not where.current and self._told(thing, name):
+                continue
+            page.told.add((thing.id, name))
+            page.hits += [Hit(where, name, match) for match in matches[skip:]]
+            skip = max(skip - len(matches), 0)
+
+    def _told(self, thing: Shelved, name: str) -> bool:
+        """Whether a newer version gave hits, on this page or on one before."""
+        key = (thing.id, name)
+        if key in self._page.told:
+            return True
+        if self._start is None:
+            return False
+        if key not in self._earlier:
+            above = [
+                one for one in self._shelf.of(thing.id) if one.place > self._start.place and _wanted(self._search, one)
+            ]
+            self._earlier[key] = any(self._holds(newer, name) for newer in above)
+        return self._earlier[key]
+
+    def _holds(self, thing: Shelved, name: str) -> bool:
+        part = dict(thing.parts).get(name)
+        if part is None:
+            return False
+        [data] = [part] if isinstance(part, bytes) else self._shelf.load([part])
+        return not isinstance(data, StoreError) and self._matcher.found_in(readable(name, data))
+
+
+def _in_order(
+    workers: ThreadPoolExecutor, work: Callable[[Sequence[Shelved]], _Worked], groups: Iterator[Sequence[Shelved]]
+) -> Iterator[_Worked]:
+    """The results for all groups in their order, while the next ones are being worked on."""
+    running = [workers.submit(work, group) for group in islice(groups, 1)]
+    done = 0
+    try:
+        while running:
+            results = running.pop(0).result()
+            done += 1
+            # the first page of a frequent pattern needs a batch or two: what is begun ahead of need has to be waited for
+            ahead = _AHEAD if done > _AHEAD else 0
+            running += [workers.submit(work, group) for group in islice(groups, max(ahead - len(running), 0))]
+            yield results
+            if not running:
+                running += [workers.submit(work, group) for group in islice(groups, 1)]
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _wanted(search: Search, thing: Shelved) -> bool:
+    return (
+        (not search.types or thing.type in search.types)
+        and (search.session is None or thing.session == search.session)
+        and (search.since is None or search.since <= thing.at)
+        and (search.until is None or thing.at <= search.until)
+        and (search.path is None or (thing.path is not None and path_matches(search.path, thing.path)))
+    )
+
+
+def _where(thing: Shelved, *, current: bool) -> Where:
+    return Where(
+        id=thing.id,
+        version=thing.version,
+        sequence=thing.place,
+        current=current,
+        type=thing.type,
+        nickname=thing.nickname,
+        path=thing.path,
+        session=thing.session,
+        at=thing.at,
+    )
+
+
+def _position(text: str | None) -> _Position | None:
+    if text is None:
+        return None
+    place, _, skip = text[1:].partition(".")
+    digits = place + skip
+    if not (
+        text[:1].isalpha()
+        and place
+        and skip
+        and digits.isdecimal()
+        and digits.isascii()
+        and len(text) <= _LONGEST_POSITION
+        and max(int(place), int(skip)) < _LAST_PLACE
+    ):
+        raise BadInput(f"not the `next` of a page: {text[:40]!r}; give it as the page before ended with it")
+    return _Position(text[0], int(place), int(skip))
+
+
+def _results(page: _Page, following: str | None, *, timed_out: bool) -> Results:
+    return Results(tuple(page.hits), following, timed_out, page.looked_into, tuple(page.unsearched))
+
+
+def _check(search: Search) -> None:
+    if not 1 <= search.limit <= _LARGEST_PAGE:
+        raise BadInput(f"a page has 1 to {_LARGEST_PAGE} hits, not {search.limit}")
+    if search.per_version is not None and search.per_version < 1:
+        raise BadInput(f"a version may give at least one hit, not {search.per_version}")
+    if search.context < 0:
+        raise BadInput(f"lines of context cannot be {search.context}")

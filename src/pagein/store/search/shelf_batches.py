@@ -1,0 +1,55 @@
+"""Going down a shelf in steps that are small at first and larger the longer the way is."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pagein.store.search.shelves import Shelf, Shelved
+
+_FIRST: Final = 16
+_WINDOW: Final = 256
+_GAP: Final = 16
+"""Places that lie further apart than this are fetched one by one."""
+_FEW_CHARS: Final = 256 * 1024
+_CHARS: Final = 2 * 1024 * 1024
+
+
+def downwards(shelf: Shelf, above: int, below: int) -> Iterator[Shelved]:
+    """Everything between two places, highest first."""
+    upper, window = below - 1, _FIRST
+    while upper > above:
+        lower = max(above, upper - window)
+        yield from reversed(shelf.between(lower, upper))
+        upper, window = lower, min(2 * window, _WINDOW)
+
+
+def at(shelf: Shelf, places: Iterator[int]) -> Iterator[Shelved]:
+    """What stands at these places, highest first. Those that lie close to one another are fetched together."""
+    near: list[int] = []
+    window = _FIRST
+    for place in places:
+        if near and (near[-1] - place > _GAP or near[0] - place >= window):
+            yield from _fetched(shelf, near)
+            near, window = [], min(2 * window, _WINDOW)
+        near.append(place)
+    yield from _fetched(shelf, near)
+
+
+def _fetched(shelf: Shelf, near: list[int]) -> Iterator[Shelved]:
+    if near:
+        wanted = set(near)
+        yield from (thing for thing in reversed(shelf.between(near[-1] - 1, near[0])) if thing.place in wanted)
+
+
+def batches(things: Iterator[Shelved]) -> Iterator[list[Shelved]]:
+    """Groups to be read at once: the first ones small, none of much more text than a few megabytes."""
+    group: list[Shelved] = []
+    chars, most, count = 0, _FEW_CHARS, _FIRST
+    for thing in things:
+        group.append(thing)
+        chars += thing.chars
+        if chars >= most or len(group) >= count:
+            yield group
+            group, chars = [], 0
+            most, count = min(2 * most, _CHARS), min(2 * count, _WINDOW)
+    if group:
+        yield group

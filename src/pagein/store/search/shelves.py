@@ -1,0 +1,222 @@
+"""What can be searched, in the order in which it was stored.
+
+A *shelf* holds one kind of things, each at a *place*: a number that grows and is never given again. Versions stand at their
+sequence. A thing has parts, named texts: the content, texts beside it, and what its metadata says.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+import msgspec
+
+from pagein.errors import StoreError
+from pagein.model.names import ContentHash
+from pagein.model.search_query import CONTENT, METADATA
+from pagein.model.versions import Version
+from pagein.model.writes import Query
+from pagein.ports import ObjectStore
+
+Part: TypeAlias = ContentHash | bytes
+"""A text, or the name of the blob that holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """One thing on a shelf. chars: length of its content. parts: by name, in the order in which they are searched (see `readable`).
+
+    problem: why nothing but its place is known; no filter leaves such a thing out.
+    """
+
+    place: int
+    id: str
+    version: int
+    type: str
+    nickname: str | None
+    path: str | None
+    session: str | None
+    at: float
+    chars: int
+    parts: tuple[tuple[str, Part], ...]
+    problem: StoreError | None = None
+
+
+Loaded: TypeAlias = Sequence[bytes | StoreError]
+
+
+class Shelf(Protocol):
+    """Things in their order. Called from several threads; raises StoreError. Nothing but `load` reads content."""
+
+    @property
+    def name(self) -> str:
+        """One letter, that tells its places from those of other shelves."""
+        ...
+
+    def last(self) -> int:
+        """The highest place, 0 where nothing stands."""
+        ...
+
+    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+        """What stands at places above one and up to another, lowest first."""
+        ...
+
+    def of(self, name: str) -> Sequence[Shelved]:
+        """All versions of the thing with this id or nickname, lowest place first; empty where there is none."""
+        ...
+
+    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+        """Of each of these things the place of its newest version, and whether that says that it is gone."""
+        ...
+
+    def load(self, names: Sequence[ContentHash]) -> Loaded:
+        """The bytes under each of these names, proven, or what kept the store from giving them."""
+        ...
+
+    def mark(self, place: int) -> str:
+        """A hash of what stands at this place, the same for ever, by which another store is told from this one; empty for nothing."""
+        ...
+
+
+class SearchedStore(ObjectStore, Protocol):
+    """An object store that gives content by its name, as every one of ours does."""
+
+    def get(self, name: ContentHash) -> bytes:
+        """As in BlobStore."""
+        ...
+
+
+class VersionShelf:
+    """The versions of all objects of any store."""
+
+    name: Final = "v"
+
+    def __init__(self, store: SearchedStore) -> None:
+        self._store = store
+
+    def last(self) -> int:
+        newest = self._store.objects(Query(deleted=None, limit=1))
+        return newest[0].sequence if newest else 0
+
+    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+        if upto <= above:
+            return ()
+        return tuple(_shelved(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
+
+    def of(self, name: str) -> Sequence[Shelved]:
+        meant = self._store.current(name)
+        return () if meant is None else tuple(map(_shelved, self._store.history(meant.id)))
+
+    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+        found = (self._store.current(name) for name in dict.fromkeys(ids))
+        return {one.id: (one.sequence, one.deleted) for one in found if one is not None}
+
+    def load(self, names: Sequence[ContentHash]) -> Loaded:
+        return [self._one(name) for name in names]
+
+    def mark(self, place: int) -> str:
+        found = self._store.log(place - 1, 1) if place > 0 else ()
+        return found[0].object_hash.hex if found and found[0].sequence == place else ""
+
+    def _one(self, name: ContentHash) -> bytes | StoreError:
+        try:
+            return self._store.get(name)
+        except StoreError as problem:
+            return problem
+
+
+def _shelved(version: Version) -> Shelved:
+    return shelved(
+        (version.sequence, version.number, version.at, version.chars, version.record, version.writer.session)
+    )
+
+
+Row: TypeAlias = tuple[int, int, float, int, str, str | None]
+"""Of a version: sequence, number, time, characters, record and session."""
+
+
+def shelved(row: Row) -> Shelved:
+    """A version as a thing on a shelf, from its record (`model/version_hash.py`)."""
+    place, number, at, chars, record, session = row
+    try:
+        fields = _RECORDS.decode(record)
+        path = _PATHS.decode(fields.metadata).path if b'"path":' in bytes(fields.metadata) else None
+        parts = tuple(_parts(fields, record))
+    except (msgspec.MsgspecError, ValueError) as problem:
+        return unreadable(place, number, StoreError(f"the record of version {place} cannot be read: {problem}"))
+    about = fields.id, number, fields.type, fields.nickname, path if isinstance(path, str) else None
+    return Shelved(place, *about, session, at, chars, parts)
+
+
+def unreadable(place: int, number: int, problem: StoreError) -> Shelved:
+    """A thing of which nothing but its place is known."""
+    return Shelved(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem)
+
+
+class _Record(msgspec.Struct):
+    """What a search needs of a record. What it says in its metadata is read when it is searched, and not before."""
+
+    id: str
+    type: str
+    nickname: str | None
+    content: str | None
+    additional: dict[str, str]
+    metadata: msgspec.Raw
+
+
+class _Path(msgspec.Struct):
+    path: Any = None
+
+
+_RECORDS: Final = msgspec.json.Decoder(_Record)
+_PATHS: Final = msgspec.json.Decoder(_Path)
+
+
+def _parts(fields: _Record, record: str) -> Iterator[tuple[str, Part]]:
+    if fields.content is not None:
+        yield CONTENT, ContentHash(fields.content)
+    for name in sorted(fields.additional):
+        yield name, ContentHash(fields.additional[name])
+    yield METADATA, record.encode()
+
+
+def readable(name: str, data: bytes) -> bytes:
+    """The text of a part as it is searched.
+
+    Content is searched as it is. An additional field, which is kept as JSON, and the metadata in a record are searched as what they
+    say: a line for each thing, with the names that lead to it.
+    """
+    if name == CONTENT:
+        return data
+    try:
+        value = json.loads(data)
+        return "\n".join(_said(value) if name == METADATA else _lines("", value)).encode("utf-8", "replace")
+    except (ValueError, TypeError, KeyError):
+        return data
+
+
+def _said(fields: Mapping[str, Any]) -> Iterator[str]:
+    if fields["nickname"] is not None:
+        yield f"nickname: {fields['nickname']}"
+    metadata = fields["metadata"]
+    for name in sorted(metadata):
+        yield from _lines(name, metadata[name])
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    """A value as a person reads it: a line for each thing said, with the names that lead to it."""
+    label = f"{name}: " if name else ""
+    if isinstance(value, dict):
+        if value.keys() == {"$ref"}:
+            yield f"{label}[[{value['$ref'].get('id', '')}]]"
+            return
+        for inner in sorted(value):
+            plain = inner[1:] if inner.startswith("$$") else inner
+            yield from _lines(f"{name}.{plain}" if name else plain, value[inner])
+    elif isinstance(value, list):
+        for one in value:
+            yield from _lines(name, one)
+    elif isinstance(value, bool):
+        yield f"{label}{str(value).lower()}"
+    elif value is not None:
+        yield f"{label}{value}"

@@ -1,0 +1,87 @@
+"""Trigrams in SQLite: a file of its own beside the store's, with FTS5's trigram tokenizer.
+
+Contentless, without positions (`detail=none`: a twelfth of the size) and with case told apart, since texts come folded.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pagein.policy.recall.patterns import Every, Gram, Need
+from pagein.store.search.trigram_index import SHELVES, STATE, TrigramIndex
+from pagein.store.sql.sql_rows import Rows
+from pagein.store.sql.sqlite_schema import Schema
+from pagein.store.sqlite.sqlite_database import Database
+
+SUFFIX: Final = "-search"
+"""What the index's file name has behind the store's."""
+_TABLE: Final = "fts5(body, content='', detail=none, columnsize=0, tokenize='trigram case_sensitive 1')"
+_SCHEMA: Final = Schema(
+    0x50474932,
+    "a search index",
+    (("grams by place", (*STATE, *(f"CREATE VIRTUAL TABLE grams_{name} USING {_TABLE}" for name in SHELVES))),),
+)
+_MERGED: Final = 500
+
+
+class SqliteIndex(TrigramIndex):
+    """The index in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(Database(path, _SCHEMA), _FtsGrams())
+
+
+class _FtsGrams:
+    def put(self, rows: Rows, shelf: str, texts: Sequence[tuple[int, str]]) -> None:
+        for place, text in texts:
+            rows.execute(f"INSERT INTO grams_{shelf}(rowid, body) VALUES(?, ?)", (place, text))
+
+    def clear(self, rows: Rows, shelf: str) -> None:
+        rows.execute(f"INSERT INTO grams_{shelf}(grams_{shelf}) VALUES('delete-all')")
+
+    def merge(self, rows: Rows, shelf: str) -> bool:
+        before = _changes(rows)
+        rows.execute(f"INSERT INTO grams_{shelf}(grams_{shelf}, rank) VALUES('merge', ?)", (_MERGED,))
+        return _changes(rows) - before > 1
+
+    def places(self, rows: Rows, shelf: str, need: Need, below: int, size: int) -> list[int]:
+        query = f"SELECT rowid FROM grams_{shelf} WHERE grams_{shelf} MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"  # noqa: S608 -- ours
+        return [place for (place,) in rows.execute(query, (matching(need), below, size)).fetchall()]
+
+
+def emptied(path: Path) -> None:
+    """Empty an index, its freed pages and its log too: it is built anew from what the store holds. Raises sqlite3.Error."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for name in SHELVES:
+            connection.execute(f"INSERT INTO grams_{name}(grams_{name}) VALUES('delete-all')")
+        connection.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1")
+        connection.execute("COMMIT")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+def _changes(rows: Rows) -> int:
+    found = rows.execute("SELECT total_changes()").fetchone()
+    return 0 if found is None else int(found[0])
+
+
+def matching(need: Need) -> str:
+    """A need in FTS5's words: every gram is a term of its own, since without positions there are no phrases."""
+    if isinstance(need, Gram):
+        return '"' + need.text.replace('"', '""') + '"'
+    word = " AND " if isinstance(need, Every) else " OR "
+    return "(" + word.join(matching(part) for part in need.needs) + ")"
+
+
+def usable() -> bool:
+    """Whether the SQLite at hand has trigrams (3.34 and FTS5); without, everything is scanned."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute(f"CREATE VIRTUAL TABLE t USING {_TABLE}")
+        except sqlite3.Error:
+            return False
+    return True

@@ -1,0 +1,47 @@
+"""What recall asks of everything stored: a search over it, and the newest text of one object."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from pagein.model.recall_entries import ObjectMatch
+from pagein.model.search_query import CONTENT, Search
+from pagein.store.search.searcher import Searcher
+from pagein.store.search.shelves import SearchedStore, Shelf, VersionShelf
+from pagein.store.search.sql_shelf import SqlShelf
+from pagein.store.sql.sql_objects import SqlObjects
+
+
+class StoredTexts:
+    """The versions of all objects of one store. It keeps no index up, and uses none: every search looks into all of them."""
+
+    def __init__(self, store: SearchedStore) -> None:
+        self._store = store
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        shelf: Shelf = SqlShelf(self._store) if isinstance(self._store, SqlObjects) else VersionShelf(self._store)
+        return Searcher([shelf])
+
+    def matches(
+        self, pattern: str, limit: int, *, regex: bool, per_object: int, within: float
+    ) -> Sequence[ObjectMatch]:
+        """Matches in the newest contents, newest first. Raises BadInput for a pattern that cannot be used."""
+        asked = Search(
+            pattern=pattern,
+            regex=regex,
+            fields=frozenset({CONTENT}),
+            versions="current",
+            deleted=False,
+            limit=limit,
+            per_version=per_object,
+            within=within,
+        )
+        return [
+            ObjectMatch(hit.where.id, hit.match.offset, hit.match.matched, hit.match.text)
+            for hit in self._searcher.search(asked).hits
+        ]
+
+    def text(self, name: str) -> str | None:
+        """The content of the newest version of the object with this id or nickname; None where there is none, or no more."""
+        version = self._store.current(name)
+        return None if version is None or version.deleted else self._store.content(version)

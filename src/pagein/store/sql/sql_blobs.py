@@ -1,0 +1,225 @@
+"""Blobs and recallable objects in a SQL database.
+
+Rules of this file
+------------------
+1. A blob's name is the hash of its bytes, so two writers of one name carry the same bytes, and losing a race is winning it.
+2. What comes back is hashed again. Wrong bytes are worse than none. A blob that is put again is proven too, and healed.
+3. An object's record and its bytes are committed together: an id that can be found can be recalled.
+4. A blob may be kept as what differs from another one, its base. A base is there before what rests on it, and is not removed
+   under it. What a blob rests on is found by number, not by name, and never changes but towards resting on nothing.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pagein.errors import DamagedBlob, MissingBlob, StoreError
+from pagein.model.names import ContentHash
+from pagein.model.objects import ObjectId, Origin, StoredObject
+from pagein.model.text_removal import Tombstone
+from pagein.policy.privacy.erasure import Forgotten
+from pagein.store.sql.packed_bytes import DIFFERENCE, packed, packed_against, unpacked
+from pagein.store.sql.sql_rows import Database, OnDatabase, Row, Rows
+
+DEEPEST: Final = 40
+"""How many differences at most are undone to read one blob."""
+OBJECT_COLUMNS: Final = "id, hash, kind, workspace, session, call_id, description, tokens, chars"
+# The limit holds a cycle, which only damage can make, from going round for ever.
+_CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
+    SELECT codec, data, base, 0 FROM blob WHERE hash = ?
+    UNION ALL
+    SELECT blob.codec, blob.data, blob.base, chain.place + 1 FROM chain JOIN blob ON blob.number = chain.base
+    WHERE chain.place <= {DEEPEST})
+  SELECT codec, data FROM chain ORDER BY place DESC"""  # noqa: S608 -- constants
+
+
+class SqlBlobs(OnDatabase):
+    """A BlobStore in a SQL database, but for what differs between databases."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._forgotten: tuple[int, Forgotten] = 0, Forgotten()
+
+    def put(self, content: bytes) -> ContentHash:
+        return self.put_many((content,))[0]
+
+    def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
+        with self._database.writing() as rows:
+            self._hold(contents)
+            return tuple(put_blob(rows, content) for content in contents)
+
+    def get(self, name: ContentHash) -> bytes:
+        with self._database.reading() as rows:
+            return read_blob(rows, name)
+
+    def has(self, name: ContentHash) -> bool:
+        with self._database.reading() as rows:
+            return rows.execute("SELECT 1 FROM blob WHERE hash = ?", (raw(name),)).fetchone() is not None
+
+    def names(self) -> Iterator[ContentHash]:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT hash FROM blob ORDER BY hash").fetchall()
+        return iter([named(name) for (name,) in found])
+
+    def figures(self) -> tuple[int, int]:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT count(*), coalesce(sum(length(data)), 0) FROM blob").fetchone()
+        count, size = found if found is not None else (0, 0)
+        return int(count), int(size)
+
+    def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
+        taken: set[ObjectId] = set()
+        with self._database.writing() as rows:
+            self._hold([content for _, content in objects])
+            for stored, content in objects:
+                rows.execute(
+                    f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+                    _record(stored),
+                )
+                first = _found(rows, stored.id)
+                if first is None or (first.content, first.workspace) != (stored.content, plain(stored.workspace)):
+                    taken.add(stored.id)
+                else:
+                    put_blob(rows, content)
+        return frozenset(taken)
+
+    def find(self, object_id: ObjectId) -> StoredObject | None:
+        with self._database.reading() as rows:
+            return _found(rows, object_id)
+
+    def secret(self) -> bytes:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT key FROM secret").fetchone()
+        if found is None:
+            with self._database.writing() as rows:
+                fresh = secrets.token_bytes(32)
+                # Another process may have been faster; then its key is the one.
+                rows.execute("INSERT INTO secret(number, key) VALUES(1, ?) ON CONFLICT DO NOTHING", (fresh,))
+                found = rows.execute("SELECT key FROM secret").fetchone()
+        if found is None:
+            raise StoreError("the store lost its secret while it was made")
+        return bytes(found[0])
+
+    def tombstones(self) -> tuple[Tombstone, ...]:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT digest, chars, beginning FROM tombstone ORDER BY number").fetchall()
+        return tuple(Tombstone(str(digest), int(chars), int(beginning)) for digest, chars, beginning in found)
+
+    def forgettings(self) -> int:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT count FROM forgetting").fetchone()
+        return 0 if found is None else int(found[0])
+
+    def forgotten(self) -> Forgotten:
+        """The texts that were ordered to be forgotten, read again where that may have changed."""
+        count = self.forgettings()
+        if count and self._forgotten[0] != count:
+            self._forgotten = count, Forgotten(self.secret(), self.tombstones())
+        return self._forgotten[1]
+
+    def _hold(self, contents: Iterable[bytes]) -> None:
+        """Raises StoreError where one of these holds a text that was ordered to be forgotten."""
+        forgotten = self.forgotten()
+        if forgotten.tombstones and any(forgotten.finds(one.decode("utf-8", "replace")) for one in contents):
+            raise StoreError("it holds a text that was ordered to be forgotten, and is not stored")
+
+
+def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> ContentHash:
+    """Keep these bytes, as what differs from the base where there is one and that is much less."""
+    name = ContentHash.of(content)
+    try:
+        read_blob(rows, name)
+    except MissingBlob:
+        number, depth, data_of_base = _base(rows, base)
+        codec, data = packed(content) if data_of_base is None else packed_against(content, data_of_base)
+        if codec != DIFFERENCE:
+            number, depth = None, 0
+        rows.execute(
+            "INSERT INTO blob(hash, codec, data, base, depth) VALUES(?, ?, ?, ?, ?)",
+            (raw(name), codec, data, number, depth),
+        )
+    except DamagedBlob:
+        rows.execute(
+            "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (*packed(content), raw(name))
+        )
+    return name
+
+
+def read_blob(rows: Rows, name: ContentHash) -> bytes:
+    """The bytes under a name, proven. Raises MissingBlob or DamagedBlob."""
+    chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
+    if not chain:
+        raise MissingBlob(f"the store has nothing under {name}")
+    content: bytes | None = None
+    try:
+        for codec, data in chain:
+            content = unpacked(codec, bytes(data), content)
+    except DamagedBlob as problem:
+        raise DamagedBlob(f"the bytes under {name} cannot be unpacked: {problem}") from problem
+    if content is None or ContentHash.of(content) != name:
+        raise DamagedBlob(f"the bytes under {name} are not the ones that were stored")
+    return content
+
+
+def raw(name: ContentHash) -> bytes:
+    """A hash as it is kept."""
+    return bytes.fromhex(name.hex)
+
+
+def named(kept_name: bytes) -> ContentHash:
+    """The hash that was kept."""
+    return ContentHash(bytes(kept_name).hex())
+
+
+def plain(text: str) -> str:
+    """A name that no one reads back as it was: with lone surrogates and NUL spelled out, which databases refuse."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes | None]:
+    """Number, depth of what rests on it, and bytes of a base that can be used; else None."""
+    if base is None:
+        return None, 0, None
+    found = rows.execute("SELECT number, depth FROM blob WHERE hash = ?", (raw(base),)).fetchone()
+    if found is None or found[1] >= DEEPEST:
+        return None, 0, None
+    try:
+        return int(found[0]), int(found[1]) + 1, read_blob(rows, base)
+    except DamagedBlob:
+        return None, 0, None
+
+
+def removed(rows: Rows, name: ContentHash) -> int:
+    """Take one blob away, and say of how many bytes' names that is true: 0 or 1. What rests on it is told anew without it."""
+    found = rows.execute("SELECT number FROM blob WHERE hash = ?", (raw(name),)).fetchone()
+    if found is None:
+        return 0
+    for (dependent,) in rows.execute("SELECT hash FROM blob WHERE base = ?", found).fetchall():
+        # A dependent that cannot be read keeps its base: nothing may become worse by tidying up.
+        try:
+            codec, data = packed(read_blob(rows, named(dependent)))
+        except DamagedBlob:
+            return 0
+        rows.execute(
+            "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (codec, data, dependent)
+        )
+    rows.execute("DELETE FROM blob WHERE number = ?", found)
+    return 1
+
+
+def _record(stored: StoredObject) -> tuple[object, ...]:
+    texts = (stored.kind, stored.workspace, stored.origin.session, stored.origin.call_id, stored.description)
+    return (str(stored.id), raw(stored.content), *map(plain, texts), stored.tokens, stored.chars)
+
+
+def _found(rows: Rows, object_id: ObjectId) -> StoredObject | None:
+    query = f"SELECT {OBJECT_COLUMNS} FROM object WHERE id = ?"  # noqa: S608 -- a constant
+    row = rows.execute(query, (str(object_id),)).fetchone()
+    return None if row is None else stored_object(row)
+
+
+def stored_object(row: Row) -> StoredObject:
+    """The record in a row of the table `object`."""
+    object_id, name, kind, workspace, session, call_id, description, tokens, chars = row
+    origin = Origin(session, call_id)
+    return StoredObject(ObjectId(object_id), named(name), kind, workspace, origin, description, tokens, chars)

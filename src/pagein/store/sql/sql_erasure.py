@@ -1,0 +1,213 @@
+"""Taking texts out of a SQL store: every row that holds them is told anew without them.
+
+Rules of this file
+------------------
+1. All of it is one transaction. What cannot be read stays as it is, and is named.
+2. A content that held a forgotten text becomes another content, under its own hash; what named it names that one from then on. So does
+   what names a version whose record changed by it.
+3. Names stay: of entries, objects and versions' numbers. They tell where things stand, and are no text of anybody's.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pagein.errors import DamagedBlob, MissingBlob, StoreError
+from pagein.model.names import ContentHash
+from pagein.model.objects import StoredObject
+from pagein.model.text_removal import Retold, Tombstone
+from pagein.model.values import canonical, parsed_fields
+from pagein.model.version_hash import object_hash_of, version_of
+from pagein.model.versions import Version, Writer
+from pagein.model.writes import keys_of
+from pagein.policy.privacy.erasure import Retelling, everything, is_gone, path_of_reading, retold, unread
+from pagein.policy.privacy.redaction import Finds
+from pagein.store.sql.packed_bytes import packed, unpacked
+from pagein.store.sql.sql_blobs import (
+    OBJECT_COLUMNS,
+    SqlBlobs,
+    named,
+    plain,
+    put_blob,
+    raw,
+    read_blob,
+    removed,
+    stored_object,
+)
+from pagein.store.sql.sql_rows import Row, Rows, given, kept
+
+_SOMEBODY: Final = Writer("unknown")
+
+
+class SqlForgetting(SqlBlobs):
+    """What a SQL store keeps of forgotten texts, and how it takes them out."""
+
+    def bury(self, tombstones: Iterable[Tombstone]) -> None:
+        """From now on these texts are known as forgotten. Whoever works on the store takes up its sessions anew."""
+        with self._database.writing() as rows:
+            for one in tombstones:
+                rows.execute(
+                    "INSERT INTO tombstone(digest, chars, beginning) VALUES(?, ?, ?) ON CONFLICT DO NOTHING",
+                    (one.digest, one.chars, one.beginning),
+                )
+            rows.execute("UPDATE forgetting SET count = count + 1")
+
+    def retell(self, key: bytes, finds: Finds) -> Retold:
+        """Take out of all that is stored what is found."""
+        done = Retold()
+        with self._database.writing() as rows:
+            names = _blobs(rows, finds, done)
+            gone = _objects(rows, finds, names, done)
+            names |= _versions(rows, finds, names, done)
+            _entries(rows, Retelling(key, finds, names, gone), done, None)
+            for old in [ContentHash(old) for old in names]:
+                removed(rows, old)
+        return done
+
+    def retell_session(self, session: str, key: bytes) -> Retold:
+        """Take out all texts of one session's journal, and what was paged out of it. Contents that others need too stay for them."""
+        done = Retold()
+        with self._database.writing() as rows:
+            names: dict[str, str] = {}
+            query = f"SELECT {OBJECT_COLUMNS} FROM object WHERE session = ?"  # noqa: S608 -- a constant
+            ours = [stored_object(row) for row in rows.execute(query, (plain(session),)).fetchall()]
+            for one in ours:
+                text = f"[pagein: withheld, {one.chars:,} characters, forgotten]"
+                names[one.content.hex] = put_blob(rows, text.encode()).hex
+                _update(rows, one, ContentHash(names[one.content.hex]), "", len(text))
+                done.objects += 1
+            gone = frozenset(str(one.id) for one in ours)
+            _entries(rows, Retelling(key, everything, names, gone, wholly=True), done, session)
+        return done
+
+
+def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
+    """Contents that hold a forgotten text, with what they become."""
+    names: dict[str, str] = {}
+    for (name,) in rows.execute("SELECT hash FROM blob ORDER BY number").fetchall():
+        try:
+            content = read_blob(rows, named(name))
+        except (DamagedBlob, MissingBlob) as problem:
+            done.unread.append(f"blob {named(name).hex}: {problem}")
+            continue
+        text = content.decode("utf-8", "surrogateescape")
+        made = retold(text, finds, {})
+        if made != text:
+            names[named(name).hex] = put_blob(rows, made.encode("utf-8", "surrogateescape")).hex
+            done.blobs += 1
+    return names
+
+
+def _objects(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> frozenset[str]:
+    """Records of what was paged out. Returns the objects of which nothing is left."""
+    gone: set[str] = set()
+    for row in rows.execute(f"SELECT {OBJECT_COLUMNS} FROM object").fetchall():  # noqa: S608 -- a constant
+        one = stored_object(row)
+        description = retold(one.description, finds, {})
+        content = ContentHash(names.get(one.content.hex, one.content.hex))
+        if (description, content) == (one.description, one.content):
+            continue
+        text = read_blob(rows, content).decode("utf-8", "surrogateescape")
+        if is_gone(text):
+            gone.add(str(one.id))
+        _update(rows, one, content, "" if is_gone(text) else description, len(text))
+        done.objects += 1
+    return frozenset(gone)
+
+
+def _update(rows: Rows, one: StoredObject, content: ContentHash, description: str, chars: int) -> None:
+    rows.execute(
+        "UPDATE object SET hash = ?, description = ?, chars = ? WHERE id = ?",
+        (raw(content), plain(description), chars, str(one.id)),
+    )
+
+
+def _entries(rows: Rows, telling: Retelling, done: Retold, session: str | None) -> None:
+    """Lines of journals. What a session read of a file that is told anew it does not know any more: all that rested on it goes with it."""
+    places = rows.execute("SELECT number, session FROM entry ORDER BY number").fetchall()
+    wanted = [(number, str(name)) for number, name in places if session in (None, name) or name == plain(session or "")]
+    paths: dict[str, set[str]] = {}
+    for number, name in wanted:
+        path = telling.touched(_line(rows, number, name, done.unread) or b"")
+        if path is not None:
+            paths.setdefault(name, set()).add(path)
+    for number, name in wanted:
+        line = _line(rows, number, name, [])
+        if not line:
+            continue
+        path = path_of_reading(line) if name in paths else None
+        made = unread(line) if path is not None and path in paths[name] else telling.line(line)
+        if made != line:
+            rows.execute("UPDATE entry SET codec = ?, line = ? WHERE number = ?", (*packed(made), number))
+            done.entries += 1
+            if b'"entry":"said"' not in line:
+                done.sessions.add(name)
+
+
+def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> bytes | None:
+    codec, data = _row(rows, "SELECT codec, line FROM entry WHERE number = ?", number)
+    try:
+        return unpacked(codec, bytes(data))
+    except DamagedBlob as problem:
+        unread_ones.append(f"entry {number} of session {session}: {problem}")
+        return None
+
+
+def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> dict[str, str]:
+    """Records of versions, oldest first, since later ones may name earlier ones. Returns object hashes with what they become."""
+    renamed = dict(names)
+    for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
+        row = _row(
+            rows,
+            "SELECT document, number, at, object_hash, content_hash, chars, record FROM version WHERE sequence = ?",
+            sequence,
+        )
+        document, number, at, object_hash, content_hash, chars, record = row
+        made = retold(record, finds, renamed)
+        if made == record:
+            continue
+        made = canonical(parsed_fields(made))
+        before = version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=_SOMEBODY)
+        content = None if content_hash is None else names.get(bytes(content_hash).hex(), bytes(content_hash).hex())
+        if content is not None and content != bytes(content_hash).hex():
+            chars = len(read_blob(rows, ContentHash(content)).decode("utf-8", "surrogatepass"))
+        after = version_of(made, sequence=sequence, number=number, at=at, chars=chars, writer=_SOMEBODY)
+        renamed[bytes(object_hash).hex()] = object_hash_of(made).hex
+        if before.metadata_view_hash != after.metadata_view_hash:
+            renamed[before.metadata_view_hash.hex] = after.metadata_view_hash.hex
+        rows.execute(
+            "UPDATE version SET object_hash = ?, content_hash = ?, chars = ?, record = ? WHERE sequence = ?",
+            (raw(object_hash_of(made)), None if content is None else bytes.fromhex(content), chars, made, sequence),
+        )
+        rows.execute("UPDATE request SET asked = ? WHERE asked = ?", (raw(object_hash_of(made)), bytes(object_hash)))
+        _told_of_head(rows, document, before, after)
+        done.versions += 1
+    for number, text, pinned, target in rows.execute(
+        "SELECT number, reference, pinned, target FROM reference"
+    ).fetchall():
+        made = retold(text, finds, renamed)
+        new = None if pinned is None else bytes.fromhex(renamed.get(bytes(pinned).hex(), bytes(pinned).hex()))
+        if made != text or new != (None if pinned is None else bytes(pinned)):
+            values = (made, new, kept(retold(given(target), finds, {})), number)
+            rows.execute("UPDATE reference SET reference = ?, pinned = ?, target = ? WHERE number = ?", values)
+    return {old: new for old, new in renamed.items() if old not in names}
+
+
+def _told_of_head(rows: Rows, document: int, before: Version, after: Version) -> None:
+    """What the newest version of a document is found by."""
+    (head,) = _row(rows, "SELECT head FROM document WHERE number = ?", document)
+    if head != after.sequence:
+        return
+    for name, value in sorted(keys_of(before) - keys_of(after)):
+        rows.execute("DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, kept(name), value))
+    for name, value in sorted(keys_of(after) - keys_of(before)):
+        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, kept(name), value))
+    if before.nickname != after.nickname:
+        nickname = None if after.nickname is None else kept(after.nickname)
+        rows.execute("UPDATE document SET nickname = ? WHERE number = ?", (nickname, document))
+
+
+def _row(rows: Rows, query: str, value: object) -> Row:
+    found = rows.execute(query, (value,)).fetchone()
+    if found is None:
+        raise StoreError("the store lost a row while it was told anew")
+    return found

@@ -1,0 +1,105 @@
+"""Journals in a SQL database."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pagein.errors import DamagedBlob
+from pagein.model.codec import decode_entry, encode_entry
+from pagein.model.entries import Entry, EntryId
+from pagein.model.messages import Unreadable
+from pagein.policy.privacy.erasure import Retelling
+from pagein.store.sql.packed_bytes import BRIDGE, packed, unpacked
+from pagein.store.sql.sql_blobs import SqlBlobs, plain
+
+# What was lost and is said again stands where it stood before.
+_APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
+  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}"""
+_AT_ONCE: Final = 500
+"""Entries that are fetched while the store is held."""
+
+
+class SqlJournals(SqlBlobs):
+    """A JournalStore in a SQL database."""
+
+    def append(self, session: str, entries: Sequence[Entry]) -> int:
+        if not entries:
+            return 0
+        forgotten = self.forgotten()
+        retelling = Retelling(forgotten.key, forgotten.finds, {}) if forgotten.tombstones else None
+        told = [(entry.id, encode_entry(entry)) for entry in entries]
+        lines = [
+            (plain(session), plain(name), *packed(line if retelling is None else retelling.line(line)))
+            for name, line in told
+        ]
+        with self._database.writing() as rows:
+            for line in lines:
+                rows.execute(_APPEND, line)
+            rows.execute(
+                "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
+                (plain(session), plain(entries[-1].id)),
+            )
+            last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
+        return 0 if last is None else int(last[0])
+
+    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+        return (entry for _, entry in self.news(session))
+
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+        while True:
+            with (
+                self._database.reading() as rows
+            ):  # let go of in between: others must not wait until a long session is read
+                found = rows.execute(
+                    "SELECT number, codec, line, id FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
+                    (plain(session), after, _AT_ONCE),
+                ).fetchall()
+            for number, codec, line, name in found:
+                yield number, _entry(number, codec, line, name)
+            if len(found) < _AT_ONCE:
+                return
+            after = found[-1][0]
+
+    def leaf(self, session: str) -> EntryId | None:
+        with self._database.reading() as rows:
+            row = rows.execute("SELECT leaf FROM session WHERE name = ?", (plain(session),)).fetchone()
+        return None if row is None else str(row[0])
+
+    def entry(self, session: str, name: EntryId) -> Entry | Unreadable | None:
+        with self._database.reading() as rows:
+            query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"
+            row = rows.execute(query, (plain(session), plain(name))).fetchone()
+        return None if row is None else _entry(int(row[0]), int(row[1]), bytes(row[2]), plain(name))
+
+    def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
+        codec, small = packed(data)
+        with self._database.writing() as rows:
+            known = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
+            if known is None or known[0] is None or known[0] < place:
+                return  # its journal was dropped meanwhile
+            rows.execute("DELETE FROM snapshot WHERE session = ?", (plain(session),))
+            rows.execute(
+                "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)",
+                (plain(session), place, version, codec, small),
+            )
+
+    def kept_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
+        with self._database.reading() as rows:
+            query = "SELECT place, codec, data FROM snapshot WHERE session = ? AND version = ?"
+            row = rows.execute(query, (plain(session), version)).fetchone()
+        if row is None:
+            return None
+        place, codec, data = row
+        try:
+            return int(place), unpacked(codec, bytes(data))
+        except DamagedBlob:
+            return None
+
+
+def _entry(number: int, codec: int, line: bytes, name: str) -> Entry | Unreadable:
+    try:
+        entry = decode_entry(unpacked(codec, bytes(line)), number)
+    except DamagedBlob as problem:
+        return Unreadable(number, f"DamagedBlob: {problem}")
+    if isinstance(entry, Entry) and plain(entry.id) != name:
+        return Unreadable(number, f"it is kept as {name!r} and calls itself {entry.id!r}")
+    return entry

@@ -1,0 +1,361 @@
+"""Objects with versions in a SQL database.
+
+Rules of this file
+------------------
+1. All that a write decides upon is read inside its transaction, while nobody else writes; the decision itself is `deciding.decide`.
+2. A version's row, its content, its references and what it is found by are committed together.
+3. Queries for versions read `version` and `document` alone. Only `content` and `additional` touch blobs.
+4. A row is believed when its record proves its hash.
+5. References and found-by keys of newest versions are kept as what changed, so that a long chat costs what it grew by.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, get_args
+
+from pagein.errors import CallerError, DamagedBlob, StoreError
+from pagein.model.links import Backlink, Link, Resolved, Unresolved
+from pagein.model.names import ContentHash
+from pagein.model.references import Reference
+from pagein.model.values import Value, canonical, parsed, place_order
+from pagein.model.version_hash import Sealed, decoded, object_hash_of, value_of, version_of
+from pagein.model.versions import Version, Writer
+from pagein.model.writes import Change, Outcome, Query, Write, Written, keys_of
+from pagein.store.rules.reference_target import resolved, target_of
+from pagein.store.rules.write_rules import Append, Earlier, Facts, Keep, decide
+from pagein.store.sql.sql_blobs import SqlBlobs, named, put_blob, raw, read_blob
+from pagein.store.sql.sql_queries import VERSION, conditions
+from pagein.store.sql.sql_rows import Row, Rows, given, kept
+
+_STEP: Final = 16
+"""Every so many versions, content rests on the version so many before, and not on the last: few differences lead to any of them."""
+_LONGEST_TARGET: Final = 500
+
+
+class SqlObjects(SqlBlobs):
+    """An ObjectStore in a SQL database."""
+
+    def write(self, write: Write) -> Outcome:
+        sealed = Sealed.of(write.draft)
+        with self._database.writing() as rows:
+            self._hold(_texts(sealed))
+            facts = _facts(rows, write)
+            match decide(write, sealed, facts):
+                case Append(number, change):
+                    version = _appended(rows, write, sealed, facts.current, number)
+                    _remember(rows, write.request, sealed, version, change)
+                    return Written(version, change)
+                case Keep(answer):
+                    _remember(rows, write.request, sealed, answer.version, answer.change)
+                    return answer
+                case answer:
+                    return answer
+
+    def put_version(self, write: Write, number: int) -> bool:
+        sealed = Sealed.of(write.draft)
+        with self._database.writing() as rows:
+            self._hold(_texts(sealed))
+            return _put_back(rows, write, sealed, number)
+
+    def current(self, name: str) -> Version | None:
+        with self._database.reading() as rows:
+            found = _newest(rows, name)
+            return (
+                _one(rows, "document.nickname = ? AND sequence = document.head", kept(name)) if found is None else found
+            )
+
+    def version(self, object_id: str, number: int) -> Version | None:
+        with self._database.reading() as rows:
+            return _one(rows, "document.id = ? AND version.number = ?", kept(object_id), number)
+
+    def as_of(self, object_id: str, at: float) -> Version | None:
+        with self._database.reading() as rows:
+            last = "document.id = ? AND at <= ? ORDER BY version.number DESC LIMIT 1"
+            return _one(rows, last, kept(object_id), float(at))
+
+    def history(self, object_id: str) -> Sequence[Version]:
+        return self._versions("document.id = ? ORDER BY version.number", kept(object_id))
+
+    def objects(self, query: Query) -> Sequence[Version]:
+        wanted, values = conditions(query)
+        return self._versions(f"sequence = document.head AND {wanted}", *values)
+
+    def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
+        most = 2**62 if limit is None else max(limit, 0)
+        return self._versions("sequence > ? ORDER BY sequence LIMIT ?", after, most)
+
+    def content(self, version: Version) -> str | None:
+        if version.content_hash is None:
+            return None
+        with self._database.reading() as rows:
+            return decoded(read_blob(rows, version.content_hash))
+
+    def additional(self, version: Version, name: str) -> Value:
+        if name not in version.additional:
+            return None
+        with self._database.reading() as rows:
+            return value_of(read_blob(rows, version.additional[name]))
+
+    def resolve(self, reference: Reference) -> Resolved | Unresolved:
+        return resolved(self, self._by_hash, reference)
+
+    def references(self, version: Version) -> Sequence[Link]:
+        with self._database.reading() as rows:
+            found = rows.execute(
+                """SELECT path, reference FROM reference JOIN version ON version.document = reference.document
+                   WHERE sequence = ? AND since <= sequence AND (until IS NULL OR until > sequence)""",
+                (version.sequence,),
+            ).fetchall()
+        placed = sorted(((given(path), _reference(text)) for path, text in found), key=lambda one: place_order(one[0]))
+        return tuple(Link(path, one, isinstance(self.resolve(one), Resolved)) for path, one in placed)
+
+    def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
+        wanted = target_of(self, target, pinned)
+        texts = sorted({_target(one) for one in (wanted.id, *wanted.names)})
+        valid = (
+            "since <= sequence AND (until IS NULL OR until > sequence)" if ever else "until IS NULL AND sequence = head"
+        )
+        query = f"""SELECT {VERSION}, path, reference FROM reference
+            JOIN document ON document.number = reference.document JOIN version ON version.document = document.number
+            WHERE target IN ({", ".join("?" * len(texts))}) AND {valid}"""  # noqa: S608 -- constants and question marks
+        with self._database.reading() as rows:
+            found = rows.execute(query, texts).fetchall()
+        links = [Backlink(version_in(row[:-2]), given(row[-2]), _reference(row[-1])) for row in found]
+        met = [link for link in links if wanted.met_by(link.reference)]
+        return tuple(sorted(met, key=lambda one: (-one.source.sequence, place_order(one.path))))
+
+    def contents(self) -> Iterator[ContentHash]:
+        needed: set[ContentHash] = set()
+        last = 0
+        while page := self.log(last, 1_000):
+            last = page[-1].sequence
+            for version in page:
+                needed.update(version.additional.values())
+                if version.content_hash is not None:
+                    needed.add(version.content_hash)
+        return iter(sorted(needed))
+
+    def _versions(self, wanted: str, *values: object) -> Sequence[Version]:
+        with self._database.reading() as rows:
+            return tuple(version_in(row) for row in _select(rows, wanted, values))
+
+    def _by_hash(self, object_id: str, name: ContentHash) -> Version | None:
+        with self._database.reading() as rows:
+            last = "document.id = ? AND object_hash = ? ORDER BY version.number DESC LIMIT 1"
+            return _one(rows, last, kept(object_id), raw(name))
+
+
+# --- looking -----------------------------------------------------------------------------------------------------
+
+
+def _select(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
+    query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document WHERE {wanted}"  # noqa: S608 -- constants
+    return rows.execute(query, values).fetchall()
+
+
+def _one(rows: Rows, wanted: str, *values: object) -> Version | None:
+    found = _select(rows, wanted, values)
+    return version_in(found[0]) if found else None
+
+
+def _newest(rows: Rows, object_id: str) -> Version | None:
+    return _one(rows, "document.id = ? AND sequence = document.head", kept(object_id))
+
+
+def version_in(row: Row) -> Version:
+    """The version in a row of `sql_queries.VERSION`. Raises DamagedBlob where its record does not prove its hash."""
+    sequence, number, at, name, chars, record, writer, reason, session = row
+    who = Writer(given(writer), given(reason), None if session is None else given(session))
+    try:
+        if object_hash_of(record) != named(name):
+            raise DamagedBlob(f"the record of version {sequence} is not the one that was stored")
+        return version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=who)
+    except CallerError as problem:
+        raise DamagedBlob(f"version {sequence} cannot be read: {problem}") from problem
+
+
+def _reference(text: str) -> Reference:
+    try:
+        value = parsed(text)
+    except CallerError as problem:
+        raise DamagedBlob(f"a reference cannot be read: {problem}") from problem
+    if not isinstance(value, Reference):
+        raise DamagedBlob("a reference is not one")
+    return value
+
+
+def _texts(sealed: Sealed) -> Iterator[bytes]:
+    """All that a version says."""
+    yield sealed.record.encode("utf-8", "surrogatepass")
+    yield from () if sealed.content is None else (sealed.content,)
+    yield from (data for _, data in sealed.additional)
+
+
+def _facts(rows: Rows, write: Write) -> Facts:
+    nickname, holder = write.draft.nickname, None
+    if nickname is not None:
+        holder = rows.execute("SELECT id FROM document WHERE nickname = ?", (kept(nickname),)).fetchone()
+    earlier = rows.execute(
+        "SELECT asked, sequence, change FROM request WHERE id = ?", (kept(write.request),)
+    ).fetchone()
+    current = _newest(rows, write.draft.id)
+    return Facts(
+        None if earlier is None else _earlier(rows, earlier), current, None if holder is None else given(holder[0])
+    )
+
+
+def _earlier(rows: Rows, row: Row) -> Earlier:
+    asked, sequence, change = row
+    version = _one(rows, "sequence = ?", sequence)
+    if version is None:
+        raise DamagedBlob(f"version {sequence} is missing")
+    known: tuple[Change, ...] = get_args(Change)
+    return Earlier(named(asked), version, next(one for one in known if one == change))
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+def _appended(rows: Rows, write: Write, sealed: Sealed, current: Version | None, number: int) -> Version:
+    sequence = _next_sequence(rows)
+    version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
+    document = _document(rows, version)
+    _put_content(rows, sealed, _base_of(rows, current, number))
+    _put_row(rows, document, version)
+    put_references(rows, document, sequence, sealed)
+    put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
+    return version
+
+
+def _put_row(rows: Rows, document: int, version: Version) -> None:
+    who = (version.writer.kind, version.writer.reason, version.writer.session)
+    rows.execute(
+        """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, writer, reason, session)
+           VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
+            *(None if version.content_hash is None else raw(version.content_hash), version.chars, version.record),
+            *(None if one is None else kept(one) for one in who),
+        ),
+    )
+
+
+def _put_back(rows: Rows, write: Write, sealed: Sealed, number: int) -> bool:
+    neighbours = _select(rows, "document.id = ? ORDER BY version.number", (kept(write.draft.id),))
+    history = [version_in(row) for row in neighbours]
+    before = [one for one in history if one.number < number]
+    behind = [one for one in history if one.number > number]
+    if not behind or len(before) + len(behind) < len(history):
+        return False
+    sequence = _free_sequence(rows, sealed, before[-1].sequence if before else 0, behind[0].sequence)
+    if sequence is None:
+        return False
+    version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
+    (found,) = rows.execute("SELECT document FROM version WHERE sequence = ?", (behind[0].sequence,)).fetchall()
+    document = int(found[0])
+    _put_content(rows, sealed, before[-1] if before else None)
+    _put_row(rows, document, version)
+    # these are kept as what changed from version to version
+    rows.execute("DELETE FROM reference WHERE document = ?", (document,))
+    for one in (*before, version, *behind):
+        additional = {name: value_of(read_blob(rows, blob)) for name, blob in one.additional.items()}
+        put_references(rows, document, one.sequence, Sealed.of(one.draft(None, additional)))
+    return True
+
+
+def _free_sequence(rows: Rows, sealed: Sealed, after: int, before: int) -> int | None:
+    """A place in the order of all versions that is free: that at which this one was written, where somebody knows, else the first."""
+    between = "sequence > ? AND sequence < ?"
+    asked = rows.execute(
+        f"SELECT sequence FROM request WHERE asked = ? AND {between} ORDER BY sequence",  # noqa: S608 -- constants
+        (raw(sealed.object_hash), after, before),
+    ).fetchall()
+    found = rows.execute(f"SELECT sequence FROM version WHERE {between}", (after, before)).fetchall()  # noqa: S608 -- as above
+    taken = {int(one) for (one,) in found}
+    places = (*(int(one) for (one,) in asked), *range(after + 1, before))
+    return next((one for one in places if one not in taken), None)
+
+
+def _next_sequence(rows: Rows) -> int:
+    rows.execute("UPDATE tally SET sequence = sequence + 1")
+    found = rows.execute("SELECT sequence FROM tally").fetchone()
+    if found is None:
+        raise StoreError("the store has lost count of its versions")
+    return int(found[0])
+
+
+def _document(rows: Rows, version: Version) -> int:
+    nickname = None if version.nickname is None else kept(version.nickname)
+    values = (version.type, nickname, int(version.deleted), version.sequence, kept(version.id))
+    if version.number == 1:
+        # it may be there without a version, where a repair found no more of it
+        rows.execute(
+            """INSERT INTO document(type, nickname, deleted, head, id) VALUES(?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET
+               type = excluded.type, nickname = excluded.nickname, deleted = excluded.deleted, head = excluded.head""",
+            values,
+        )
+    else:
+        rows.execute("UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?", values)
+    found = rows.execute("SELECT number FROM document WHERE id = ?", (kept(version.id),)).fetchone()
+    if found is None:
+        raise StoreError("the store lost an object while it was written")
+    return int(found[0])
+
+
+def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None:
+    """The version on whose content that of the next one rests, `number` being its number."""
+    if current is None:
+        return None
+    back, step = 1, _STEP
+    while (number - 1) % step == 0:
+        back, step = step, step * _STEP
+    if back == 1 or back >= number:
+        return current
+    return _one(rows, "document.id = ? AND version.number = ?", kept(current.id), number - back) or current
+
+
+def _put_content(rows: Rows, sealed: Sealed, base: Version | None) -> None:
+    if sealed.content is not None:
+        put_blob(rows, sealed.content, None if base is None else base.content_hash)
+    for name, data in sealed.additional:
+        put_blob(rows, data, None if base is None else base.additional.get(name))
+
+
+def put_references(rows: Rows, document: int, sequence: int, sealed: Sealed) -> None:
+    """Keep the references of an object's next version, as what changed."""
+    found = rows.execute(
+        "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL", (document,)
+    ).fetchall()
+    before = {(path, text): number for path, text, number in found}
+    after = {(kept(path), canonical(reference)): reference for path, reference in sealed.references}
+    for place in before.keys() - after.keys():
+        rows.execute("UPDATE reference SET until = ? WHERE number = ?", (sequence, before[place]))
+    for path, text in sorted(after.keys() - before.keys()):
+        reference = after[path, text]
+        pinned = None if reference.pin is None else raw(reference.pin.object)
+        rows.execute(
+            "INSERT INTO reference(document, path, target, pinned, reference, since) VALUES(?, ?, ?, ?, ?, ?)",
+            (document, path, _target(reference.target), pinned, text, sequence),
+        )
+
+
+def _target(text: str) -> str:
+    """What a target is found by: itself, or for a very long one its beginning and its hash."""
+    whole = kept(text)
+    if len(whole) <= _LONGEST_TARGET:
+        return whole
+    return whole[:_LONGEST_TARGET] + ContentHash.of(whole.encode()).hex
+
+
+def put_keys(rows: Rows, document: int, after: frozenset[tuple[str, str]], before: frozenset[tuple[str, str]]) -> None:
+    """Keep what an object's next version is found by, as what changed."""
+    for name, value in sorted(before - after):
+        rows.execute("DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, kept(name), value))
+    for name, value in sorted(after - before):
+        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, kept(name), value))
+
+
+def _remember(rows: Rows, request: str, sealed: Sealed, version: Version, change: Change) -> None:
+    rows.execute(
+        "INSERT INTO request(id, asked, sequence, change) VALUES(?, ?, ?, ?)",
+        (kept(request), raw(sealed.object_hash), version.sequence, change),
+    )

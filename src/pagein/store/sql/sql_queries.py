@@ -1,0 +1,40 @@
+"""A `Query` as SQL."""
+
+from typing import Final
+
+from pagein.model.writes import Query, key_of, prefix_key
+from pagein.store.sql.sql_rows import kept
+
+VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writer, reason, session"
+"""The columns from which a version is read."""
+# Keys are ASCII without DEL, which therefore ends the range of those that begin alike.
+_BEHIND_ALL: Final = "\x7f"
+
+
+def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
+    """What stands behind WHERE, order and limit included, and the values for it."""
+    texts: list[str] = ["1 = 1"]
+    values: list[object] = []
+    if query.types:
+        texts.append(f"document.type IN ({', '.join('?' * len(query.types))})")
+        values += [kept(one) for one in sorted(query.types)]
+    for name, value in query.where.items():
+        texts.append("document.number IN (SELECT document FROM field WHERE name = ? AND value = ?)")
+        values += [kept(name), key_of(value)]
+    if query.under is not None:
+        name, beginning = query.under
+        prefix = prefix_key(beginning)
+        texts.append("document.number IN (SELECT document FROM field WHERE name = ? AND value >= ? AND value < ?)")
+        values += [kept(name), prefix, prefix + _BEHIND_ALL]
+    bounds = (
+        ("document.deleted = ?", None if query.deleted is None else int(query.deleted)),
+        ("at >= ?", query.since),
+        ("at <= ?", query.until),
+        ("document.head < ?", query.before),
+    )
+    for text, bound in bounds:
+        if bound is not None:
+            texts.append(text)
+            values.append(bound)
+    values.append(2**62 if query.limit is None else query.limit)
+    return " AND ".join(texts) + " ORDER BY document.head DESC LIMIT ?", tuple(values)

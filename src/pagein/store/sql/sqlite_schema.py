@@ -1,0 +1,143 @@
+"""The tables of the SQLite store, as the list of steps that make them.
+
+A step is never edited once it has been released: a change is a new step. The table `migration` says which steps a file has seen.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+APPLICATION_ID: Final = 0x50474931
+"""Marks a SQLite file as ours, in its header."""
+
+BLOB_TABLES: Final = (
+    # codec: 0 as it is, 1 zstd with checksum. Blobs stand alone, so that questions about objects touch no content.
+    """CREATE TABLE blob(
+         number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, codec INTEGER NOT NULL, data BLOB NOT NULL)""",
+    """CREATE TABLE object(
+         id TEXT PRIMARY KEY, hash BLOB NOT NULL, kind TEXT NOT NULL, workspace TEXT NOT NULL, session TEXT NOT NULL,
+         call_id TEXT NOT NULL, description TEXT NOT NULL, tokens INTEGER NOT NULL, chars INTEGER NOT NULL)""",
+    "CREATE INDEX object_of_session ON object(session)",
+    """CREATE TABLE entry(
+         number INTEGER PRIMARY KEY, session TEXT NOT NULL, id TEXT NOT NULL, codec INTEGER NOT NULL,
+         line BLOB NOT NULL, UNIQUE(session, id))""",
+    # leaf: where each session stands.
+    "CREATE TABLE session(name TEXT PRIMARY KEY, leaf TEXT NOT NULL)",
+    "CREATE TABLE secret(number INTEGER PRIMARY KEY CHECK(number = 1), key BLOB NOT NULL)",
+)
+OBJECT_TABLES: Final = (
+    # head: sequence of the newest version, of which type, nickname and deleted are copies
+    """CREATE TABLE document(
+         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, type TEXT NOT NULL, nickname TEXT UNIQUE,
+         deleted INTEGER NOT NULL, head INTEGER NOT NULL UNIQUE)""",
+    """CREATE TABLE version(
+         sequence INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL, at REAL NOT NULL,
+         object_hash BLOB NOT NULL, content_hash BLOB, chars INTEGER NOT NULL, record TEXT NOT NULL,
+         writer TEXT NOT NULL, reason TEXT NOT NULL, session TEXT, UNIQUE(document, number))""",
+    "CREATE INDEX version_by_hash ON version(document, object_hash)",
+    # since, until: sequences of the first version with the reference at this place, and of the first one without
+    """CREATE TABLE reference(
+         number INTEGER PRIMARY KEY, document INTEGER NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
+         pinned BLOB, reference TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER)""",
+    "CREATE INDEX reference_of_document ON reference(document, until)",
+    "CREATE INDEX reference_to_target ON reference(target, until)",
+    # what newest versions are found by: `model/writes.keys_of`
+    "CREATE TABLE field(document INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL)",
+    "CREATE INDEX field_by_value ON field(name, value)",
+    "CREATE INDEX field_of_document ON field(document)",
+    """CREATE TABLE request(
+         id TEXT PRIMARY KEY, asked BLOB NOT NULL, sequence INTEGER NOT NULL, change TEXT NOT NULL)""",
+    # the sequence that was given last
+    "CREATE TABLE tally(number INTEGER PRIMARY KEY CHECK(number = 1), sequence INTEGER NOT NULL)",
+    "INSERT INTO tally VALUES(1, 0)",
+)
+"""The tables of objects, in words that PostgreSQL's dialect is made from as well (`postgres_schema.py`)."""
+
+FORGETTING_TABLES: Final = (
+    # what is left of texts that were ordered to be forgotten (`model/text_removal.py`)
+    """CREATE TABLE tombstone(
+         number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, chars INTEGER NOT NULL, beginning INTEGER NOT NULL)""",
+    # how often something was: who works on the store notices by it
+    "CREATE TABLE forgetting(count INTEGER NOT NULL)",
+    "INSERT INTO forgetting VALUES(0)",
+)
+SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
+         session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
+
+MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    (
+        "blobs, objects, journal",
+        (*BLOB_TABLES,),
+    ),
+    # what a session gained since a number is asked for before every read
+    ("news of a session", ("CREATE INDEX entry_of_session ON entry(session)",)),
+    # When a session was last heard of, so that retention can tell the ended ones. Triggers, so that no writer can forget it.
+    (
+        "life of sessions",
+        (
+            """CREATE TABLE life(session TEXT PRIMARY KEY, touched INTEGER NOT NULL, ended INTEGER NOT NULL DEFAULT 0)""",
+            "INSERT INTO life(session, touched) SELECT name, strftime('%s') FROM session UNION SELECT session, strftime('%s') FROM object",
+            *(
+                f"""CREATE TRIGGER life_{number} {deed} BEGIN
+                      INSERT INTO life(session, touched) VALUES(new.{name}, CAST(strftime('%s') AS INTEGER))
+                      ON CONFLICT(session) DO UPDATE SET touched = excluded.touched, ended = 0; END"""
+                for number, (deed, name) in enumerate(
+                    (
+                        ("AFTER INSERT ON session", "name"),
+                        ("AFTER UPDATE ON session", "name"),
+                        # before: also where the object is there already
+                        ("BEFORE INSERT ON object", "session"),
+                    )
+                )
+            ),
+        ),
+    ),
+    # Objects in all their versions. Content is in blobs, where one may rest on another: `base` is what it is told by its difference from.
+    (
+        "objects with versions",
+        (
+            "ALTER TABLE blob ADD COLUMN base INTEGER",
+            "ALTER TABLE blob ADD COLUMN depth INTEGER NOT NULL DEFAULT 0",
+            "CREATE INDEX blob_on_base ON blob(base) WHERE base IS NOT NULL",
+            """CREATE TRIGGER blob_is_base BEFORE DELETE ON blob WHEN EXISTS(SELECT 1 FROM blob WHERE base = old.number)
+                 BEGIN SELECT raise(IGNORE); END""",
+            *OBJECT_TABLES,
+        ),
+    ),
+    # In which order paged-out objects came, for who remembers how far they have seen. An object that was dropped and comes again
+    # stands at a new place, and no place is given twice, hence AUTOINCREMENT.
+    (
+        "places of paged-out objects",
+        (
+            "CREATE TABLE paged(place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, at INTEGER NOT NULL)",
+            """INSERT INTO paged(id, at) SELECT object.id, coalesce(life.touched, strftime('%s'))
+                 FROM object LEFT JOIN life ON life.session = object.session ORDER BY object.rowid""",
+            """CREATE TRIGGER paged_after AFTER INSERT ON object BEGIN
+                 DELETE FROM paged WHERE id = new.id;
+                 INSERT INTO paged(id, at) VALUES(new.id, CAST(strftime('%s') AS INTEGER)); END""",
+        ),
+    ),
+    ("forgotten texts", FORGETTING_TABLES),
+    # The folded state of long sessions. An entry that is changed or dropped takes it along, whoever does that.
+    (
+        "snapshots",
+        (
+            SNAPSHOT_TABLE,
+            """CREATE TRIGGER snapshot_dropped AFTER DELETE ON entry BEGIN
+                 DELETE FROM snapshot WHERE session = old.session; END""",
+            """CREATE TRIGGER snapshot_changed AFTER UPDATE ON entry BEGIN
+                 DELETE FROM snapshot WHERE session = old.session; END""",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a SQLite file of ours is. mark: in its header. what: in words. migrations: the steps that make its tables."""
+
+    mark: int
+    what: str
+    migrations: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+STORE: Final = Schema(APPLICATION_ID, "a store", MIGRATIONS)

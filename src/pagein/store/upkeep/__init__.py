@@ -1,0 +1,1 @@
+"""Check, repair, garbage collection and salvage of a store."""

@@ -1,0 +1,170 @@
+"""Giving up what nobody needs: garbage, and by retention the sessions that have ended.
+
+Rules of this file
+------------------
+1. A session needs every hash and every object id that stands anywhere in its journal, whatever they mean there, and every object
+   that was paged out of it. That keeps too much rather than too little, and needs no care when entries say new things.
+2. Only ended sessions are ever given up: those of which somebody said so, or of which nothing was kept for long.
+3. What every version of every object needs is never given up: history stays.
+4. A plan is made without holding anybody up. When it is carried out, nobody else writes, and whatever is needed by then is kept.
+5. Whoever puts a blob says in the same transaction what it is for; a blob that nothing names is garbage at once.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pagein.errors import StoreError
+from pagein.model.names import ContentHash
+from pagein.model.objects import EXPIRED, ObjectId
+from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.ports import WholeStore
+
+DAY: Final = 86_400.0
+NO_BYTES: Final = ContentHash.of(b"")
+"""Of no weight, and of use: SQLite's last blob (see `sqlite_upkeep`). Never garbage."""
+_DIGITS: Final = 64
+_HASHES: Final = re.compile(rb"[0-9a-f]{64,}")
+_OBJECT: Final = re.compile(rb"pg-[0-9a-f]{8}-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long ended sessions are kept. All times in seconds.
+
+    idle: a session of which nothing was kept for so long has ended. keep: ended sessions are given up so long after they were
+    touched last, None for never. quota: the oldest ended sessions are given up until what is kept takes at most so many bytes,
+    whatever their age; None for no bound.
+    """
+
+    idle: float = 30 * DAY
+    keep: float | None = None
+    quota: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What can be given up. freed: about how many bytes that are, of `size` as stored. place: how far journals were read for it."""
+
+    sessions: tuple[KeptSession, ...]
+    objects: frozenset[ObjectId]
+    blobs: frozenset[ContentHash]
+    freed: int
+    size: int
+    place: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.sessions or self.objects or self.blobs)
+
+
+@dataclass(slots=True)
+class _Needs:
+    """What journals name, by session. place: how far they were read."""
+
+    blobs: dict[str, set[ContentHash]] = field(default_factory=dict)
+    objects: dict[ObjectId, set[str]] = field(default_factory=dict)
+    place: int = 0
+
+
+def plan(store: WholeStore, retention: Retention, now: float) -> Plan:
+    """What may go. now: seconds since 1970. Raises StoreError, also where a journal cannot be read and its needs are unknown."""
+    with store.snapshot():
+        sessions = tuple(store.sessions())
+        sizes = store.blob_sizes()
+        objects = [one for one in store.paged_objects() if one.kind != EXPIRED]
+        needs = _needs(store.journal_lines(), sizes)
+        history = frozenset(store.contents())
+    known = {one.name for one in sessions}
+    for stored in objects:
+        for name in known.intersection({stored.origin.session, *needs.objects.get(stored.id, ())}):
+            needs.blobs.setdefault(name, set()).add(stored.content)
+    counts = _counts(needs, history)
+    garbage = {name for name in sizes if name not in counts} - {NO_BYTES}
+    size = sum(sizes.values()) + sum(one.size for one in sessions)
+    freed = sum(sizes[name] for name in garbage)
+    dropped: list[KeptSession] = []
+    for session in _ended(sessions, retention, now):
+        if _too_old(session, retention, now) or (retention.quota is not None and size - freed > retention.quota):
+            dropped.append(session)
+            alone = _released(needs.blobs.get(session.name, set()), counts) - {NO_BYTES}
+            garbage |= alone
+            freed += session.size + sum(sizes.get(name, 0) for name in alone)
+    stay = known - {one.name for one in dropped}
+    orphans = frozenset(
+        one.id for one in objects if stay.isdisjoint({one.origin.session, *needs.objects.get(one.id, ())})
+    )
+    return Plan(tuple(dropped), orphans, frozenset(garbage), freed, size, needs.place)
+
+
+def collect(store: WholeStore, planned: Plan) -> Plan:
+    """Carry out a plan as far as it still holds, in one transaction. Returns what was given up. Raises StoreError."""
+    with store.exclusive():
+        listed = {one.name: one for one in store.sessions()}
+        if any(listed.get(one.name) != one for one in planned.sessions):
+            raise StoreError("a session that was to be given up was just taken up again; nothing was done, plan anew")
+        sizes = store.blob_sizes()
+        needs = _needs(store.journal_lines(planned.place), sizes)
+        orphans = planned.objects.difference(needs.objects)
+        needed = set(store.contents()).union(*needs.blobs.values())
+        needed |= {one.content for one in store.paged_objects() if one.id not in orphans and one.kind != EXPIRED}
+        blobs = planned.blobs - needed
+        store.drop_sessions([one.name for one in planned.sessions])
+        store.drop_objects(sorted(orphans))
+        store.drop_blobs(sorted(blobs))
+        blobs = frozenset(name for name in blobs if not store.has(name))
+    freed = sum(sizes.get(name, 0) for name in blobs) + sum(one.size for one in planned.sessions)
+    return Plan(planned.sessions, orphans, blobs, freed, planned.size, planned.place)
+
+
+def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs:
+    needs = _Needs()
+    names = {name.hex: name for name in known}
+    for line in lines:
+        needs.place = line.place
+        if line.damaged:
+            raise StoreError(
+                f"an entry of session {line.session!r} cannot be read, so what it needs is unknown; run `pagein check` first"
+            )
+        needs.blobs.setdefault(line.session, set()).update(_hashes(line.line, names))
+        for one in _OBJECT.findall(line.line):
+            needs.objects.setdefault(ObjectId(one.decode()), set()).add(line.session)
+    return needs
+
+
+def _hashes(line: bytes, names: Mapping[str, ContentHash]) -> Iterator[ContentHash]:
+    # Digits may stand right before a hash (the escape of a backspace ends in one), so every window of a longer run is looked at.
+    for run in _HASHES.findall(line):
+        digits = run.decode()
+        for start in range(len(digits) - _DIGITS + 1):
+            name = names.get(digits[start : start + _DIGITS])
+            if name is not None:
+                yield name
+
+
+def _counts(needs: _Needs, history: frozenset[ContentHash]) -> dict[ContentHash, int]:
+    """By how many each blob is needed: sessions, and the history of objects."""
+    counts = dict.fromkeys(history, 1)
+    for names in needs.blobs.values():
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _released(names: set[ContentHash], counts: dict[ContentHash, int]) -> set[ContentHash]:
+    """Take one session's needs back. Returns what nobody needs any more."""
+    for name in names:
+        counts[name] -= 1
+    return {name for name in names if not counts[name]}
+
+
+def _ended(sessions: Sequence[KeptSession], retention: Retention, now: float) -> list[KeptSession]:
+    """The sessions that have ended, the one touched longest ago first."""
+    idle = [one for one in sessions if one.ended or (one.touched is not None and now - one.touched >= retention.idle)]
+    return sorted(idle, key=lambda one: one.touched or 0.0)
+
+
+def _too_old(session: KeptSession, retention: Retention, now: float) -> bool:
+    return retention.keep is not None and session.touched is not None and now - session.touched >= retention.keep

@@ -1,0 +1,153 @@
+"""The journals of a store: whether each entry has its place, each session its leaf, each stub its content, each answer its ground."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from pagein.errors import BadName
+from pagein.model.entries import Body, Entry, EntryId, EpochOpened, PagedOut, Previewed, is_bridge
+from pagein.model.messages import Unreadable
+from pagein.model.names import ContentHash
+from pagein.model.objects import EXPIRED, ObjectId, named_in
+from pagein.model.store_listing import KeptSession
+from pagein.ports import JournalStore
+from pagein.store.sql.sql_blobs import plain
+from pagein.store.upkeep.store_check import Checked, guarded
+
+
+@dataclass(slots=True)
+class Broken:
+    """What is wrong with one session. unreadable: places of entries that nobody can read. holes: ids of entries that are not there, each
+    with the place of the first one behind it.
+    """
+
+    session: KeptSession
+    unreadable: list[int] = field(default_factory=list)
+    holes: dict[EntryId, int] = field(default_factory=dict)
+    bare_stubs: list[PagedOut] = field(default_factory=list)
+    stands_nowhere: bool = False
+
+
+def check_journals(checked: Checked) -> list[Broken]:
+    """Every session. Returns those with something wrong, for repair."""
+    found: list[Broken] = []
+    for session in checked.store.sessions():
+        checked.saw("session")
+        broken = Broken(session)
+        guarded(checked, "session", partial(_look, checked, broken), f"session {session.name!r}")
+        if broken.unreadable or broken.holes or broken.bare_stubs or broken.stands_nowhere:
+            found.append(broken)
+    return found
+
+
+def _look(checked: Checked, broken: Broken) -> None:
+    _check_session(checked, broken, _entries(checked, broken))
+
+
+def _entries(checked: Checked, broken: Broken) -> list[Entry]:
+    """The entries whose branch can be followed to its root, parents first."""
+    good: dict[EntryId, Entry] = {}
+    hanging: dict[EntryId, EntryId] = {}
+    counts: Counter[EntryId] = Counter()
+    for place, entry in checked.store.news(broken.session.name):
+        checked.saw("entry")
+        where = f"entry {place} of session {broken.session.name!r}"
+        if isinstance(entry, Unreadable):
+            broken.unreadable.append(place)
+            checked.report.add("entry", where, f"cannot be read: {entry.why}")
+            continue
+        if entry.parent is None or entry.parent in good:
+            good[entry.id] = entry
+        else:  # the hole is told once, not with each entry behind it
+            hole = hanging[entry.id] = hanging.get(entry.parent, entry.parent)
+            broken.holes.setdefault(hole, place)
+            counts[hole] += 1
+        if is_bridge(entry):
+            checked.report.add("entry", where, f"{entry.id!r} was lost; the session goes on without it")
+    for hole, count in counts.items():
+        where = f"entry {hole!r} of session {broken.session.name!r}"
+        checked.report.add("entry", where, f"is not there; entries that stand behind it: {count}")
+    return list(good.values())
+
+
+def _unbridged(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries whose branch holds all that was said: behind a bridge nobody can tell what was shown."""
+    whole: dict[EntryId, Entry] = {}
+    for entry in entries:
+        if not is_bridge(entry) and (entry.parent is None or entry.parent in whole):
+            whole[entry.id] = entry
+    return list(whole.values())
+
+
+def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> None:
+    session = broken.session
+    where = f"session {session.name!r}"
+    if (session.leaf is not None or entries or broken.unreadable or broken.holes) and _stand(session, entries) is None:
+        broken.stands_nowhere = True
+        checked.report.add("session", where, f"stands at {session.leaf!r}, which is not there")
+    away: set[str] = set()
+    for entry in entries:
+        for paged in entry.body.paged if isinstance(entry.body, EpochOpened | Previewed) else ():
+            checked.saw("stub")
+            why = _why_lacking(checked, paged.object_id, paged.content)
+            if why is None and not _leads_back(entry.body, paged, away):
+                why = "its text does not name it"
+            if why is not None:
+                broken.bare_stubs.append(paged)
+                checked.report.add("stub", f"{paged.object_id} of {where}", why)
+            away.add(paged.object_id)
+    for thought in (entry.body.thought for entry in entries if isinstance(entry.body, EpochOpened)):
+        if thought is not None:
+            checked.saw("thinking")
+            why = _why_lacking(checked, thought.object_id, thought.content)
+            if why is not None:
+                checked.report.add("thinking", f"{thought.object_id} of {where}", why)
+    _check_turns(checked, where, entries)
+    for objection in checked.audit(_unbridged(entries)):
+        checked.report.add("answer", where, objection)
+
+
+def _leads_back(body: Body, paged: PagedOut, away: set[str]) -> bool:
+    """Whether what stands for a result says how to have it back. away: ids of what left this session before.
+
+    An answer to a read made again names nothing: it says what the text above it shows, and the audit reads whether that is so.
+    The stub that takes its place one day does name what it stands for; so does the stub of a client's own reference to an earlier
+    read, which names that read.
+    """
+    text = paged.short if isinstance(body, Previewed) and paged.object_id not in paged.stub else paged.stub
+    return any(name == paged.object_id or name in away for name in named_in(text))
+
+
+def _check_turns(checked: Checked, where: str, entries: Iterable[Entry]) -> None:
+    """What left the window as whole turns."""
+    for left in (one for entry in entries if isinstance(entry.body, EpochOpened) for one in entry.body.turns):
+        checked.saw("turn")
+        why = _why_lacking(checked, left.object_id, left.content)
+        if why is None and left.object_id not in left.text:
+            why = "its text does not name it"
+        if why is not None:
+            checked.report.add("turn", f"{left.object_id} of {where}", why)
+
+
+def _why_lacking(checked: Checked, object_id: str, content: ContentHash) -> str | None:
+    """Why what left under this id cannot be recalled; None where it can."""
+    try:
+        stored = checked.store.find(ObjectId.parse(object_id))
+    except BadName as problem:
+        return str(problem)
+    if stored is None or stored.kind == EXPIRED:
+        return "its object is gone"
+    if stored.content != content:
+        return "its object holds other content"
+    return checked.lacks(stored.content)
+
+
+def leaf_of(store: JournalStore, session: KeptSession) -> EntryId | None:
+    """The id of the entry at which a session stands, None where there is none."""
+    return _stand(session, (entry for entry in store.entries(session.name) if isinstance(entry, Entry)))
+
+
+def _stand(session: KeptSession, entries: Iterable[Entry]) -> EntryId | None:
+    # databases keep some ids only as `plain` has them
+    return next((entry.id for entry in entries if session.leaf in (entry.id, plain(entry.id))), None)

@@ -1,0 +1,173 @@
+"""A new store file from a damaged one: the rows that can be read, and what follows from them made anew.
+
+Rules of this file
+------------------
+1. What follows from other rows is not believed but made: heads and nicknames of objects, what they are found by, references where they
+   were torn, the count of versions, the life of sessions, the places of paged-out objects.
+2. Numbers of rows stay what they were, as others remember them. Rows get new neighbours, never new numbers.
+"""
+
+import contextlib
+import mmap
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pagein.errors import BadInput, CallerError, DamagedBlob, MissingBlob, StoreError
+from pagein.model.version_hash import Sealed, value_of
+from pagein.model.versions import Version
+from pagein.model.writes import keys_of
+from pagein.store.sql.sql_blobs import read_blob
+from pagein.store.sql.sql_objects import put_keys, put_references, version_in
+from pagein.store.sql.sql_queries import VERSION
+from pagein.store.sql.sql_rows import given, kept
+from pagein.store.sql.sqlite_schema import APPLICATION_ID
+from pagein.store.sqlite.readonly_file import LOG
+from pagein.store.upkeep.salvage import LOG_TORN, Missing, Salvaged, count_of, emptied, salvage, tables_of
+from pagein.store.upkeep.sqlite_pages import MAGIC, Bytes, Pages
+
+_LOST_LINE = b""
+
+
+def rebuilt(damaged: Path, made: Path) -> Salvaged:
+    """Make a store file of what can be read of a damaged one. Raises BadInput where nothing can, and StoreError for what the disk refuses."""
+    try:
+        with _mapped(damaged) as file, _mapped(damaged.with_name(damaged.name + LOG)) as log:
+            return _filled(Pages(file, log), damaged, made)
+    except (sqlite3.Error, OSError) as problem:
+        raise StoreError(f"store {damaged.name}: {problem}") from problem
+
+
+def rows_in(path: Path) -> dict[str, int]:
+    """How many rows a store's file has, by table."""
+    with contextlib.closing(sqlite3.connect(path)) as rows:
+        return {name: count_of(rows, name) for name in tables_of(rows)}
+
+
+def fault_of_log(path: Path) -> str | None:
+    """Why what was written last cannot be read: the write-ahead log has commits behind a damaged frame, which SQLite passes over."""
+    try:
+        with _mapped(path) as file, _mapped(path.with_name(path.name + LOG)) as log:
+            return LOG_TORN if Pages(file[:100], log).late else None
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def _mapped(path: Path) -> Iterator[Bytes]:
+    """The bytes of a file, without reading all of them at once; none where there is no file."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        yield b""
+        return
+    try:
+        yield mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if os.fstat(handle).st_size else b""
+    finally:
+        os.close(handle)
+
+
+def _filled(pages: Pages, damaged: Path, made: Path) -> Salvaged:
+    with contextlib.closing(sqlite3.connect(made, isolation_level=None)) as rows:
+        rows.execute("PRAGMA journal_mode=OFF")
+        rows.execute("PRAGMA synchronous=OFF")
+        rows.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        rows.execute("BEGIN")
+        begins, triggers = emptied(rows)
+        done = salvage(pages, rows)
+        if not any(done.rows.values()):
+            raise BadInput(
+                f"nothing in {damaged.name} can be read as part of a store; it stays as it is. Move it away, and bring back a backup "
+                "with pagein import"
+            )
+        for table, statement in begins.items():
+            if not count_of(rows, table):
+                rows.execute(statement)
+        _mark_missing_entries(rows, done)
+        _derive(rows, done.torn)
+        for statement in triggers:
+            rows.execute(statement)
+        rows.execute("COMMIT")
+        done.missing = [_by_id(rows, one) for one in done.missing]
+        head = pages.page(1)
+        if head is None or bytes(head[:16]) != MAGIC:
+            done.untold.append("the first page is damaged, and with it the file's own list of what it holds")
+    return done
+
+
+def _mark_missing_entries(rows: sqlite3.Connection, done: Salvaged) -> None:
+    for one in done.missing:
+        if one.table == "entry":
+            rows.execute(
+                "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, ?)",
+                (one.row, one.key["session"], one.key["id"], _LOST_LINE),
+            )
+
+
+def _by_id(rows: sqlite3.Connection, one: Missing) -> Missing:
+    """A version by the id of its object."""
+    if one.table != "version":
+        return one
+    found = rows.execute("SELECT id FROM document WHERE number = ?", (one.key["document"],)).fetchone()
+    return one if found is None else replace(one, key={**one.key, "document": given(found[0])})
+
+
+def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
+    versions: dict[int, list[Version]] = defaultdict(list)
+    heads: dict[int, int] = {}
+    query = f"SELECT document, {VERSION} FROM version ORDER BY document, number"  # noqa: S608 -- constants
+    for document, *row in rows.execute(query).fetchall():
+        heads[document] = row[0]
+        with contextlib.suppress(DamagedBlob):
+            versions[document].append(version_in(tuple(row)))
+    read = [document for document in heads if versions[document]]
+    for document in read:
+        rows.execute("DELETE FROM document WHERE number = ? OR head = ?", (document, heads[document]))
+    for document in sorted(read, key=lambda one: -heads[one]):
+        _derive_object(rows, document, heads[document], versions[document], torn)
+    # whoever is left without a version must not keep a name from others
+    rows.execute("UPDATE document SET nickname = NULL WHERE number NOT IN (SELECT document FROM version)")
+    (last,) = rows.execute("SELECT coalesce(max(sequence), 0) FROM version").fetchone()
+    rows.execute("UPDATE tally SET sequence = max(sequence, ?)", (last,))
+    # what was paged out of a session that was dropped stays, so it proves no session
+    known = "SELECT name FROM session UNION SELECT session FROM entry"
+    if "life" in torn:
+        known += " UNION SELECT session FROM object"
+    rows.execute(
+        f"INSERT OR IGNORE INTO life(session, touched) SELECT name, CAST(strftime('%s') AS INTEGER) FROM ({known})"  # noqa: S608 -- constants
+    )
+    rows.execute(
+        """INSERT INTO paged(id, at) SELECT id, CAST(strftime('%s') AS INTEGER) FROM object
+           WHERE id NOT IN (SELECT id FROM paged) ORDER BY rowid"""
+    )
+
+
+def _derive_object(
+    rows: sqlite3.Connection, document: int, head: int, versions: Sequence[Version], torn: set[str]
+) -> None:
+    newest = versions[-1]
+    nickname = None if newest.nickname is None else kept(newest.nickname)
+    # one that is damaged may have taken the name
+    for name in dict.fromkeys((nickname, None)):
+        rows.execute(
+            "INSERT OR IGNORE INTO document(number, id, type, nickname, deleted, head) VALUES(?, ?, ?, ?, ?, ?)",
+            (document, kept(newest.id), newest.type, name, int(newest.deleted), head),
+        )
+    found = rows.execute("SELECT name, value FROM field WHERE document = ?", (document,)).fetchall()
+    before, after = frozenset((given(name), value) for name, value in found), keys_of(newest)
+    # where the newest version cannot be read, what it was found by is kept
+    put_keys(rows, document, after, before if newest.sequence == head else before & after)
+    if "reference" in torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
+        with contextlib.suppress(DamagedBlob, MissingBlob, CallerError):
+            sealed = [(version.sequence, _sealed(rows, version)) for version in versions]
+            rows.execute("DELETE FROM reference WHERE document = ?", (document,))
+            for sequence, one in sealed:
+                put_references(rows, document, sequence, one)
+
+
+def _sealed(rows: sqlite3.Connection, version: Version) -> Sealed:
+    additional = {name: value_of(read_blob(rows, one)) for name, one in version.additional.items()}
+    return Sealed.of(version.draft(None, additional))

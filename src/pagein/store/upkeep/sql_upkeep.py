@@ -1,0 +1,140 @@
+"""A SQL store, opened to be looked after: listed, checked, collected.
+
+Rules of this file
+------------------
+1. Numbers of blobs and entries are never given twice, since others remember how far they have come by them.
+2. An object of this store's own key is forgotten whole: its tag still tells that it was here. One that came by import has another
+   key's tag; of it the bare record is kept, so that asking for it says *expired* and not *never existed*.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pagein.errors import DamagedBlob
+from pagein.model.codec import encode_entry
+from pagein.model.entries import Entry, EntryId, is_bridge
+from pagein.model.names import ContentHash
+from pagein.model.objects import EXPIRED, ObjectId, StoredObject
+from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.store.sql.packed_bytes import BRIDGE, packed, unpacked
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, named, plain, removed, stored_object
+from pagein.store.sql.sql_rows import Row, Rows
+
+NOBODY: Final = "\0dropped"
+"""The session of rows that stand for nothing: `plain` leaves no name with a zero byte."""
+_PAGE: Final = 500
+
+
+class SqlUpkeep(SqlBlobs):
+    """The half of a WholeStore that looks after it, but for what differs between databases."""
+
+    def sessions(self) -> Sequence[KeptSession]:
+        with self._database.reading() as rows:
+            sizes = _table(rows, "SELECT session, sum(length(line)) FROM entry GROUP BY session")
+            leaves = _table(rows, "SELECT name, leaf FROM session")
+            touched = _table(rows, "SELECT session, touched FROM life")
+            ended = _table(rows, "SELECT session, ended FROM life")
+        names = sorted({*sizes, *leaves, *touched} - {NOBODY})
+        return tuple(
+            KeptSession(
+                name,
+                leaves.get(name),
+                float(touched[name]) if name in touched else None,
+                bool(ended.get(name)),
+                int(sizes.get(name, 0)),
+            )
+            for name in names
+        )
+
+    def paged_objects(self) -> Iterator[StoredObject]:
+        last = ""
+        while page := self._page(f"SELECT {OBJECT_COLUMNS} FROM object WHERE id > ? ORDER BY id LIMIT ?", last):  # noqa: S608 -- a constant
+            last = page[-1][0]
+            yield from map(stored_object, page)
+
+    def blob_sizes(self) -> Mapping[ContentHash, int]:
+        with self._database.reading() as rows:
+            found = rows.execute("SELECT hash, length(data) FROM blob").fetchall()
+        return {named(name): int(size) for name, size in found}
+
+    def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
+        query = "SELECT number, session, codec, line, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"
+        while page := self._page(query, after):
+            after = page[-1][0]
+            yield from (_line(*row) for row in page if row[1] != NOBODY)
+
+    def adopt_secret(self, secret: bytes) -> bool:
+        with self._database.writing() as rows:
+            rows.execute("INSERT INTO secret(number, key) VALUES(1, ?) ON CONFLICT DO NOTHING", (secret,))
+        return self.secret() == secret
+
+    def end_session(self, name: str) -> None:
+        with self._database.writing() as rows:
+            rows.execute("UPDATE life SET ended = 1 WHERE session = ?", (plain(name),))
+
+    def stand(self, session: str, leaf: EntryId) -> None:
+        with self._database.writing() as rows:
+            rows.execute(
+                "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
+                (plain(session), plain(leaf)),
+            )
+
+    def put_entry(self, session: str, place: int, entry: Entry) -> None:
+        codec, line = (BRIDGE, encode_entry(entry)) if is_bridge(entry) else packed(encode_entry(entry))
+        with self._database.writing() as rows:
+            taken = (place, plain(session), plain(entry.id))
+            rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
+            rows.execute(
+                "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
+                (place, plain(session), plain(entry.id), codec, line),
+            )
+
+    def drop_sessions(self, names: Sequence[str]) -> None:
+        with self._database.writing() as rows:
+            self._hold_numbers(rows)
+            for name in map(plain, names):
+                rows.execute("DELETE FROM entry WHERE session = ?", (name,))
+                rows.execute("DELETE FROM session WHERE name = ?", (name,))
+                rows.execute("DELETE FROM life WHERE session = ?", (name,))
+
+    def drop_entries(self, session: str, places: Sequence[int]) -> None:
+        with self._database.writing() as rows:
+            self._hold_numbers(rows)
+            for place in places:
+                rows.execute("DELETE FROM entry WHERE session = ? AND number = ?", (plain(session), place))
+
+    def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
+        secret = self.secret()
+        with self._database.writing() as rows:
+            for one in object_ids:
+                if one.made_with(secret):
+                    rows.execute("DELETE FROM object WHERE id = ?", (str(one),))
+                else:
+                    bare = "UPDATE object SET kind = ?, description = '' WHERE id = ?"
+                    rows.execute(bare, (EXPIRED, str(one)))
+
+    def drop_blobs(self, names: Sequence[ContentHash]) -> int:
+        with self._database.writing() as rows:
+            self._hold_blob_numbers(rows)
+            return sum(removed(rows, name) for name in dict.fromkeys(names))
+
+    def _hold_numbers(self, rows: Rows) -> None:
+        """See to it that no number of an entry that is about to go is given again."""
+
+    def _hold_blob_numbers(self, rows: Rows) -> None:
+        """The same for blobs."""
+
+    def _page(self, query: str, after: str | int) -> list[Row]:
+        with self._database.reading() as rows:
+            return rows.execute(query, (after, _PAGE)).fetchall()
+
+
+def _table(rows: Rows, query: str) -> dict[str, Any]:
+    return {str(name): value for name, value in rows.execute(query).fetchall()}
+
+
+def _line(number: int, session: str, codec: int, data: bytes, entry_id: str) -> JournalLine:
+    try:
+        return JournalLine(number, session, unpacked(codec, bytes(data)), id=entry_id)
+    except DamagedBlob:
+        return JournalLine(number, session, bytes(data), damaged=True, id=entry_id)

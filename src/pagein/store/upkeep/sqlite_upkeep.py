@@ -1,0 +1,60 @@
+"""The embedded store, opened to be looked after.
+
+SQLite would give the number of a dropped last row again. So before rows go, an empty one takes the next number: an entry of nobody,
+and the blob without bytes.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from pagein.errors import StoreError
+from pagein.store.sql.sql_blobs import put_blob, raw
+from pagein.store.sql.sql_erasure import SqlForgetting
+from pagein.store.sql.sql_rows import Rows
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.store.upkeep.collection import NO_BYTES
+from pagein.store.upkeep.rebuild import fault_of_log
+from pagein.store.upkeep.sql_upkeep import NOBODY, SqlUpkeep
+
+
+class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlForgetting):
+    """A WholeStore in one file."""
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._database.snapshot():
+            yield
+
+    def shrink(self) -> None:
+        with contextlib.suppress(StoreError), self._database.reading() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def scrub(self) -> Sequence[str]:
+        with self._database.reading() as connection:
+            connection.execute("PRAGMA secure_delete=ON")
+            connection.execute("VACUUM")
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy is None or busy[0]:
+            return (f"{self._database.path.name}-wal: another process reads the store; run it again once that is done",)
+        return ()
+
+    def faults(self) -> Sequence[str]:
+        with self._database.reading() as connection:
+            rows = connection.execute("PRAGMA integrity_check").fetchall()
+        of_log = fault_of_log(self._database.path)
+        return (*(str(row[0]) for row in rows if row[0] != "ok"), *([of_log] if of_log else ()))
+
+    def _hold_numbers(self, rows: Rows) -> None:
+        found = rows.execute("SELECT max(number) FROM entry").fetchone()
+        last = None if found is None else found[0]
+        if last is not None:
+            rows.execute(
+                "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, x'')",
+                (last + 1, NOBODY, str(last + 1)),
+            )
+            rows.execute("DELETE FROM entry WHERE session = ? AND number <= ?", (NOBODY, last))
+
+    def _hold_blob_numbers(self, rows: Rows) -> None:
+        put_blob(rows, b"")
+        rows.execute("UPDATE blob SET number = (SELECT max(number) + 1 FROM blob) WHERE hash = ?", (raw(NO_BYTES),))

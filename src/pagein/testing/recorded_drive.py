@@ -1,0 +1,288 @@
+"""Recorded sessions driven over HTTP: each recorded model call is sent again as a request, and answered by a simulated provider.
+
+What was driven can be written as a request log, which `pagein replay` reads: so a session's bill over the wire and its bill in a
+replay are of the same requests, counted by the same counter.
+
+Rules of this file
+------------------
+1. The client is one that marks the end of its prompt, as agents do, for as long as it was recorded to, names its session, and resends
+   what was recorded, whatever it is answered.
+2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
+3. After a compaction of the host the prompt holds what came after it. What a tool answered to a call that is not there is the user's;
+   calls that were never answered are left out.
+4. What clients read again is answered, over the wire as in a replay.
+5. The calls of an answer get the ids under which the client goes on to speak of them.
+6. Which call a request is of, and what it is answered, is told by what of a recording the wire can hold.
+7. Tokens are counted by characters everywhere, as a replay counts them: where a vocabulary is public, exact counts differ from text
+   to text, and what a replay cannot lay to a text it lets nobody save.
+8. All happens at the recorded times, in the provider and in the gateway. Nothing is waited for.
+"""
+
+import json
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from pagein import wiring
+from pagein.engine.engine import Settings as EngineSettings
+from pagein.model.codec import encode_json
+from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall, ToolResult
+from pagein.providers.tokens.counters import ratio_counter
+from pagein.providers.validity import Api
+from pagein.providers.wire import decode, render
+from pagein.replay.policies.ablation import QUIET
+from pagein.replay.prompt.model_calls import Call, Calls, gather
+from pagein.replay.run import Asked as ReplayAsked
+from pagein.replay.run import replay
+from pagein.simulator import Asked, Settings, SimulatedProvider
+from pagein.simulator import Call as CallsTool
+from pagein.simulator.script import Said, Say, Turn
+from pagein.testing.recorded_time import SetClock, Terms, gateway_at
+
+_PATHS: Final[dict[Api, str]] = {
+    "anthropic": "/v1/messages",
+    "openai_chat": "/v1/chat/completions",
+    "openai_responses": "/v1/responses",
+}
+_MODELS: Final[dict[Api, str]] = {
+    "anthropic": "claude-sonnet-4-5",
+    "openai_chat": "gpt-5.1",
+    "openai_responses": "gpt-5.5",
+}
+_PATIENCE: Final = 120.0
+_ASKING: Final = Message("user", (Text("go on"),))
+_CALLS: Final = ("tool_use", "function", "function_call")
+_NAMED: Final = {"x-session-id": "driven"}
+_WARNING: Final = "x-pagein-warning"
+
+_Place: TypeAlias = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request as it was sent, and its answer. status: of HTTP. at: seconds since 1970. warning: what failed of the gateway's, "" for nothing."""
+
+    at: float
+    request: dict[str, Any]
+    response: dict[str, Any]
+    status: int
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A recorded session as requests in a format, to a model. marks: whether its client says what the cache is to hold, where a format asks that."""
+
+    entries: Sequence[Recorded]
+    api: Api
+    model: str
+    marks: bool = True
+
+    def provider(self, clock: SetClock) -> SimulatedProvider:
+        """A provider that answers each of its requests as was recorded. Raises what `SimulatedProvider` raises."""
+        calls = gather(self.entries)
+        answered = _answered(calls)
+        turns: dict[_Place, deque[Turn]] = {}
+        for call in calls.calls:
+            place = _place(self._on_the_wire(_prompt(calls, call, answered)))
+            turns.setdefault(place, deque()).append(self._turn(call.reply))
+
+        def answer(asked: Asked) -> Turn:
+            found = turns.get(_place(asked.messages))
+            if not found:
+                return Turn((Say("not recorded"),))
+            return found.popleft() if len(found) > 1 else found[0]
+
+        settings = Settings(takes_foreign_thinking=True, keeps_bodies=False, now=clock.now, counter=ratio_counter)
+        return SimulatedProvider(answer, settings)
+
+    def through(self, address: str, clock: SetClock) -> Iterator[Exchange]:
+        """Send them, one after the other, each at its time. Raises OSError where nobody answers."""
+        calls = gather(self.entries)
+        answered, tools, mark = _answered(calls), _tools(calls, self.api), _mark(calls)
+        for call in calls.calls:
+            body = render(_prompt(calls, call, answered), self.api, model=self.model)
+            if tools:
+                body["tools"] = tools
+            clock.set(call.at)
+            body = _marked(body, mark) if self.marks and self.api == "anthropic" else body
+            exchange = _sent(address, self.api, body, clock.now())
+            _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
+            yield exchange
+
+    def _on_the_wire(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Messages as one reads them who got them in a request."""
+        return decode(encode_json(render(messages, self.api, model=self.model)), self.api).messages
+
+    def _turn(self, reply: Message) -> Turn:
+        told = self._on_the_wire((_ASKING, replace(reply, role="assistant")))[1:]
+        said: list[Said] = []
+        for block in (block for one in told for block in one.blocks):
+            match block:
+                case Text(text=text):
+                    said.append(Say(text))
+                case ToolCall() as call:
+                    said.append(CallsTool(call.name, _arguments(call.arguments)))
+                case _:
+                    pass
+        return Turn(tuple(said))
+
+
+@dataclass(frozen=True, slots=True)
+class Bills:
+    """What a session costs, in BIT: over HTTP without and with a gateway, and as replayed from a log of the requests without.
+
+    replayed: without pagein, and with it. Nobody recalls, here or there, as the model only says what was recorded.
+    refused: requests, both ways. failed: calls in which something of the gateway's failed.
+    """
+
+    api: Api
+    requests: int
+    refused: int
+    failed: int
+    direct: float
+    through: float
+    replayed: tuple[float, float]
+
+    @property
+    def ratios(self) -> tuple[float, float]:
+        """The bill with pagein as a part of the bill without: over HTTP, and as replayed."""
+        append, pagein = self.replayed
+        return self.through / self.direct if self.direct else 1.0, pagein / append if append else 1.0
+
+
+def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
+    """Drive a session twice and replay what was sent; writes in this folder.
+
+    It is sent as Anthropic Messages where it was a Claude that answered, else as Chat Completions.
+    """
+    spoken = {one.model or "" for one in entries if isinstance(one, Message) and one.role == "assistant"}
+    api: Api = "anthropic" if any("claude" in name for name in spoken) else "openai_chat"
+    drive = Drive(entries, api, _MODELS[api])
+    clock = SetClock()
+    with drive.provider(clock) as provider:
+        write_log(drive.through(provider.url, clock), folder / "log.jsonl")
+        direct = provider.bill()
+    clock = SetClock()
+    with drive.provider(clock) as provider:
+        with gateway_at(
+            provider.url, folder / "gateway", Terms(clock, EngineSettings(), ratio_counter(drive.model))
+        ) as address:
+            failed = sum(bool(one.warning) for one in drive.through(address, clock))
+        through = provider.bill()
+    log, policies = (folder / "log.jsonl",), ("append", QUIET)
+    terms = ReplayAsked(log, prices=drive.model, policies=policies, stress=False, recalls=False, jobs=1)
+    rows = [one["policies"] for one in replay(terms, wiring.open_for_replay).bill["per_session"]]
+    append, ours = (sum(row[policy]["cost"] for row in rows) for policy in terms.policies)
+    refused = direct.refused + through.refused
+    return Bills(api, direct.requests, refused, failed, direct.bit, through.bit, (append, ours))
+
+
+def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
+    """A request log of what was sent (docs/formats.md)."""
+    rows = (
+        {
+            "timestamp": datetime.fromtimestamp(one.at, UTC).isoformat(),
+            "headers": _NAMED,
+            "request": one.request,
+            "response": one.response,
+        }
+        for one in exchanges
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def _answered(calls: Calls) -> frozenset[str]:
+    """The calls of tools that were answered: a host that was interrupted leaves others out, as no provider takes them."""
+    return frozenset(one.call_id for said in calls.messages for one in said.blocks if isinstance(one, ToolResult))
+
+
+def _prompt(calls: Calls, call: Call, answered: Collection[str]) -> list[Message]:
+    begins = max((one.said for one in calls.compactions if one.said < call.said), default=0)
+    made: set[str] = set()
+    found: list[Message] = []
+    for one in calls.messages[begins : call.said]:
+        blocks = tuple(block for block in one.blocks if not isinstance(block, ToolCall) or block.id in answered)
+        made.update(block.id for block in blocks if isinstance(block, ToolCall))
+        found.append(_of_calls(one if len(blocks) == len(one.blocks) else replace(one, blocks=blocks), made))
+    return found
+
+
+def _of_calls(message: Message, made: Collection[str]) -> Message:
+    """A message whose results are all of calls that were made: what answers none was said by the user."""
+    strange = [one for one in message.blocks if isinstance(one, ToolResult) and one.call_id not in made]
+    if not strange:
+        return message
+    blocks = tuple(Text(one.text) if isinstance(one, ToolResult) and one in strange else one for one in message.blocks)
+    return replace(message, role="user" if len(strange) == len(blocks) else message.role, blocks=blocks)
+
+
+def _place(messages: Sequence[Message]) -> _Place:
+    """What tells one request of a session from all others, whatever a gateway does to its results."""
+    said = [block for one in messages if one.role == "assistant" for block in one.blocks]
+    last = next((block.id for block in reversed(said) if isinstance(block, ToolCall)), "")
+    return sum(not isinstance(block, Thinking) for block in said), last
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _tools(calls: Calls, api: Api) -> list[dict[str, Any]]:
+    arguments: dict[str, dict[str, Any]] = {}
+    for call in calls.calls:
+        for block in call.reply.blocks:
+            if isinstance(block, ToolCall):
+                arguments.setdefault(block.name, {}).update({name: {} for name in _arguments(block.arguments)})
+    tools = [(name, {"type": "object", "properties": arguments[name]}) for name in sorted(arguments)]
+    match api:
+        case "anthropic":
+            return [{"name": name, "description": name, "input_schema": schema} for name, schema in tools]
+        case "openai_chat":
+            shown = [{"name": name, "description": name, "parameters": schema} for name, schema in tools]
+            return [{"type": "function", "function": one} for one in shown]
+        case "openai_responses":
+            return [{"type": "function", "name": name, "parameters": schema} for name, schema in tools]
+
+
+def _name_calls(response: dict[str, Any], ids: Sequence[str]) -> None:
+    """Give the calls in an answer, of any format, these ids."""
+    choices = response.get("choices") or [{}]
+    said = choices[0].get("message", {}).get("tool_calls") or response.get("content") or response.get("output") or []
+    calls = [one for one in said if one.get("type") in _CALLS]
+    for one, name in zip(calls, ids, strict=False):
+        one["call_id" if one["type"] == "function_call" else "id"] = name
+
+
+def _mark(calls: Calls) -> dict[str, Any]:
+    """The cache mark of a client: an hour where it was recorded to write more for that long."""
+    usages = [call.usage for call in calls.calls if call.usage is not None]
+    long = 2 * sum(one.written_1h for one in usages) > sum(one.written for one in usages)
+    return {"cache_control": {"type": "ephemeral", "ttl": "1h"} if long else {"type": "ephemeral"}}
+
+
+def _marked(body: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
+    for blocks in [body.get("system"), *(one["content"] for one in body["messages"][-1:])]:
+        if isinstance(blocks, list) and blocks:
+            blocks[-1] = {**blocks[-1], **mark}
+    return body
+
+
+def _sent(address: str, api: Api, body: dict[str, Any], at: float) -> Exchange:
+    headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none", **_NAMED}
+    request = Request(f"{address}{_PATHS[api]}", json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
+    try:
+        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310 -- loopback
+            return Exchange(at, body, json.load(answer), answer.status, answer.headers.get(_WARNING, ""))
+    except HTTPError as refused:
+        with refused:
+            return Exchange(at, body, json.load(refused), refused.code)

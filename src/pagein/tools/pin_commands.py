@@ -1,0 +1,92 @@
+"""What `pagein window`, `pin`, `unpin`, `drop`, `restore`, `veto` and `epoch` do: one function, plain values in and out.
+
+The shapes are stable: each is one JSON object under `--json`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from pagein.engine.engine import Engine
+from pagein.engine.session import Session
+from pagein.engine.window.pin_actions import Touch
+from pagein.errors import BadInput
+
+ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]]] = {
+    "pin": (Touch.pin, "stays in the window from now on"),
+    "unpin": (Touch.unpin, "may leave the window again"),
+    "drop": (Touch.drop, "leaves the window with the next epoch"),
+    "restore": (Touch.restore, "comes back into the window with the next epoch"),
+    "veto": (Touch.veto, "never leaves the window again"),
+}
+
+_MOST_NAMES: Final = 10
+
+
+def existing(engine: Engine, name: str, known: Callable[[], Sequence[str]]) -> Session:
+    """A session that was kept. known: names of those that were, newest first. Raises BadInput where there is none of this name."""
+    session = engine.session(name)
+    if session.leaf is None:
+        names = ", ".join(known()[:_MOST_NAMES]) or "none"
+        raise BadInput(f"there is no session {name!r} in this store; those it holds: {names}")
+    return session
+
+
+def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict[str, Any]:
+    """Wish something of an object, and with `now` that the next call opens an epoch for it."""
+    wish, said = ABOUT_OBJECTS[act]
+    failure = wish(session.hand, target)
+    if now:
+        failure = session.hand.epoch() or failure
+        said += ", which the next call opens"
+    return _told(session, act, f"{target} {said}", failure, target=target)
+
+
+def say(session: Session, text: str) -> dict[str, Any]:
+    """Pin a text."""
+    name, failure = session.hand.say_and_tell(text)
+    return _told(session, "say", f"pinned as {name}: every window shows it from the next call on", failure, target=name)
+
+
+def unsay(session: Session, name: str) -> dict[str, Any]:
+    """Take a pinned text back."""
+    failure = session.hand.unsay(name)
+    return _told(
+        session, "unsay", f"{name} is not shown anew any more; where it was sent it stays", failure, target=name
+    )
+
+
+def epoch(session: Session) -> dict[str, Any]:
+    """Order an epoch."""
+    failure = session.hand.epoch()
+    return _told(session, "epoch", "the next call opens an epoch if anything may go or is to come back", failure)
+
+
+def window(session: Session) -> dict[str, Any]:
+    """What stands in the window and what is wished for."""
+    rows = session.hand.window()
+    wishes = session.hand.wishes
+    lines = [_line(asdict(one)) for one in rows]
+    lines += [f"{name}  pinned text  {text.splitlines()[0][:60] if text else ''}" for name, text in wishes.texts]
+    if wishes.off:
+        lines.append("switched off: nothing is decided by pagein in this session")
+    return {
+        "session": session.name,
+        "results": [{**asdict(one), "marks": list(one.marks)} for one in rows],
+        "texts": [{"name": name, "text": text, "shown": name in wishes.shown} for name, text in wishes.texts],
+        "epoch_now": wishes.epoch_now,
+        "off": wishes.off,
+        "text": "\n".join(lines) or f"the window of session {session.name!r} holds no tool results",
+        "failure": None,
+    }
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    name = row["object_id"] or row["call_id"]
+    marks = " ".join(row["marks"]) or ("" if row["leaves"] or row["form"] != "whole" else "never leaves")
+    parts = (name, row["form"], f"{row['tokens']:,} tokens", row["tool"], marks, row["description"])
+    return "  ".join(part for part in parts if part)
+
+
+def _told(session: Session, act: str, text: str, failure: str | None, *, target: str | None = None) -> dict[str, Any]:
+    return {"session": session.name, "act": act, "target": target, "text": text, "failure": failure}

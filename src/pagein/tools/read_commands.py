@@ -1,0 +1,73 @@
+"""What `pagein read`, `pagein refresh` and `pagein reads` do: one function each, plain values in and out.
+
+The shapes are stable: each is one JSON object under `--json`.
+"""
+
+import re
+from typing import Final
+
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.session import Session
+from pagein.errors import BadInput
+
+_RANGE: Final = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+
+
+def read(
+    session: Session, path: str, *, offset: int | None = None, limit: int | None = None, bypass: bool = False
+) -> dict[str, object]:
+    """Read a file as the session's model would: `{"text", "details", "is_error", "images", "failure"}`."""
+    return answered(session.read(path, offset, limit, bypass_cache=bypass))
+
+
+def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, object]:
+    """Have the next read show the text: of the file, of `path:A-B`, or of `lines` ("A" or "A-B"). The shape is that of `read`."""
+    if lines is None:
+        return answered(session.refresh(path))
+    first, last = _first_and_last(lines)
+    return answered(session.refresh(path, first, None if last is None else last - first + 1))
+
+
+def reads(session: Session) -> dict[str, object]:
+    """What was read and saved on the session's branch since its last compaction."""
+    now = session.status()
+    return {
+        "session": session.name,
+        "files": now.files,
+        "scopes": now.scopes,
+        "entries": now.entries,
+        "start": now.start,
+        "modes": now.modes,
+        "baseline_bytes": now.baseline,
+        "sent_bytes": now.sent,
+        "saved_bytes": now.saved,
+        "saved_tokens": now.saved_tokens,
+        "malformed": now.malformed,
+        "store": None if now.store is None else {"blobs": now.store.blobs, "bytes": now.store.size},
+        "failure": "the store cannot be asked" if now.store is None else None,
+        "text": now.text,
+    }
+
+
+def answered(result: ReadResult) -> dict[str, object]:
+    """A result as plain values; of images the type and the size of their base64 form."""
+    return {
+        "text": result.text,
+        "details": dict(result.details),
+        "is_error": result.is_error,
+        "images": [{"media_type": image.media_type, "size": image.size} for image in result.images],
+        "failure": result.failure,
+    }
+
+
+def _first_and_last(token: str) -> tuple[int, int | None]:
+    match = _RANGE.fullmatch(token)
+    if match is None:
+        raise BadInput(f'Invalid range token "{token}". Use <start> or <start>-<end>.')
+    first, last = int(match[1]), None if match[2] is None else int(match[2])
+    for number in (first, last):
+        if number is not None and number < 1:
+            raise BadInput(f'Invalid line number "{number}". Line numbers must be positive integers.')
+    if last is not None and last < first:
+        raise BadInput(f'Invalid range "{token}": end line must be greater than or equal to start line.')
+    return first, last

@@ -1,0 +1,124 @@
+"""What a file is as an object: its content if it is text, and the light facts that tell it without (memory-system 18.3, 24.1)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final, Self
+
+from pagein.errors import BadInput
+from pagein.model.documents import Document
+from pagein.model.references import Reference
+from pagein.model.values import NO_FIELDS, Fields, frozen_fields
+from pagein.policy.privacy.secrets import keys_in
+from pagein.workspace.notes import Note, NoteLink, is_note, parse_note
+
+Resolve = Callable[[str, str], str]
+"""From a link's target as written and the path of the note, to the id or nickname that a reference is to name."""
+
+_TYPES: Final[Mapping[str, str]] = {
+    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), "markdown"),
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".tsx", ".mts", ".cts"), "typescript"),
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "cpp"),
+    **dict.fromkeys((".yml", ".yaml"), "yaml"),
+    **dict.fromkeys((".html", ".htm"), "html"),
+    **dict.fromkeys((".sh", ".bash", ".zsh"), "shell"),
+    **{
+        f".{name}": name
+        for name in ("json", "jsonl", "toml", "xml", "css", "scss", "sql", "java", "go", "php", "lua", "swift")
+    },
+    ".rs": "rust",
+    ".rb": "ruby",
+    ".cs": "csharp",
+    ".kt": "kotlin",
+    ".rst": "rst",
+    ".txt": "text",
+    ".csv": "csv",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file as it was found. digest: hash of its bytes. text: None where it is none, holds a key, or is too long to be kept."""
+
+    path: str
+    digest: str
+    size: int
+    text: str | None
+    media_type: str | None = None
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """A file that was read."""
+        text = document.text if document.is_text and not keys_in(document.text) else None
+        return cls(document.key, document.hash.hex, len(document.content), text, document.media_type)
+
+
+def file_type(path: str) -> str:
+    """The kind of a text file, by its name: `python`, `markdown`, ...; its suffix where that is not known, `text` without one."""
+    suffix = PurePosixPath(path).suffix.lower()
+    return _TYPES.get(suffix, suffix[1:] or "text")
+
+
+def object_type(path: str) -> str:
+    """The type of the object that a new file becomes."""
+    return "note" if is_note(path) else "file"
+
+
+def facts(seen: Seen, home: str, resolve: Resolve) -> Fields:
+    """The metadata of a file that was found. home: names the machine and folder whose path it is."""
+    plain: dict[str, object] = {
+        "path": seen.path,
+        "home": home,
+        "file_type": file_type(seen.path) if seen.text is not None else "binary",
+        "file_hash": seen.digest,
+        "size": seen.size,
+    }
+    if seen.media_type is not None:
+        plain["media_type"] = seen.media_type
+    if seen.text is not None and is_note(seen.path):
+        plain.update(_said_by(parse_note(seen.text), seen.path, resolve))
+    return frozen_fields(plain)
+
+
+def _said_by(note: Note, path: str, resolve: Resolve) -> dict[str, object]:
+    said: dict[str, object] = {
+        "title": note.title,
+        "note_id": note.id,
+        "tags": note.tags,
+        "aliases": note.aliases,
+        "frontmatter": _json(note.frontmatter),
+        "links": tuple(_link(link, path, resolve) for link in note.links),
+        "blocks": note.blocks,
+        "problem": note.problem,
+    }
+    return {name: value for name, value in said.items() if value not in (None, (), {}, NO_FIELDS)}
+
+
+def _json(frontmatter: Mapping[str, object]) -> object:
+    try:
+        return frozen_fields(frontmatter)
+    except BadInput:  # a number beyond what JSON holds
+        return {name: str(value) for name, value in frontmatter.items()}
+
+
+def _link(link: NoteLink, path: str, resolve: Resolve) -> dict[str, object]:
+    """A link as data: where it leads as a reference, and how it was written."""
+    said: dict[str, object] = {
+        "to": Reference(resolve(link.target, path)) if link.target else None,
+        "text": link.target or None,
+        "headings": link.headings,
+        "block": link.block,
+        "alias": link.alias,
+        "embedded": link.embedded or None,
+        "line": link.line,
+        "place": link.place or None,
+    }
+    return {name: value for name, value in said.items() if value not in (None, ())}
+
+
+def name_of(path: str) -> str:
+    """What a note is called by in links: its file name without the suffix."""
+    return PurePosixPath(path).stem

@@ -1,0 +1,381 @@
+"""Files as objects: what was touched becomes one, and from then on is followed, whatever happens to it (memory-system 12.1, 18).
+
+Rules of this file
+------------------
+1. Only files that an agent touched or learned about become objects; of the rest nothing is kept (18.3).
+2. What changed is told by hash. Clocks are asked for the time of a version and for nothing else.
+3. A file that moves stays the same object: told by an id that it gives itself, else by content (`policy/file_moves.py`).
+4. Deletion is a version. A file is deleted when its folder can be seen and it is not in it; one that cannot be looked at is left
+   alone. A file that comes back to its path, or whose bytes turn up elsewhere, goes on as the object that it was.
+5. Files that must not be stored are not read, and a file that is moved to such a name is gone from the store's view.
+6. What is merely heard of never replaces what is known (`notes/prior-art.md` 4.4, M6).
+"""
+
+import contextlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from pagein.errors import BadInput, StoreError
+from pagein.model.values import Fields, Value
+from pagein.model.versions import SOMEBODY, Draft, Provenance, Version, Writer, deletion
+from pagein.model.writes import NEW, Query, Refused, Write, Written
+from pagein.policy.file_moves import Lying, moves
+from pagein.ports import Clock, IdSource, ObjectStore
+from pagein.workspace.file_description import Seen, facts, file_type, name_of, object_type
+from pagein.workspace.folder import Folder
+from pagein.workspace.folder_walk import digest_of, files_at, size_of, walk
+from pagein.workspace.note_links import link_target
+
+_WATCHER: Final = Writer("watcher", "watcher_sync")
+_TYPES: Final = frozenset({"file", "note"})
+_PAGE: Final = 500
+_TRIES: Final = 5
+_REMEMBERED: Final = 20_000
+_LARGEST: Final = 16 * 1024 * 1024
+"""Files beyond this many bytes become objects without content."""
+
+Deed: TypeAlias = Literal["created", "changed", "moved", "deleted", "returned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What became of a file. before: the path that it was moved from."""
+
+    deed: Deed
+    version: Version
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What became of known files. doubtful: paths of files that are gone, where nobody said that they are deleted."""
+
+    done: list[Followed]
+    doubtful: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rim:
+    """What following files needs from outside. home: names this machine and folder among all that use the store."""
+
+    store: ObjectStore
+    clock: Clock
+    ids: IdSource
+    home: str
+
+
+class FileObjects:
+    """The files of one working folder as objects. Called from several threads, which wait for one another; raises StoreError.
+
+    writer: who touches files. What is found out by looking is written by the watcher.
+    """
+
+    def __init__(self, folder: Folder, rim: Rim, writer: Writer = SOMEBODY) -> None:
+        real = os.path.realpath(folder.path)
+        self._folder = replace(folder, path=real, max_bytes=min(folder.max_bytes, _LARGEST))
+        self._rim = rim
+        self._toucher = self._writer = writer
+        self._one_at_a_time = threading.RLock()
+        self._heard: OrderedDict[str, None] = OrderedDict()
+
+    # --- what an agent touches ---
+
+    def touched(self, path: str, generator: str = "agent") -> Version | None:
+        """The object of a file that was read, written or edited, brought up to date. None for one that must not be stored.
+
+        Raises BadInput, in the host's words, where there is no such file.
+        """
+        located = self._folder.locate(path)
+        if located.excluded:
+            return None
+        with self._as(self._toucher):
+            found = self._look(located.key)
+            if found is None:
+                self._folder.read(located)  # says why not
+                return None
+            return self._kept(found, generator).version
+
+    def discovered(self, paths: Iterable[str]) -> list[Version]:
+        """The objects of files that were listed: those that are known as they are, the others by name alone, without content."""
+        found = []
+        for path in paths:
+            located = self._folder.locate(path)
+            if located.excluded or not Path(located.key).is_file():
+                continue
+            with self._as(self._toucher):
+                known = self._at(located.key)
+                found.append(known if known is not None else self._named(located.key))
+        return found
+
+    # --- what happens to them ---
+
+    def known(self) -> Iterator[Version]:
+        """The newest versions of all files that are followed and not deleted."""
+        before: int | None = None
+        while page := self._rim.store.objects(self._query(before=before, limit=_PAGE)):
+            yield from page
+            before = page[-1].sequence
+
+    def look_again(self) -> list[Followed]:
+        """Compare every known file with the disk by its hash: what happened while nobody watched. Linear in the known files' size."""
+        with self._as(_WATCHER):
+            return self._compared(list(self.known()), (), thorough=True).done
+
+    def news(self, paths: Iterable[str], *, patient: bool = False) -> News:
+        """Something happened at these paths: files or folders, known or not. Gives what became of known files.
+
+        patient: a file that is gone is not taken for deleted yet; it may be on its way to another place.
+        """
+        known: dict[str, Version] = {}
+        come: dict[str, None] = {}
+        with self._as(_WATCHER):
+            for path in dict.fromkeys(paths):
+                known.update((one.id, one) for one in self._under(path))
+                come.update(dict.fromkeys(files_at(path)))
+            taken = {_path(one) for one in known.values()}
+            fresh = [path for path in come if path not in taken]
+            news = self._compared(list(known.values()), fresh, patient=patient)
+            self._hear(fresh)
+            return news
+
+    @contextlib.contextmanager
+    def _as(self, writer: Writer) -> Iterator[None]:
+        with self._one_at_a_time:
+            self._writer = writer
+            yield
+
+    # --- comparing ---
+
+    def _compared(
+        self, known: Sequence[Version], come: Sequence[str], *, thorough: bool = False, patient: bool = False
+    ) -> News:
+        done: list[Followed] = []
+        gone: list[Version] = []
+        for version in known:
+            if self._vanished(_path(version)):
+                gone.append(version)
+            elif not version.metadata.get("unread"):
+                found = self._look(_path(version))
+                if found is not None and found.digest != version.metadata.get("file_hash"):
+                    done.append(self._kept(found, "human", version))
+        moved = self._moved(gone, come, thorough=thorough)
+        settled, taken = {one.version.id for one in moved}, {_path(one.version) for one in moved}
+        lost = [version for version in gone if version.id not in settled]
+        deleted = [] if patient else [self._deleted(version) for version in lost]
+        returned = self._returned([path for path in come if path not in taken])
+        doubtful = tuple(_path(version) for version in lost) if patient else ()
+        return News([*done, *moved, *deleted, *returned], doubtful)
+
+    def _moved(self, gone: Sequence[Version], come: Sequence[str], *, thorough: bool) -> list[Followed]:
+        if not gone:
+            return []
+        old = [_lying(version.metadata) for version in gone]
+        sizes, named = {file.size for file in old}, any(file.note_id for file in old)
+        candidates = dict.fromkeys([*come, *self._heard, *(walk(self._folder.path) if thorough else ())])
+        seen: dict[str, Seen] = {}
+        for path in candidates:
+            if (named and object_type(path) == "note") or size_of(path) in sizes:
+                found = self._look(path)
+                if found is not None and self._at(path) is None:
+                    seen[path] = found
+        new = [_lying(self._facts(one)) for one in seen.values()]
+        pairs = moves(old, new)
+        return [
+            replace(self._kept(seen[pairs[_path(version)]], "human", version), deed="moved", before=_path(version))
+            for version in gone
+            if _path(version) in pairs
+        ]
+
+    def _returned(self, come: Sequence[str]) -> list[Followed]:
+        """Files that are known as deleted, and are there again."""
+        done = []
+        for path in come:
+            last = self._was_at(path)
+            found = self._look(path) if last is not None or self._size_was_known(path) else None
+            if found is None:
+                continue
+            last = last or self._had(found)
+            if last is not None and self._at(path) is None:
+                done.append(replace(self._kept(found, "human", last), deed="returned"))
+        return done
+
+    def _vanished(self, path: str) -> bool:
+        """Whether the file is not there, rather than out of reach."""
+        inside = path.startswith(self._folder.path.rstrip("/") + "/")
+        nearest = self._folder.path if inside else os.path.dirname(path)  # noqa: PTH120  paths stay text here
+        if self._folder.locate(path).excluded:
+            return True
+        try:
+            return not os.path.lexists(path) and Path(nearest).is_dir()
+        except (OSError, ValueError):
+            return False
+
+    def _look(self, path: str) -> Seen | None:
+        """The file as it is, or None where it is not one that can be read and kept. Of what is too large only the hash is known."""
+        located = self._folder.locate(path)
+        if located.excluded or located.key != path:
+            return None
+        try:
+            size = size_of(path)
+            if size is not None and size > self._folder.max_bytes:
+                return Seen(path, digest_of(path), size, None)
+            return Seen.of(self._folder.read(located))
+        except (BadInput, OSError):
+            return None
+
+    # --- finding objects ---
+
+    def _query(self, **asked: object) -> Query:
+        where = {"home": self._rim.home, **asked.pop("where", {})}  # type: ignore[dict-item]  # a mapping, as written below
+        return Query(types=_TYPES, where=where, **asked)  # type: ignore[arg-type]  # fields of Query, as written below
+
+    def _first(self, query: Query) -> Version | None:
+        found = self._rim.store.objects(replace(query, limit=1))
+        return found[0] if found else None
+
+    def _at(self, path: str) -> Version | None:
+        return self._first(self._query(where={"path": path}))
+
+    def _under(self, path: str) -> list[Version]:
+        beginning = self._rim.store.objects(self._query(under=("path", path)))
+        return [one for one in beginning if _path(one) == path or _path(one).startswith(path.rstrip("/") + "/")]
+
+    def _was_at(self, path: str) -> Version | None:
+        return self._first(self._query(where={"last_path": path}, deleted=True))
+
+    def _had(self, seen: Seen) -> Version | None:
+        if not seen.size:
+            return None
+        return self._first(self._query(where={"file_hash": seen.digest}, deleted=True))
+
+    def _size_was_known(self, path: str) -> bool:
+        size = size_of(path)
+        return bool(size) and self._first(self._query(where={"size": size}, deleted=True)) is not None
+
+    # --- writing versions ---
+
+    def _kept(self, seen: Seen, generator: str, known: Version | None = None) -> Followed:
+        """Write what the file is now. Another writer may be faster; then it is looked at again."""
+        for _ in range(_TRIES):
+            current = known if known is not None else self._at(seen.path) or self._was_at(seen.path)
+            draft = self._new(seen, generator) if current is None else self._next(seen, current)
+            outcome = self._write(draft, current)
+            if isinstance(outcome, Written):
+                return Followed("created" if current is None else "changed", outcome.version)
+            if known is not None and outcome.why == "version_conflict":
+                known = outcome.current
+        raise StoreError(f"{seen.path} could not be stored: others change it all the time")
+
+    def _new(self, seen: Seen, generator: str) -> Draft:
+        return Draft(
+            id=self._rim.ids(self._rim.clock()),
+            type=object_type(seen.path),
+            content=seen.text,
+            metadata=self._facts(seen),
+            nickname=self._free_name(seen.path),
+            provenance=Provenance(seen.path, generator),
+        )
+
+    def _next(self, seen: Seen, current: Version) -> Draft:
+        metadata, nickname = self._facts(seen), current.nickname
+        was = current.metadata.get("path") or current.metadata.get("last_path")
+        if object_type(seen.path) == "note" and (
+            nickname is None or (isinstance(was, str) and nickname == name_of(was))
+        ):
+            nickname = self._free_name(seen.path, current)
+        added = {name: value for name, value in current.metadata.items() if name not in _OURS}
+        return replace(
+            current.draft(seen.text), metadata=Fields({**added, **metadata}), nickname=nickname, deleted=False
+        )
+
+    def _facts(self, seen: Seen) -> Fields:
+        return facts(
+            seen, self._rim.home, lambda target, path: link_target(self._rim.store, self._rim.home, target, path)
+        )
+
+    def _free_name(self, path: str, owner: Version | None = None) -> str | None:
+        """A note is called by its file's name, if nobody else is."""
+        name = name_of(path).strip()
+        if object_type(path) != "note" or not 0 < len(name) <= 200 or len(name.splitlines()) != 1:  # noqa: PLR2004 - a nickname's limit
+            return None
+        holder = self._rim.store.current(name)
+        taken = holder is not None and (owner is None or holder.id != owner.id)
+        return None if taken else name
+
+    def _named(self, path: str) -> Version:
+        metadata = Fields({"path": path, "home": self._rim.home, "file_type": file_type(path), "unread": True})
+        draft = Draft(
+            id=self._rim.ids(self._rim.clock()),
+            type=object_type(path),
+            metadata=metadata,
+            provenance=Provenance(path, "tool"),
+        )
+        outcome = self._write(draft, None)
+        if isinstance(outcome, Refused):
+            raise StoreError(f"{path} could not be stored: {outcome.why}")
+        return outcome.version
+
+    def _deleted(self, version: Version) -> Followed:
+        draft = deletion(version)
+        draft = replace(draft, metadata=Fields({**draft.metadata, "last_path": _path(version)}))  # type: ignore[dict-item]  # frozen
+        outcome = self._write(draft, version)
+        if isinstance(outcome, Refused):
+            # somebody else was faster: what they wrote stands, and is looked at in its turn
+            return Followed("changed", outcome.current or version)
+        return Followed("deleted", outcome.version, _path(version))
+
+    def _write(self, draft: Draft, current: Version | None) -> Written | Refused:
+        now = self._rim.clock()
+        expected = NEW if current is None else current.number
+        return self._rim.store.write(Write(f"file:{self._rim.ids(now)}", draft, now, expected, self._writer))
+
+    def _hear(self, paths: Iterable[str]) -> None:
+        """Remember files that are none of ours: one of ours may turn out to be gone, and to be one of these."""
+        for path in paths:
+            self._heard[path] = None
+            self._heard.move_to_end(path)
+        while len(self._heard) > _REMEMBERED:
+            self._heard.popitem(last=False)
+
+
+_OURS: Final = frozenset(
+    [
+        "path",
+        "home",
+        "file_type",
+        "file_hash",
+        "size",
+        "media_type",
+        "title",
+        "note_id",
+        "tags",
+        "aliases",
+        "frontmatter",
+        "links",
+        "blocks",
+        "problem",
+        "unread",
+        "last_path",
+    ]
+)
+"""Metadata that says what the file is, and goes when the file says so no longer. What others added stays."""
+
+
+def _path(version: Version) -> str:
+    path = version.metadata.get("path")
+    return path if isinstance(path, str) else ""
+
+
+def _lying(known: Mapping[str, Value]) -> Lying:
+    path, digest, size, note_id = (known.get(name) for name in ("path", "file_hash", "size", "note_id"))
+    return Lying(
+        path if isinstance(path, str) else "",
+        digest if isinstance(digest, str) else "",
+        size if isinstance(size, int) else -1,
+        note_id if isinstance(note_id, str) else None,
+    )

@@ -1,0 +1,26 @@
+"""Real coding agents at work: what they are told, how they are run against a provider on this machine, what came of it.
+
+`scripts/install_clients.sh` installs them. Their runs are scripted: the simulated provider says what the model would say.
+"""
+
+from tests.agents.agent_drivers import AGENTS, Agent, agent_named, commands_folder, version_of
+from tests.agents.comparison import Figures, compared
+from tests.agents.gateway_process import GatewayProcess
+from tests.agents.jobs import LONG_JOB, Job
+from tests.agents.runs import Outcome, Place, work
+
+__all__ = [
+    "AGENTS",
+    "LONG_JOB",
+    "Agent",
+    "Figures",
+    "GatewayProcess",
+    "Job",
+    "Outcome",
+    "Place",
+    "agent_named",
+    "commands_folder",
+    "compared",
+    "version_of",
+    "work",
+]
