@@ -9,7 +9,7 @@ from statistics import quantiles
 
 from pagein.model.writes import Query, Write
 from pagein.ports import ObjectStore
-from pagein.store.sql.packed_bytes import packed
+from pagein.store.sql.packed_bytes import pack
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import a_file, object_number
 
@@ -64,7 +64,7 @@ def _editing(store: SqliteStore) -> dict[str, float]:
         _edit(lines, number)
         store.write(Write(f"edit {number}", a_file(1, "\n".join(lines)), float(number)))
     _, taken = store.figures()
-    return {"100 versions of an edited file / one of them": taken / len(packed("\n".join(lines).encode())[1])}
+    return {"100 versions of an edited file / one of them": taken / len(pack("\n".join(lines).encode())[1])}
 
 
 def _edit(lines: list[str], number: int) -> None:

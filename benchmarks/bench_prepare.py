@@ -13,7 +13,7 @@ from statistics import median, quantiles
 from time import perf_counter, thread_time
 
 import pagein
-from pagein.providers.wire.request_body import opened
+from pagein.providers.wire.request_body import open_body
 
 KB = 1000
 SIZES = {"100 KB": 100 * KB, "1 MB": 1000 * KB, "10 MB": 10_000 * KB}
@@ -63,7 +63,7 @@ def _measured(size: int) -> Timing:
         for call, end in enumerate(range(first - first % 2 + 1, len(messages) + 1, 2)):
             body = _body(messages[:end])
             start = perf_counter()
-            opened(body, "anthropic")
+            open_body(body, "anthropic")
             by_itself = perf_counter() - start
             start, busy = perf_counter(), thread_time()
             envelope = engine.opened(body, "anthropic", "bench")

@@ -11,7 +11,7 @@ from pagein import wiring
 from pagein.engine.reads import evidence
 from pagein.engine.session import Session
 from pagein.model.documents import Document
-from pagein.model.read_events import ReadServed
+from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
 from pagein.policy.reads.baseline import baseline
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, fold, step
@@ -42,8 +42,8 @@ def _document(n: int, version: int) -> Document:
     return Document.of("\n".join(lines).encode(), path=f"/w/{n}.py", key=f"/w/{n}.py")
 
 
-def _event(document: Document) -> ReadServed:
-    return ReadServed(
+def _event(document: Document) -> FileRead:
+    return FileRead(
         document.key, "full", document.hash, LINES, 1, LINES, len(document.content), emitted=Spans.of((1, LINES))
     )
 

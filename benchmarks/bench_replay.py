@@ -9,12 +9,12 @@ from pathlib import Path
 from pagein import wiring
 from pagein.providers.prices.price_lookup import prices
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.policies.pagein_policy import PageinPolicy
 from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.prompt_sizes import session_facts, source_facts
-from pagein.replay.prompt.recording import Recording, record
-from pagein.replay.readers import Source, read
-from pagein.replay.session_bill import Terms, bill_session
+from pagein.replay.prompt.recording import BillableSession, record
+from pagein.replay.readers import Source, read_source
+from pagein.replay.session_bill import ReplayTerms, bill_session
 
 DEMO = Path(__file__).parent.parent / "examples" / "demo-session.jsonl.gz"
 RATIO = 2.85
@@ -30,7 +30,7 @@ def measure() -> dict[str, float]:
     prepare = _best(_recorded)
     recording = _recorded()
     engine = _best(lambda: _paged(recording))
-    everything = _best(lambda: bill_session(_recorded(), Terms(CHARGED, wiring.open_for_replay)))
+    everything = _best(lambda: bill_session(_recorded(), ReplayTerms(CHARGED, wiring.open_for_replay)))
     return {
         "megabytes of session text": megabytes,
         "plain parse, MB/s": megabytes / parse,
@@ -42,15 +42,15 @@ def measure() -> dict[str, float]:
     }
 
 
-def _recorded() -> Recording:
-    [session] = read(Source(DEMO.name, DEMO))
+def _recorded() -> BillableSession:
+    [session] = read_source(Source(DEMO.name, DEMO))
     calls = gather(session.entries)
     facts = source_facts([(session_facts(calls, is_sub=False), RATIO)])
     return record(session.head, calls, facts, RATIO, CHARGED)
 
 
-def _paged(recording: Recording) -> None:
-    with Paging(recording, wiring.open_for_replay, CHARGED) as paging:
+def _paged(recording: BillableSession) -> None:
+    with PageinPolicy(recording, wiring.open_for_replay, CHARGED) as paging:
         ledger = Ledger(recording, paging, CHARGED, stress=True, trace=False)
         ledger.run()
         paging.prove(ledger.tally)

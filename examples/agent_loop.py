@@ -17,7 +17,7 @@ from zlib import crc32
 import pagein
 from pagein.engine.session import Session
 from pagein.simulator import SimulatedProvider
-from pagein.tools.brief import answered, definitions
+from pagein.tools.brief import answer_call, definitions
 from pagein.tools.catalogue import PEEK, SEARCH, guidance
 
 Fields = dict[str, Any]
@@ -67,7 +67,7 @@ def result_of(call: Fields, session: Session | None) -> Fields:
         return {**result, "content": shell(call["input"]["command"])}
     if session is None:
         return {**result, "content": f"there is no tool {call['name']}", "is_error": True}
-    found = answered(session, call["name"], call["input"], call["id"])
+    found = answer_call(session, call["name"], call["input"], call["id"])
     return {**result, "content": found.text, "is_error": found.is_error}
 
 

@@ -37,7 +37,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Clearing:
+class ClearRun:
     """A run of calls whose results go. through: how many calls it spans, from the first one on. spared: tools that stay in it."""
 
     through: int
@@ -53,7 +53,7 @@ class Clearing:
         return made | ({"exclude_tools": list(self.spared)} if self.spared else {})
 
 
-def clearing(uses: Sequence[Use], wanted: Collection[str]) -> Clearing | None:
+def clear_run(uses: Sequence[Use], wanted: Collection[str]) -> ClearRun | None:
     """The parameters by which the results of the wanted calls go, and no others; None where that cannot be said.
 
     uses: all calls of the request, in order.
@@ -64,14 +64,14 @@ def clearing(uses: Sequence[Use], wanted: Collection[str]) -> Clearing | None:
     through = places[-1] + 1
     going = {uses[place].tool for place in places}
     staying = {use.tool for use in uses[:through] if use.id not in wanted and use.answered}
-    return None if going & staying else Clearing(through, tuple(sorted(staying)))
+    return None if going & staying else ClearRun(through, tuple(sorted(staying)))
 
 
-def grown(before: Clearing, uses: Sequence[Use], wanted: Collection[str]) -> Clearing | None:
+def grown(before: ClearRun, uses: Sequence[Use], wanted: Collection[str]) -> ClearRun | None:
     """A run that clears these besides what is cleared already; None where that cannot be said, or would bring something back."""
     run = uses[: before.through]
     gone = {use.id for use in run if use.tool not in before.spared and use.answered}
-    return clearing(uses, gone | set(wanted))
+    return clear_run(uses, gone | set(wanted))
 
 
 def uses_in(body: Wire) -> tuple[Use, ...]:
@@ -91,7 +91,7 @@ def uses_in(body: Wire) -> tuple[Use, ...]:
     )
 
 
-def management(body: Wire, wanted: Clearing) -> dict[str, Any] | None:
+def management(body: Wire, wanted: ClearRun) -> dict[str, Any] | None:
     """The field `context_management` of a request with this clearing beside the client's edits; None where theirs leave no room."""
     edits = edits_of(body)
     if any(_rules_out(edit) for edit in edits):

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pagein.replay.readers import Source, find, read
-from pagein.testing.recorded_drive import Bills, billed
+from pagein.replay.readers import Source, find, read_source
+from pagein.testing.recorded_drive import Bills, drive_and_bill
 
 
 def row(name: str, found: Bills) -> str:
@@ -31,9 +31,9 @@ def main(arguments: Sequence[str]) -> int:
     for source in find([Path(one) for one in arguments]):
         if not isinstance(source, Source):
             continue
-        for session in read(source):
+        for session in read_source(source):
             with TemporaryDirectory(prefix="pagein-drive-") as folder:
-                found = billed(list(session.entries), Path(folder))
+                found = drive_and_bill(list(session.entries), Path(folder))
             wrong += found.refused + found.failed
             print(row(session.head.file, found), flush=True)
     return 1 if wrong else 0

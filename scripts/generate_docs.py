@@ -19,7 +19,7 @@ from pagein import errors, wiring
 from pagein.cli.cli import app
 from pagein.engine.engine import Engine
 from pagein.engine.engine import Settings as EngineSettings
-from pagein.engine.prepared_request import Observed, PreparedRequest
+from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.engine.window.pin_actions import InWindow, Touch
@@ -29,12 +29,12 @@ from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
-from pagein.providers.validity import RULES, Api, Rule
+from pagein.providers.validity import RULES, Api, ValidityRule
 from pagein.settings.keys import ENGINE, GATEWAY
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
-from pagein.tools.brief import answered, definitions
-from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
+from pagein.tools.brief import answer_call, definitions
+from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -241,7 +241,7 @@ def request_rules() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _rule(name: str, rule: Rule) -> str:
+def _rule(name: str, rule: ValidityRule) -> str:
     said = [*(_code(text) for text in rule.errors), *(f"*ours:* {_code(text)}" for text in rule.words)]
     told = "<br>".join(said) or f"*refuses nothing:* {rule.kept}"
     status = str(rule.status) if rule.check else ""
@@ -300,9 +300,9 @@ def _key(key: Key) -> str:
 API: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("Opening", (wiring.open, Engine, EngineSettings, Residency, Previews, Valve)),
     ("A session", (Session,)),
-    ("Requests and replies", (PreparedRequest, Observed, Diagnosis)),
+    ("Requests and replies", (PreparedRequest, Observation, Diagnosis)),
     ("The user's hand", (Touch, InWindow)),
-    ("Recall tools", (definitions, answered, ReadResult)),
+    ("Recall tools", (definitions, answer_call, ReadResult)),
 )
 # what hosts use, or pagein itself
 _HIDDEN = frozenset(
@@ -431,7 +431,7 @@ def _tree() -> list[str]:
     return text.split("```")[1].strip().splitlines()
 
 
-def _columns(columns: tuple[Column, ...]) -> Iterator[str]:
+def _columns(columns: tuple[BillColumn, ...]) -> Iterator[str]:
     yield from ("| column | meaning |", "|---|---|")
     yield from (f"| {column.title} | {column.meaning} |" for column in columns)
 

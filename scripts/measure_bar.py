@@ -22,7 +22,7 @@ from pagein import wiring  # noqa: E402 the benchmarks beside the sources must b
 from pagein.model.bill import Bill, Figures, SessionBill  # noqa: E402
 from pagein.policy.eviction.argument_masks import CAREFUL  # noqa: E402
 from pagein.replay.policies.pagein_policy import USUAL as USUAL_SETTINGS  # noqa: E402
-from pagein.replay.run import Asked, replay  # noqa: E402
+from pagein.replay.run import ReplayRequest, replay  # noqa: E402
 
 BASELINE = "append"
 FULL, QUIET, THRIFTY = "pagein", "pagein-quiet", "pagein-thrifty"
@@ -90,7 +90,7 @@ def _replayed(asked: argparse.Namespace, prices: str, policies: tuple[str, ...],
     settings = USUAL_SETTINGS
     if asked.arguments:
         settings = replace(settings, residency=replace(settings.residency, arguments=CAREFUL))
-    order = Asked(
+    order = ReplayRequest(
         tuple(asked.paths), prices=prices, policies=policies, without=without, jobs=asked.jobs, usual=settings
     )
     return replay(order, wiring.open_for_replay).bill

@@ -20,12 +20,12 @@ from pagein.engine.session import Session
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.replay.prompt.model_calls import gather
-from pagein.replay.readers import Source, find, read
+from pagein.replay.readers import Source, find, read_source
 from pagein.replay.record.recorded_session import RecordedSession
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.clearing import Use, clearing  # found from the root of the repository
+from scripts.clearing import Use, clear_run  # found from the root of the repository
 
 _SMALL = 200
 
@@ -114,8 +114,8 @@ def _look(session: Session, window: Window, at: float, figures: Figures) -> None
     tokens = {one.call_id: one.tokens for one in opened.paged}
     large = [replace(use, answered=use.answered or use.id in tokens) for use in window.uses(above=_SMALL)]
     figures.epochs += 1
-    figures.exactly += clearing(window.uses(), tokens) is not None
-    figures.with_small += clearing(large, tokens) is not None
+    figures.exactly += clear_run(window.uses(), tokens) is not None
+    figures.with_small += clear_run(large, tokens) is not None
     figures.tokens += sum(tokens.values())
     figures.best += best(large, tokens)
     window.gone.update(tokens)
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str]) -> int:
     for source in find([Path(one) for one in arguments]):
         if not isinstance(source, Source):
             continue
-        for recorded in read(source):
+        for recorded in read_source(source):
             figures = found.setdefault(recorded.head.source, Figures())
             with tempfile.TemporaryDirectory(prefix="pagein-clearing-") as folder:
                 engine = wiring.open_for_replay(

@@ -21,12 +21,12 @@ from tests.agents import (  # found from the root of the repository
     AGENTS,
     LONG_JOB,
     Agent,
-    Figures,
     GatewayProcess,
+    JobFigures,
     Place,
     agent_named,
     commands_folder,
-    compared,
+    compare_outcomes,
     version_of,
     work,
 )
@@ -76,7 +76,7 @@ class Measured:
 
     agent: Agent
     version: str
-    figures: Figures
+    figures: JobFigures
     same: bool
     failures: dict[str, int]
 
@@ -120,7 +120,7 @@ def measure(agent: Agent, commands: Path) -> Measured:
         direct = work(agent, LONG_JOB, place)
         through = work(agent, LONG_JOB, place, gateway)
         with gateway.engine() as engine:
-            figures = compared(direct, through, engine.recall)
+            figures = compare_outcomes(direct, through, engine.recall)
     same = direct.answers == through.answers and direct.files == through.files
     return Measured(agent, version_of(agent, commands), figures, same, gateway.failures)
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult  # noqa: E402 as in measure_bar
 from pagein.policy.privacy.secrets import keys_in  # noqa: E402
-from pagein.replay.readers import Skipped, find, read  # noqa: E402
+from pagein.replay.readers import SkippedSource, find, read_source  # noqa: E402
 
 _BEFORE = 40
 
@@ -59,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _texts(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
     for source in find(paths):
-        if isinstance(source, Skipped):
+        if isinstance(source, SkippedSource):
             continue
-        for session in read(source):
+        for session in read_source(source):
             for one in session.entries:
                 if isinstance(one, Message):
                     yield from (found for block in one.blocks if (found := _text(block)) is not None)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pagein.model.messages import Message
 from pagein.replay.read_replay import ReadFigures, replay_reads
-from pagein.replay.readers import Source, find, read, snapshots_beside
+from pagein.replay.readers import Source, find, read_source, snapshots_beside
 
 _LEAST_BLOCKS = 40
 
@@ -32,7 +32,7 @@ def measure(paths: list[Path]) -> dict[str, tuple[ReadFigures, ReadFigures]]:
 def _measure_file(
     source: Source, snapshots: Mapping[str, str], found: dict[str, tuple[ReadFigures, ReadFigures]]
 ) -> None:
-    for session in read(source):
+    for session in read_source(source):
         entries = list(session.entries)
         blocks = sum(len(entry.blocks) for entry in entries if isinstance(entry, Message))
         if session.head.parent is not None or blocks < _LEAST_BLOCKS:

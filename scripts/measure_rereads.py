@@ -15,11 +15,11 @@ from pathlib import Path
 
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
-from pagein.policy.clients.client_rereads import Reader, answer, with_message
+from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_by_calls
 from pagein.policy.clients.window_files import START
-from pagein.replay.readers import Source, find, read
+from pagein.replay.readers import Source, find, read_source
 
 _LEAST_BLOCKS = 40
 
@@ -43,7 +43,7 @@ class Measuring:
     """One session."""
 
     def __init__(self, profile: Profile, figures: Figures) -> None:
-        self.reader = Reader(profile)
+        self.reader = RereadRules(profile)
         self.figures = figures
         self._begin()
 
@@ -104,7 +104,7 @@ def measure(paths: list[Path]) -> dict[str, Figures]:
     """Per source."""
     found: dict[str, Figures] = {}
     for source in find(paths):
-        for session in read(source) if isinstance(source, Source) else ():
+        for session in read_source(source) if isinstance(source, Source) else ():
             entries = list(session.entries)
             blocks = sum(len(entry.blocks) for entry in entries if isinstance(entry, Message))
             if session.head.parent is not None or blocks < _LEAST_BLOCKS:

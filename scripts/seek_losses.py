@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from pagein.testing.adversary import Worst, worsened  # noqa: E402 -- the sources beside this script come first
+from pagein.testing.adversary import Worst, worsen  # noqa: E402 -- the sources beside this script come first
 from pagein.testing.losses import POLICIES, losses  # noqa: E402
 from pagein.testing.made_sessions import drawn  # noqa: E402
 
@@ -80,7 +80,7 @@ def climb(seed: int, policy: str, tries: int, until: float) -> Found:
     if time.time() > until:
         return Found()
     chance = random.Random(seed)  # noqa: S311
-    worst = worsened(drawn(chance), policy, chance, tries)
+    worst = worsen(drawn(chance), policy, chance, tries)
     found = Found(tries + 1, (tries + 1) * len(worst.made.steps))
     found.take(policy, worst, seed)
     return found

@@ -12,10 +12,10 @@ from pathlib import Path
 from rich.console import Console
 
 from pagein.model.bill import Bill, Detail
-from pagein.replay.run import Asked, replay
+from pagein.replay.run import ReplayRequest, replay
 from pagein.ui.columns import ENGINE
 from pagein.ui.figures import amount, change
-from pagein.ui.tables import Shown, show
+from pagein.ui.tables import TableOptions, show
 from pagein.wiring import open as open_engine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 def main() -> int:
     """Replay the demo session and write what it shows, or with --check compare. Returns the exit status."""
-    replayed = replay(Asked(paths=(SESSION,), detail=True), open_engine)
+    replayed = replay(ReplayRequest(paths=(SESSION,), detail=True), open_engine)
     drawn = picture(replayed.bill, replayed.details[0])
     told = with_tables(README.read_text(encoding="utf-8"), tables(replayed.bill))
     made = {PICTURE: drawn, README: told}
@@ -57,7 +57,7 @@ def tables(bill: Bill) -> str:
     """What the terminal shows, as a block for the README."""
     out = io.StringIO()
     console = Console(file=out, width=112, highlight=False, markup=False, emoji=False, color_system=None)
-    show(console, bill, Shown())
+    show(console, bill, TableOptions())
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join(("```text", "$ make demo", *lines, "```", ""))
 

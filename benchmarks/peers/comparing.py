@@ -17,7 +17,7 @@ from benchmarks.peers.shapes import Shapes
 
 from pagein.errors import HostError
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 
 
 @dataclass(slots=True)
@@ -32,12 +32,12 @@ class Compared:
     rows: list[str]
     ours: str
     bills: dict[tuple[str, str, str], Bill] = field(default_factory=dict)
-    recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)
+    recordings: dict[tuple[str, str], BillableSession] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
 
-    def recording(self, session: Session, prices: Prices) -> Recording:
+    def recording(self, session: Session, prices: Prices) -> BillableSession:
         """A session as it is under a price table, worked out once."""
         key = prices.name, session.head.id
         if key not in self.recordings:
@@ -107,12 +107,12 @@ class Played:
     rendered: list[Rendered]
     looks: list[Look]
 
-    def billed(self, recording: Recording, prices: Prices) -> Bill:
+    def billed(self, recording: BillableSession, prices: Prices) -> Bill:
         """The bill under a price table, of the recording as it is under that."""
         return price(self.script, self.rendered, self.looks, prices, recording)
 
 
-def play(recording: Recording, arm: Arm, ask: Asking) -> Played:
+def play(recording: BillableSession, arm: Arm, ask: Asking) -> Played:
     """Put one session to an arm. Raises HostError where its process does not answer."""
     script = write_script(recording, Shapes(arm.api))
     rendered = render_all(script, ask)

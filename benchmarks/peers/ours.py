@@ -10,12 +10,12 @@ from benchmarks.peers.pricing import Bill, beginning
 from pagein import __version__, wiring
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import QUIET
-from pagein.replay.policies.baselines import APPEND, Clear, Rolling
+from pagein.replay.policies.baselines import APPEND, Clear, RollingStubs
 from pagein.replay.policies.ledger import Ledger, Policy, Recall
-from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.policies.pagein_policy import PageinPolicy
 from pagein.replay.prompt.prompt_changes import Hide, Removable
-from pagein.replay.prompt.prompt_sizes import Sized
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_sizes import SizedCall
+from pagein.replay.prompt.recording import BillableSession
 
 OURS = ("append", "rolling", "clear", QUIET)
 _FLOOR = (1, 2)
@@ -59,7 +59,7 @@ class Watched:
         """As the policy's."""
         return self._policy.caches
 
-    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+    def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
         """As the policy does, timed."""
         if sized.opens_segment:
             self._before, self._apart = [], set(_FLOOR)
@@ -101,20 +101,20 @@ def version() -> str:
     return f"pagein {__version__} at {done.stdout.strip()}"
 
 
-def replayed(name: str, recording: Recording, prices: Prices) -> Bill:
+def replayed(name: str, recording: BillableSession, prices: Prices) -> Bill:
     """One of OURS on one recording. No stress recalls: texts alone say what was needed, for the peers as for us."""
     if name != QUIET:
-        plain: dict[str, Policy] = {"append": APPEND, "rolling": Rolling(), "clear": Clear()}
+        plain: dict[str, Policy] = {"append": APPEND, "rolling": RollingStubs(), "clear": Clear()}
         bill, moved = (_billed(Watched(plain[name], prices, moves=moves), recording, prices) for moves in (False, True))
         return replace(bill, moved=moved.tally.cost)
-    with Paging(recording, wiring.open_for_replay, prices, QUIET) as paging:
+    with PageinPolicy(recording, wiring.open_for_replay, prices, QUIET) as paging:
         watched = Watched(paging, prices)
         bill = _billed(watched, recording, prices)
         paging.prove(bill.tally)
     return replace(bill, seconds=watched.seconds, cpu=watched.cpu)
 
 
-def _billed(watched: Watched, recording: Recording, prices: Prices) -> Bill:
+def _billed(watched: Watched, recording: BillableSession, prices: Prices) -> Bill:
     ledger = Ledger(recording, watched, prices, stress=False, trace=False)
     ledger.run()
     return Bill(ledger.tally, watched.busts, alone=watched.alone)

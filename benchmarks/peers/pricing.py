@@ -18,10 +18,10 @@ from benchmarks.peers.script import Script, Turn
 from benchmarks.peers.seeing import Look
 from benchmarks.peers.shapes import Shown
 
-from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, Chains, Mark, bill
+from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, Chains, bill
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ledger import RECALL_OUTPUT, Tally
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class _Sizes:
 class _Account:
     """One arm on one recording under one price table."""
 
-    def __init__(self, recording: Recording, prices: Prices, *, moves: bool = False) -> None:
+    def __init__(self, recording: BillableSession, prices: Prices, *, moves: bool = False) -> None:
         self.recording, self.prices, self.moves = recording, prices, moves
         self.bill = Bill()
         self._simulator, self._chains = CacheSimulator(prices.cache), Chains()
@@ -163,7 +163,7 @@ class _Account:
             at=call.at,
             chain=chain,
             cumulative=cumulative,
-            marks=tuple(Mark(position, self.recording.ttl) for position in sorted(marks)),
+            marks=tuple(Breakpoint(position, self.recording.ttl) for position in sorted(marks)),
             output=output,
             answered_at=call.answered_at if counted else call.at,
             read_cap=turn.sized.cap,
@@ -211,7 +211,9 @@ def beginning(one: Sequence[object], other: Sequence[object]) -> int:
     return min(len(one), len(other))
 
 
-def price(script: Script, rendered: Sequence[Rendered], looks: Sequence[Look], prices: Prices, of: Recording) -> Bill:
+def price(
+    script: Script, rendered: Sequence[Rendered], looks: Sequence[Look], prices: Prices, of: BillableSession
+) -> Bill:
     """Bill an arm's requests. of: the recording as it is under these prices."""
     account, moving = _Account(of, prices), _Account(of, prices, moves=True)
     for turn, one, look in zip(script.turns, rendered, looks, strict=True):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from benchmarks.peers.shapes import Shapes, Shown, wire_text
 
 from pagein.engine.log.rendering import length, pieces_since
-from pagein.engine.log.repair import Draft
+from pagein.engine.log.repair import RequestDraft
 from pagein.model.messages import Message
 from pagein.providers.wire import render
 from pagein.replay.prompt.model_calls import Block
-from pagein.replay.prompt.prompt_sizes import Sized
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_sizes import SizedCall
+from pagein.replay.prompt.recording import BillableSession
 
 _KINDS = {"user": "text", "assistant": "text", "arguments": "arguments", "result": "result"}
 LARGE_WINDOW, USUAL_WINDOW = 1_000_000, 200_000
@@ -38,7 +38,7 @@ class Turn:
     whose data was not recorded, white space): their ordinals and tokens. No peer can touch them.
     """
 
-    sized: Sized
+    sized: SizedCall
     window: int
     opens: bool
     messages: tuple[bytes, ...]
@@ -51,19 +51,19 @@ class Turn:
 class Script:
     """All requests of a recording in the shape of one API. limit: the context window of its model in tokens."""
 
-    recording: Recording
+    recording: BillableSession
     shapes: Shapes
     turns: tuple[Turn, ...]
     limit: int
 
 
-def write_script(recording: Recording, shapes: Shapes) -> Script:
+def write_script(recording: BillableSession, shapes: Shapes) -> Script:
     """The requests of a recording."""
     turns: list[Turn] = []
-    draft, said, window = Draft(), 0, -1
+    draft, said, window = RequestDraft(), 0, -1
     for sized in recording.sized:
         if sized.opens_segment:
-            draft, window = Draft(), window + 1
+            draft, window = RequestDraft(), window + 1
             said = _begin(recording, sized, said)
         before = length(draft.tip)
         for message in recording.calls.messages[said : sized.call.said]:
@@ -76,14 +76,14 @@ def write_script(recording: Recording, shapes: Shapes) -> Script:
     return Script(recording, shapes, tuple(turns), limit)
 
 
-def _begin(recording: Recording, sized: Sized, said: int) -> int:
+def _begin(recording: BillableSession, sized: SizedCall, said: int) -> int:
     """The first message of a window: behind a recorded compaction; else what came since the call before (the host dropped the rest)."""
     if not sized.call.opens_segment:
         return said
     return max((one.said for one in recording.calls.compactions if one.said <= sized.call.said), default=0)
 
 
-def _turn(recording: Recording, sized: Sized, new: list[Message], shapes: Shapes, window: int) -> Turn:
+def _turn(recording: BillableSession, sized: SizedCall, new: list[Message], shapes: Shapes, window: int) -> Turn:
     wire = render(new, shapes.api, model="any")["messages"]
     messages = tuple(map(wire_text, wire))
     first, last = sized.call.blocks

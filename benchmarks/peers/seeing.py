@@ -14,7 +14,7 @@ from benchmarks.peers.shapes import Shown, seen_text
 from pagein.model.messages import ToolCall
 from pagein.policy.clients.file_accesses import quotes
 from pagein.replay.policies.ledger import SLICE_TOKENS, Recall
-from pagein.replay.prompt.recorded_needs import Holder, Need, Needs
+from pagein.replay.prompt.recorded_needs import Holder, NeededText, Needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ class _Watch:
             lost += quote.visible_raw and not there
         return len(texts), visible, lost
 
-    def _wanted(self, needs: Iterable[Need], sight: _Sight) -> Iterator[Holder]:
+    def _wanted(self, needs: Iterable[NeededText], sight: _Sight) -> Iterator[Holder]:
         wanted: dict[int, Holder] = {}
         for need in needs:
             if not self._met(need, sight) and not any(holder.ordinal in wanted for holder in need.holders):
                 wanted[need.holders[-1].ordinal] = need.holders[-1]
         yield from wanted.values()
 
-    def _met(self, need: Need, sight: _Sight) -> bool:
+    def _met(self, need: NeededText, sight: _Sight) -> bool:
         return (
             any(self._whole(holder.ordinal, sight) for holder in need.holders)
             or any(
@@ -126,7 +126,7 @@ class _Watch:
             or sight.has(self._needed(need))
         )
 
-    def _needed(self, need: Need) -> str:
+    def _needed(self, need: NeededText) -> str:
         """The text of a need, from the block that holds it."""
         holder = need.holders[-1]
         text = self._text_of(holder.ordinal)[holder.offset :]

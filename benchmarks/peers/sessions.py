@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.prompt.model_calls import Calls, gather
+from pagein.replay.prompt.model_calls import RecordedCalls, gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts, session_facts, source_facts
-from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.prompt.token_calibration import Sample, chars_per_token, samples
-from pagein.replay.readers import Skipped, find, read
+from pagein.replay.readers import SkippedSource, find, read_source
 from pagein.replay.record.recorded_session import SessionHead
 
 
@@ -19,7 +19,7 @@ class Session:
     """A recorded session, and what the sessions beside it tell about its source."""
 
     head: SessionHead
-    calls: Calls
+    calls: RecordedCalls
     facts: SourceFacts
     chars_per_token: float
 
@@ -30,7 +30,7 @@ class Session:
         short = whole if len(whole) <= _SHORT else f"{whole[:8]}{'-sub' if self.head.parent else ''}"
         return f"{self.head.source} {short}"
 
-    def under(self, prices: Prices) -> Recording:
+    def under(self, prices: Prices) -> BillableSession:
         """The recording, ready to be billed by a price table."""
         return record(self.head, self.calls, self.facts, self.chars_per_token, prices)
 
@@ -38,12 +38,12 @@ class Session:
 _SHORT = 12
 
 
-def load(paths: Sequence[Path]) -> tuple[list[Session], list[Skipped]]:
+def load(paths: Sequence[Path]) -> tuple[list[Session], list[SkippedSource]]:
     """Every session with a model call in these paths, and what could not be used."""
-    skipped: list[Skipped] = []
+    skipped: list[SkippedSource] = []
     found = list(_read(paths, skipped))
     ratios = _ratios(found)
-    by_source: dict[str, list[tuple[SessionHead, Calls]]] = defaultdict(list)
+    by_source: dict[str, list[tuple[SessionHead, RecordedCalls]]] = defaultdict(list)
     for head, calls in found:
         by_source[head.source].append((head, calls))
     sessions: list[Session] = []
@@ -57,23 +57,23 @@ def load(paths: Sequence[Path]) -> tuple[list[Session], list[Skipped]]:
     return sessions, skipped
 
 
-def model_of(head: SessionHead, calls: Calls) -> str:
+def model_of(head: SessionHead, calls: RecordedCalls) -> str:
     """The model that answered first."""
     return next((call.model for call in calls.calls if call.model), next(iter(head.models), ""))
 
 
-def _read(paths: Sequence[Path], skipped: list[Skipped]) -> Iterator[tuple[SessionHead, Calls]]:
+def _read(paths: Sequence[Path], skipped: list[SkippedSource]) -> Iterator[tuple[SessionHead, RecordedCalls]]:
     for source in find(paths):
-        if isinstance(source, Skipped):
+        if isinstance(source, SkippedSource):
             skipped.append(source)
             continue
-        for session in read(source):
+        for session in read_source(source):
             calls = gather(session.entries)
             if calls.calls:
                 yield session.head, calls
 
 
-def _ratios(found: Sequence[tuple[SessionHead, Calls]]) -> dict[tuple[str, str], float]:
+def _ratios(found: Sequence[tuple[SessionHead, RecordedCalls]]) -> dict[tuple[str, str], float]:
     sampled: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for head, calls in found:
         sampled[head.source, model_of(head, calls)].extend(samples(calls))

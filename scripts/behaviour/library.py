@@ -238,7 +238,7 @@ def _loop(world: World, told: Told) -> None:
 def _life(world: World, seed: int, told: Told) -> None:
     """A store that was lived in, and what commands make of it."""
     store, work = world.scene("kept") / "store.pagein", world.scene("work")
-    surfaces.lived_in(store, work, seed, 90)
+    surfaces.make_lived_in_store(store, work, seed, 90)
     _kept(store, told)
     words = ["--store", str(store), "--workspace", str(work), "--json"]
     commands = [["check"], ["objects"], ["search", "note"], ["history", "note-1"], ["show", "note-1", "--metadata"]]

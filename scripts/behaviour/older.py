@@ -22,7 +22,7 @@ def keep(world: World, root: Path, to: Path) -> None:
     work, folder = world.scene("work"), world.scene("older")
     store = folder / "store.pagein"
     with world.configured(MANNERS["usual"]):
-        surfaces.lived_in(store, work, 5, _LIVED)
+        surfaces.make_lived_in_store(store, work, 5, _LIVED)
         for wire in FORMATS:
             _go(world, root, store, wire, None, is_first=True)
     with sqlite3.connect(store) as source, sqlite3.connect(to) as target:

@@ -219,7 +219,7 @@ def watch_words(world: World, root: Path, witness: Witness) -> None:
     for page in sorted((root / "docs" / "reference").glob("*.md")):
         witness.see(f"words/reference {page.name}", page.read_bytes())
     store, work = world.scene("kept") / "store.pagein", world.scene("work")
-    surfaces.lived_in(store, work, 4, 60)
+    surfaces.make_lived_in_store(store, work, 4, 60)
     words = ["--store", str(store), "--workspace", str(work)]
     for asked in (["check"], ["objects"], ["search", "note"], ["history", "note-1"], ["window", "main"], ["gc"]):
         witness.see(f"words/{' '.join(asked)}", json.dumps(surfaces.run(*asked, *words)).encode())

@@ -21,25 +21,24 @@ from typer.testing import CliRunner
 import pagein
 from pagein.cli.cli import app
 from pagein.engine.engine import Engine
-from pagein.engine.prepared_request import Observed, PreparedRequest
+from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.session import Session
 from pagein.errors import PageinError
 from pagein.gateway.curation.engine_curator import EngineCurator
-from pagein.gateway.curation.guarded_curator import Curated, Noted
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.gateway.curation.guarded_curator import CuratedRequest, UsageAccount
+from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.replay.readers import Source, find, read
-from pagein.settings.sources import configured
-from pagein.simulator import Settings as ProviderSettings
-from pagein.simulator import SimulatedProvider
-from pagein.testing.lived_in_store import lived_in
-from pagein.testing.recorded_time import SetClock, Terms, gateway_at
-from pagein.tools.brief import OFFERS, answered, definitions
+from pagein.replay.readers import Source, find, read_source
+from pagein.settings.sources import load_config
+from pagein.simulator import ProviderSettings, SimulatedProvider
+from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
+from pagein.tools.brief import OFFERS, answer_call, definitions
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import TOOLS, answer, guidance
 
-__all__ = ["Engine", "PageinError", "PreparedRequest", "Session", "SetClock", "definitions", "lived_in"]
+__all__ = ["Engine", "PageinError", "PreparedRequest", "Session", "SetClock", "definitions", "make_lived_in_store"]
 
 Plain: TypeAlias = dict[str, Any]
 _PATIENCE: Final = 60.0
@@ -62,7 +61,7 @@ def talks(path: Path, name: str) -> list[Talk]:
             found.append(Talk(f"{name} {len(found)}", (), plain=f"skipped: {source.reason}".encode()))
             continue
         try:
-            sessions = [(one.head, list(one.entries)) for one in read(source)]
+            sessions = [(one.head, list(one.entries)) for one in read_source(source)]
         except PageinError as problem:
             found.append(Talk(f"{name} {len(found)}", (), plain=f"refused: {problem}".encode()))
             continue
@@ -174,7 +173,7 @@ def seen(engine: Engine, one: PreparedRequest, reply: Mapping[str, Any]) -> Plai
     return _observed(engine.observe(one, reply))
 
 
-def _observed(one: Observed) -> Plain:
+def _observed(one: Observation) -> Plain:
     keep = one.keep
     return {
         "expected": one.expected,
@@ -207,7 +206,7 @@ def tool_answer(session: Session, name: str, arguments: Json, call: str) -> Plai
 
 def brief_answer(session: Session, name: str, arguments: Json, call: str) -> Plain:
     """How a session answers a call of one of the tools that stand beside a client's own."""
-    found = answered(session, name, arguments, call)
+    found = answer_call(session, name, arguments, call)
     return {"text": found.text, "is_error": found.is_error}
 
 
@@ -238,7 +237,7 @@ def gateway(turns: list[Any], folder: Path, clock: SetClock) -> Iterator[Gateway
     told = threading.Semaphore(0)
     observe = EngineCurator.observe
 
-    def observed(curator: EngineCurator, curated: Curated, reply: Reply, at: float) -> Noted:
+    def observed(curator: EngineCurator, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         try:
             return observe(curator, curated, reply, at)
         finally:
@@ -255,7 +254,7 @@ def gateway(turns: list[Any], folder: Path, clock: SetClock) -> Iterator[Gateway
         def bodies() -> list[bytes]:
             return [json.dumps([one.path, one.status, one.body]).encode() for one in provider.requests]
 
-        terms = Terms(clock, configured().engine, ratio_counter("claude"))
+        terms = GatewayTerms(clock, load_config().engine, ratio_counter("claude"))
         with gateway_at(provider.url, folder, terms) as address:
             yield Gateway(address, bodies, rested)
 

@@ -20,7 +20,7 @@ from pagein.store.search.sql_shelf import SqlShelf, database_of
 from pagein.store.search.sqlite_index import SUFFIX, SqliteIndex, usable
 from pagein.store.search.trigram_index import TrigramIndex
 from pagein.store.sql.sql_objects import SqlObjects
-from pagein.store.sqlite.sqlite_database import Database
+from pagein.store.sqlite.sqlite_database import SqliteDatabase
 from pagein.workspace.folder import Folder
 from pagein.workspace.folder_watch import Tell, Watcher
 from pagein.workspace.followed_files import FileObjects, Rim
@@ -87,7 +87,7 @@ def _index(kept: WholeStore) -> TrigramIndex | None:
     if not isinstance(kept, SqlObjects):
         return None
     database = database_of(kept)
-    if isinstance(database, Database):
+    if isinstance(database, SqliteDatabase):
         path = database.path
         return SqliteIndex(path.with_name(path.name + SUFFIX)) if usable() else None
     from pagein.store.postgres.postgres_database import PostgresDatabase

@@ -18,14 +18,14 @@ from typing import Final
 
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
 from pagein.model.codec import decode_entry
-from pagein.model.entries import Entry, EntryId, Noted, Said
+from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.messages import Image
 from pagein.model.objects import ObjectId
 from pagein.model.text_removal import Retold
 from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
 from pagein.policy.privacy.redaction import words_of_block
 from pagein.ports import ForgettingStore
-from pagein.store.search.sqlite_index import SUFFIX, emptied
+from pagein.store.search.sqlite_index import SUFFIX, empty_sqlite_index
 
 TELLING: Final = 40
 """Characters that a text of a session must have to be known again: a shorter one is said in others too, and would be withheld there."""
@@ -34,7 +34,7 @@ _CHUNK: Final = 1 << 20
 
 
 @dataclass(slots=True)
-class Forgotten:
+class ErasureReport:
     """What was done. found: places in which the text stood, by kind. left: where it stands still, or may, in words."""
 
     texts: int = 0
@@ -69,9 +69,9 @@ def _long_enough(text: str, target: str) -> str:
     return text
 
 
-def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None, log: Path) -> Forgotten:
+def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None, log: Path) -> ErasureReport:
     """Take these texts out of the store and of what stands beside it. file: of the store, None for a database. Raises StoreError."""
-    done = Forgotten(len(texts))
+    done = ErasureReport(len(texts))
     key = store.secret()
     with store.exclusive():
         store.bury(tombstone(text, key) for text in texts)
@@ -83,7 +83,7 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
     return done
 
 
-def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> Forgotten:
+def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> ErasureReport:
     """Take all that was said in a session out of the store, and what was paged out of it. Raises BadInput where there is none, StoreError.
 
     Its texts are known from then on, but for short ones and for those that another session said as well.
@@ -94,7 +94,7 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
         raise BadInput(
             f"there is no session {session!r} in this store; " + (f"nearest are {near}" if near else "it holds none")
         )
-    done = Forgotten()
+    done = ErasureReport()
     key = store.secret()
     with store.exclusive():
         store.bury(tombstone(text, key) for text in _said_in_it_alone(store, session))
@@ -115,7 +115,7 @@ def _said_in_it_alone(store: ForgettingStore, session: str) -> Iterator[str]:
     others: set[bytes] = set()
     for line in store.journal_lines():
         entry = decode_entry(line.line)
-        if not isinstance(entry, Entry) or not isinstance(entry.body, Said):
+        if not isinstance(entry, Entry) or not isinstance(entry.body, MessageEntry):
             continue
         for block in entry.body.message.blocks:
             if isinstance(block, Image) or block.withheld is not None:
@@ -152,22 +152,22 @@ def _begin_anew(store: ForgettingStore, told: Retold) -> None:
         ends = [name for name in names if name not in parents and name != leaf]
         if leaf is not None:
             ends.append(leaf)
-        notes = [Entry(f"{FORGOTTEN}-{secrets.token_hex(8)}", end, Noted(FORGOTTEN, "{}")) for end in ends]
+        notes = [Entry(f"{FORGOTTEN}-{secrets.token_hex(8)}", end, NoteEntry(FORGOTTEN, "{}")) for end in ends]
         store.append(session, notes)
 
 
-def _count(done: Forgotten, told: Retold) -> None:
+def _count(done: ErasureReport, told: Retold) -> None:
     done.found = {"contents": told.blobs, "objects": told.objects, "entries": told.entries, "versions": told.versions}
     done.left += [f"{one}; nobody can say whether it holds the text" for one in told.unread]
 
 
-def _clean(store: ForgettingStore, done: Forgotten, file: Path | None, log: Path, texts: Sequence[str]) -> None:
+def _clean(store: ForgettingStore, done: ErasureReport, file: Path | None, log: Path, texts: Sequence[str]) -> None:
     done.left += store.scrub()
     if file is not None:
         index = file.with_name(file.name + SUFFIX)
         if index.exists():
             try:
-                emptied(index)
+                empty_sqlite_index(index)
             except (sqlite3.Error, OSError) as problem:
                 done.left.append(f"{index.name}: {problem}; it may be deleted, it is built anew")
     for one in _logs(log) if texts else ():
@@ -203,7 +203,7 @@ def _told_anew(log: Path, texts: Sequence[str]) -> int:
     return count
 
 
-def _search(store: ForgettingStore, done: Forgotten, file: Path | None, log: Path, texts: Sequence[str]) -> None:
+def _search(store: ForgettingStore, done: ErasureReport, file: Path | None, log: Path, texts: Sequence[str]) -> None:
     """Look for the texts in all that is stored as it reads, and in the files as they lie there."""
     forms = [form.encode("utf-8", "surrogatepass") for text in texts for form in forms_of(text)]
     for where, data in _contents(store):

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
-from pagein.model.documents import Document, Located
+from pagein.model.documents import Document, LocatedFile
 from pagein.model.entries import Entry, EntryId
-from pagein.model.links import Backlink, Link, Resolved, Unresolved
-from pagein.model.messages import Unreadable
+from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
+from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.references import Reference
 from pagein.model.store_listing import JournalLine, KeptSession
-from pagein.model.text_removal import Found, Retold, Tombstone
+from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
 from pagein.model.values import Value
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write
@@ -113,11 +113,11 @@ class JournalStore(Protocol):
         """Add entries in one transaction. Returns the last place of the session (see `news`), 0 where none were given."""
         ...
 
-    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+    def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:
         """All entries of a session, parents first. One that cannot be understood comes as Unreadable."""
         ...
 
-    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
         """What `entries` gives from behind the place `after` on, each with its place; places only grow. Cheap where there is none."""
         ...
 
@@ -149,11 +149,11 @@ class SnapshotStore(Protocol):
         """The snapshot of a session with its place; None where there is none of this version, or it is damaged."""
         ...
 
-    def entry(self, session: str, name: EntryId) -> Entry | Unreadable | None:
+    def entry(self, session: str, name: EntryId) -> Entry | UnreadableLine | None:
         """One entry of a session, None where there is none of this name."""
         ...
 
-    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+    def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:
         """All entries of a session, parents first."""
         ...
 
@@ -219,7 +219,7 @@ class ObjectStore(Protocol):
         """An additional field of a version, proven by its hash. None where the version has no such field."""
         ...
 
-    def resolve(self, reference: Reference) -> Resolved | Unresolved:
+    def resolve(self, reference: Reference) -> Resolution | UnresolvedReference:
         """What a reference means now.
 
         Dynamic: the newest version by id, else by nickname. Static: the version as of the pinned time if its hashes are the pinned
@@ -335,7 +335,7 @@ class ForgettingStore(WholeStore, Protocol):
         """From now on these texts are known as forgotten. Whoever works on the store takes up its sessions anew."""
         ...
 
-    def retell(self, key: bytes, finds: Callable[[str], Sequence[Found]]) -> Retold:
+    def retell(self, key: bytes, finds: Callable[[str], Sequence[PrivateSpan]]) -> Retold:
         """Tell anew, without it, all that holds what is found. key: that of the store."""
         ...
 
@@ -379,14 +379,14 @@ class Files(Protocol):
     a path or file cannot be used, `read` also Aborted. Nothing is remembered between two calls.
     """
 
-    def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> Located:
+    def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> LocatedFile:
         """The file that a read call means, and whether its content may be stored. It may be missing."""
         ...
 
-    def read(self, located: Located, signal: Signal | None = None) -> Document:
+    def read(self, located: LocatedFile, signal: Signal | None = None) -> Document:
         """The file's bytes, read once."""
         ...
 
-    def same_file(self, located: Located, among: Iterable[str]) -> str | None:
+    def same_file(self, located: LocatedFile, among: Iterable[str]) -> str | None:
         """The key among these that names the same file by another way than links (a hard link), None for none."""
         ...

@@ -21,29 +21,29 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
 from pagein.model.store_listing import JournalLine
 from pagein.model.text_removal import Retold
-from pagein.policy.privacy.erasure import Forgotten, finder, texts_in
+from pagein.policy.privacy.erasure import ErasedTexts, finder, texts_in
 from pagein.ports import WholeStore
-from pagein.store.exchange.exporter import Exported, export
+from pagein.store.exchange.exporter import ExportReport, export
 from pagein.store.exchange.import_bounds import LONGEST_LINE
-from pagein.store.exchange.importer import Imported, import_lines
+from pagein.store.exchange.importer import ImportReport, import_lines
 from pagein.store.exchange.rlm_exchange import import_rlm, records_of
-from pagein.store.exchange.rlm_format import LOG, append, read_store, session_folder
+from pagein.store.exchange.rlm_format import LOG, append, load_store, session_folder
 from pagein.store.exchange.salvage_import import import_salvage
 from pagein.store.sqlite.sqlite_database import is_outdated
-from pagein.store.upkeep.collection import Plan, Retention, collect, plan
+from pagein.store.upkeep.collection import CollectionPlan, Retention, collect, plan
 from pagein.store.upkeep.file_swap import DAMAGED, alone, exchange
 from pagein.store.upkeep.journal_check import check_journals
 from pagein.store.upkeep.rebuild import rebuilt, rows_in
-from pagein.store.upkeep.salvage import Salvaged
+from pagein.store.upkeep.salvage import SalvageReport
 from pagein.store.upkeep.sqlite_pages import MAGIC
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.store.upkeep.store_check import Checked, Report, check_contents
+from pagein.store.upkeep.store_check import CheckReport, CheckRun, check_contents
 from pagein.store.upkeep.store_repair import mend
 
 __all__ = [
     "STANDARD",
-    "Plan",
-    "Repaired",
+    "CollectionPlan",
+    "RepairReport",
     "Retention",
     "check_store",
     "export_rlm",
@@ -69,14 +69,14 @@ def _silent(_: str) -> None:
     """Progress that nobody watches."""
 
 
-def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> Exported:
+def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> ExportReport:
     """Write an export to a file, or to standard output for `-`. A name ending in .gz is compressed.
 
     The file is readable by the user alone, and is there whole or not at all; one that was there is replaced. Raises BadInput, StoreError.
     """
     if target == STANDARD:
         return export(store, sys.stdout.buffer.write, tick)
-    with _replacing(Path(target)) as file:
+    with _replace_file(Path(target)) as file:
         if not target.endswith(".gz"):
             return export(store, file.write, tick)
         # no name and no time in it: the same content gives the same file
@@ -93,7 +93,7 @@ def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
     return folder
 
 
-def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Imported:
+def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportReport:
     """Read an export from a file, or from standard input for `-`; compressed or not. Or the folder or log of a session of Pi-RLM; or what a
     repair left: the old file of a store, of which all is taken that can be read, or `STORE.salvaged.jsonl`.
 
@@ -101,7 +101,7 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Importe
     """
     folder = _rlm_folder(Path(source))
     if folder is not None:
-        return import_rlm(store, read_store(folder))
+        return import_rlm(store, load_store(folder))
     if source != STANDARD and _is_store(Path(source)):
         return _import_store(store, Path(source), tick)
     if source == STANDARD:
@@ -117,37 +117,37 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> Importe
         return _taken_in(store, _plain_lines(file, source), source, tick)
 
 
-def check_store(store: WholeStore, tick: Tick = _silent) -> Report:
+def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
     """Read and prove everything. Changes nothing. Raises StoreError where the store cannot be read at all."""
-    report, _ = _checked(store, tick)
+    report, _ = _check_store(store, tick)
     return report
 
 
-def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> Report:
+def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> CheckReport:
     """Check a store that is no file, repair what can be repaired, and check again: the report is the first one, with what is whole by now
     marked as repaired.
 
     salvage: the file to which lines are appended that cannot be read, before bridges take their place; made when it is first needed.
     """
-    report, mending = _checked(store, tick)
+    report, mending = _check_store(store, tick)
     if not report.findings:
         return report
     with contextlib.ExitStack() as stack:
-        mending(_salvaging(salvage, stack))
-    after, _ = _checked(store, tick)
-    return _compared(report, after)
+        mending(_salvage_lines(salvage, stack))
+    after, _ = _check_store(store, tick)
+    return _compare_reports(report, after)
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairReport:
     """What came of the repair of a store's file. rows: what the new file holds, by table. kept: the old file, None where it stayed in its place."""
 
-    report: Report
+    report: CheckReport
     rows: dict[str, int] = field(default_factory=dict)
     kept: Path | None = None
 
 
-def repair_file(path: Path, tick: Tick = _silent) -> Repaired:
+def repair_file(path: Path, tick: Tick = _silent) -> RepairReport:
     """Check a store's file, and where something is wrong put a new one in its place, with all that can be read of it; the old one is kept.
 
     The report is that of the check, with what is whole by now marked as repaired, and all that is missing. A file of which nothing more
@@ -155,24 +155,24 @@ def repair_file(path: Path, tick: Tick = _silent) -> Repaired:
     """
     report = _looked_at(path, tick)
     if not report.findings:
-        return Repaired(report)
+        return RepairReport(report)
     with alone(path), tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         made = Path(folder) / path.name
         done = rebuilt(path, made)
         made.chmod(_PRIVATE)
         with contextlib.closing(SqliteUpkeep(made)) as store:
-            after = _mended(store, tick)
+            after = _mend(store, tick)
             _tell_missing(store, done, after)
         if _as_told(after) == _as_told(report):
-            return Repaired(after)
-        return Repaired(_compared(report, after), rows_in(made), exchange(path, made))
+            return RepairReport(after)
+        return RepairReport(_compare_reports(report, after), rows_in(made), exchange(path, made))
 
 
-def _mended(store: WholeStore, tick: Tick) -> Report:
+def _mend(store: WholeStore, tick: Tick) -> CheckReport:
     """What a check finds once nothing more can be mended: what one repair brings back may be what another one needs."""
     told: list[set[tuple[str, str, str]]] = []
     while True:
-        report, mending = _checked(store, tick)
+        report, mending = _check_store(store, tick)
         found = _as_told(report)
         if found in told:
             return report
@@ -180,7 +180,7 @@ def _mended(store: WholeStore, tick: Tick) -> Report:
         mending(lambda _: None)  # what cannot be read stays in the old file
 
 
-def _looked_at(path: Path, tick: Tick) -> Report:
+def _looked_at(path: Path, tick: Tick) -> CheckReport:
     """What a check finds, or why there can be none."""
     if is_outdated(path):
         with contextlib.closing(SqliteUpkeep(path)) as store:
@@ -189,12 +189,12 @@ def _looked_at(path: Path, tick: Tick) -> Report:
         try:
             return check_store(store, tick)
         except StoreError as problem:
-            report = Report()
+            report = CheckReport()
             report.add("database", "file", str(problem))
             return report
 
 
-def _tell_missing(store: WholeStore, done: Salvaged, report: Report) -> None:
+def _tell_missing(store: WholeStore, done: SalvageReport, report: CheckReport) -> None:
     for words in done.untold:
         report.add("database", "file", words)
     for one in done.missing:
@@ -210,18 +210,18 @@ def _tell_missing(store: WholeStore, done: Salvaged, report: Report) -> None:
                 report.add("database", f"request {name!r}", "is forgotten: sent again, it would be carried out again")
 
 
-def _as_told(report: Report) -> set[tuple[str, str, str]]:
+def _as_told(report: CheckReport) -> set[tuple[str, str, str]]:
     return {(one.kind, one.where, one.why) for one in report.findings}
 
 
-def _compared(before: Report, after: Report) -> Report:
+def _compare_reports(before: CheckReport, after: CheckReport) -> CheckReport:
     """What a check found and a later one does not find any more, as repaired; then what the later one finds."""
     left = {(one.kind, one.where) for one in after.findings}
     gone = [replace(one, repaired=True) for one in before.findings if (one.kind, one.where) not in left]
     return replace(after, findings=[*gone, *after.findings])
 
 
-def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool) -> Plan:
+def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool) -> CollectionPlan:
     """What can be given up, or with `apply` what was, and its room given back to the disk. now: seconds since 1970. Raises StoreError."""
     planned = plan(store, retention, now)
     if not apply or planned.is_empty:
@@ -239,7 +239,9 @@ def _rlm_folder(path: Path) -> Path | None:
     return path.parent.absolute() if path.name == LOG and path.is_file() else None
 
 
-def _checked(store: WholeStore, tick: Tick) -> tuple[Report, Callable[[Callable[[JournalLine], object]], None]]:
+def _check_store(
+    store: WholeStore, tick: Tick
+) -> tuple[CheckReport, Callable[[Callable[[JournalLine], object]], None]]:
     def stored(name: ContentHash) -> bytes | None:
         try:
             return store.get(name)
@@ -249,13 +251,13 @@ def _checked(store: WholeStore, tick: Tick) -> tuple[Report, Callable[[Callable[
     def audit(entries: Sequence[Entry]) -> Sequence[str]:
         return objections(entries, stored)
 
-    checked = Checked(store, Report(), audit, tick)
+    checked = CheckRun(store, CheckReport(), audit, tick)
     check_contents(checked)
     broken = check_journals(checked)
     return checked.report, lambda salvage: mend(checked, broken, salvage)
 
 
-def _salvaging(path: Path, stack: contextlib.ExitStack) -> Callable[[JournalLine], object]:
+def _salvage_lines(path: Path, stack: contextlib.ExitStack) -> Callable[[JournalLine], object]:
     files: list[BinaryIO] = []
 
     def salvage(line: JournalLine) -> None:
@@ -271,7 +273,7 @@ def _salvaging(path: Path, stack: contextlib.ExitStack) -> Callable[[JournalLine
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def _replace_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of this one when it is complete."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -301,13 +303,13 @@ def _is_store(path: Path) -> bool:
         return False
 
 
-def _import_store(store: WholeStore, path: Path, tick: Tick) -> Imported:
+def _import_store(store: WholeStore, path: Path, tick: Tick) -> ImportReport:
     """Take in what can be read of a store's file, which may be damaged."""
     with tempfile.TemporaryDirectory(prefix="pagein-") as folder:
         made = Path(folder) / "one.pagein"
         done = rebuilt(path, made)
         with contextlib.closing(SqliteUpkeep(made)) as found, tempfile.TemporaryFile() as file:
-            report = _mended(found, tick)
+            report = _mend(found, tick)
             _tell_missing(found, done, report)
             exported = export(found, file.write, tick)
             file.seek(0)
@@ -317,13 +319,13 @@ def _import_store(store: WholeStore, path: Path, tick: Tick) -> Imported:
     return imported
 
 
-def _taken_in(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> Imported:
+def _taken_in(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> ImportReport:
     """Take in an export; without the texts in it that were ordered to be forgotten here."""
     buried = store.tombstones()
     if not buried:
         return import_lines(store, lines, name, tick)
     key = store.secret()
-    finds = Forgotten(key, buried).finds
+    finds = ErasedTexts(key, buried).finds
     with tempfile.TemporaryDirectory(prefix="pagein-") as folder, tempfile.TemporaryFile() as file:
         with contextlib.closing(SqliteUpkeep(Path(folder) / "one.pagein")) as whole:
             first = import_lines(whole, lines, name)
@@ -348,7 +350,7 @@ def _texts_of(store: WholeStore) -> Iterator[str]:
         yield from texts_in(version.record, _DEEPEST)
 
 
-class _Counted:
+class _CountingFile:
     """A file that counts what is read of it."""
 
     def __init__(self, file: io.BufferedReader) -> None:
@@ -363,7 +365,7 @@ class _Counted:
 
 def _plain_lines(file: io.BufferedReader, name: str) -> Iterator[bytes]:
     """The lines of a file, unpacked where it is compressed. One that is too long comes in part, and is refused by whoever reads it."""
-    packed = _Counted(file) if file.peek(2)[:2] == b"\x1f\x8b" else None
+    packed = _CountingFile(file) if file.peek(2)[:2] == b"\x1f\x8b" else None
     lines = file if packed is None else gzip.GzipFile(fileobj=cast("BinaryIO", packed), mode="rb")
     taken = 0
     try:

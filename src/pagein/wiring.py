@@ -12,11 +12,11 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.log.trajectory import SUFFIX as LOG_SUFFIX
 from pagein.engine.log.trajectory import Trajectory
 from pagein.engine.reads.session_reads import Outside
-from pagein.engine.recall.session_recall import Reach
+from pagein.engine.recall.session_recall import RecallResources
 from pagein.errors import BadInput, BadSetting, StoreError
 from pagein.ports import BlobStore, ForgettingStore, TokenCounter, WholeStore
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.settings.sources import configured
+from pagein.settings.sources import load_config
 
 if TYPE_CHECKING:
     from pagein.engine.session import Session
@@ -48,13 +48,13 @@ def open(  # noqa: A001 -- users write pagein.open
     store: a file for the SQLite store or a folder to put it in, `postgresql://...` for a database (needs the extra
     `pagein[postgres]`), `":memory:"` for one that keeps nothing, or None for the one that is set, by default a file in the user's
     data folder. File or tables are made when first used; a failure to do so shows as StoreError then.
-    settings: None for those that are set, in files and by the environment (`settings.sources.configured`). Raises BadSetting, with
+    settings: None for those that are set, in files and by the environment (`settings.sources.load_config`). Raises BadSetting, with
     file, key and remedy, where what is set there cannot be.
     patience: seconds to wait for a store that others keep busy, or a database that is away, before going on without; None for the
     store's own.
     """
     store = _chosen_store(store, workspace)
-    settings = settings if settings is not None else configured(workspace).engine
+    settings = settings if settings is not None else load_config(workspace).engine
     # A path may hold bytes that are no text. Stores keep names as text, so such bytes are spelled out once, here.
     home = str(Path(workspace).resolve())
     place = home.encode("utf-8", "backslashreplace").decode()
@@ -66,7 +66,7 @@ def open(  # noqa: A001 -- users write pagein.open
         outside = _outside(memory, home, settings)
         reach = _reach(memory, settings, None)
         return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
-    kept = _kept(store, place, patience)
+    kept = _open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings)
     reach = _reach(kept, settings, _log_beside(store, place))
     return Engine(
@@ -83,7 +83,7 @@ def open(  # noqa: A001 -- users write pagein.open
 
 def usual() -> Settings:
     """The engine's settings as they are set where the process stands. Raises BadSetting as `open`."""
-    return configured().engine
+    return load_config().engine
 
 
 def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
@@ -141,17 +141,19 @@ def open_for_import(store: str | Path | None = None, *, workspace: str | Path = 
         with contextlib.closing(open_for_upkeep(store, workspace=workspace, new=True)) as kept:
             yield kept
         return
-    from pagein.store.upkeep.file_swap import appearing
+    from pagein.store.upkeep.file_swap import place_file
     from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
-    with appearing(path) as made, contextlib.closing(SqliteUpkeep(made)) as kept:
+    with place_file(path) as made, contextlib.closing(SqliteUpkeep(made)) as kept:
         yield kept
 
 
 @contextlib.contextmanager
-def kept_session(name: str, store: str | Path | None = None, *, workspace: str | Path = ".") -> "Iterator[Session]":
+def open_kept_session(
+    name: str, store: str | Path | None = None, *, workspace: str | Path = "."
+) -> "Iterator[Session]":
     """A session that was kept, opened from a store named as for `open`. Raises BadInput where there is none of this name, or no store."""
-    from pagein.tools.pin_commands import existing
+    from pagein.tools.pin_commands import existing_session
 
     def known() -> list[str]:
         with contextlib.closing(open_for_upkeep(store, workspace=workspace)) as kept:
@@ -160,7 +162,7 @@ def kept_session(name: str, store: str | Path | None = None, *, workspace: str |
 
     open_for_upkeep(store, workspace=workspace).close()  # who asks for what was kept makes no store
     with open(store, workspace=workspace) as engine:
-        yield existing(engine, name, known)
+        yield existing_session(engine, name, known)
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:
@@ -191,7 +193,7 @@ def remedy_of(problem: StoreError) -> str:
 
 def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:
     """The store that is named, or else set; None for the workspace's own. Raises BadSetting for an address of another kind."""
-    named = configured(workspace).store if store is None else store
+    named = load_config(workspace).store if store is None else store
     if not isinstance(named, str | os.PathLike | None):
         raise BadSetting(f"a store is named by a path or an address, not {named!r}")
     if isinstance(named, str) and _LIBPQ.match(named):
@@ -207,7 +209,9 @@ def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path
     return Path(named).expanduser() if is_file and isinstance(named, str) else named
 
 
-def _kept(store: str | Path | None, place: str, patience: float | None = None) -> "PostgresStore | SqliteStore":
+def _open_kept_store(
+    store: str | Path | None, place: str, patience: float | None = None
+) -> "PostgresStore | SqliteStore":
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         with _extra("postgres"):
             from pagein.store.postgres.postgres_store import PostgresStore
@@ -247,7 +251,7 @@ def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
     return Outside(blobs, folder, home, now, chosen.reading)
 
 
-def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) -> Reach:
+def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) -> RecallResources:
     from pagein.store.search.stored_texts import StoredTexts
     from pagein.workspace.tree import FileTree
 
@@ -257,7 +261,7 @@ def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) 
         return FileTree(str(Path(folder).absolute()), chosen.excluded)
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
-    return Reach(tree, StoredTexts(store), trajectory, chosen.recall, chosen.ingest)
+    return RecallResources(tree, StoredTexts(store), trajectory, chosen.recall, chosen.ingest)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

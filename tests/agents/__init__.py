@@ -4,7 +4,7 @@
 """
 
 from tests.agents.agent_drivers import AGENTS, Agent, agent_named, commands_folder, version_of
-from tests.agents.comparison import Figures, compared
+from tests.agents.comparison import JobFigures, compare_outcomes
 from tests.agents.gateway_process import GatewayProcess
 from tests.agents.jobs import LONG_JOB, Job
 from tests.agents.runs import Outcome, Place, work
@@ -13,14 +13,14 @@ __all__ = [
     "AGENTS",
     "LONG_JOB",
     "Agent",
-    "Figures",
     "GatewayProcess",
     "Job",
+    "JobFigures",
     "Outcome",
     "Place",
     "agent_named",
     "commands_folder",
-    "compared",
+    "compare_outcomes",
     "version_of",
     "work",
 ]

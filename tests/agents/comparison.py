@@ -36,7 +36,7 @@ _MOST: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class JobFigures:
     """One agent's job without pagein and through it. Bills in BIT.
 
     previews, stubs: results that stood so in any request. epochs: requests that did not go on from the one before, and without
@@ -70,7 +70,7 @@ class Figures:
         return {**asdict(self), "ratio": self.ratio}
 
 
-def compared(direct: Outcome, through: Outcome, recall: Callable[[str], str]) -> Figures:
+def compare_outcomes(direct: Outcome, through: Outcome, recall: Callable[[str], str]) -> JobFigures:
     """The figures of a job that was done twice. recall: the whole text behind an id; raises where there is none."""
     histories = [_messages(record) for record in _of_the_job(through)]
     texts = {result.text for messages in histories for _, result in _results(messages)}
@@ -78,7 +78,7 @@ def compared(direct: Outcome, through: Outcome, recall: Callable[[str], str]) ->
     previews = {handle for text, handle in found.items() if _PREVIEW in text}
     stubs = {handle for text, handle in found.items() if _PREVIEW not in text}
     plain = [_messages(record) for record in _of_the_job(direct)]
-    return Figures(
+    return JobFigures(
         requests=through.bill.requests,
         refused=through.bill.refused + direct.bill.refused,
         failed=through.bill.failed + direct.bill.failed,

@@ -13,7 +13,7 @@ from tests.agents.speech import Item, Speech, call
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadStep:
     """Read a file: whole, or so many lines from one on (from 1)."""
 
     path: str
@@ -22,7 +22,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class EditStep:
     """Replace one exact text, whole lines, in a file."""
 
     path: str
@@ -38,14 +38,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class SayStep:
     """Say something; the last thing said to a prompt is its answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class RecallStep:
     """Look at lines of what stands behind a preview or stub about something; where nothing was taken away, run a command instead.
 
     by_shell: with the command that users have, else with the tool that the gateway offers the model and answers itself.
@@ -58,11 +58,11 @@ class Recall:
     by_shell: bool = False
 
 
-Step: TypeAlias = Read | Edit | Run | Say | Recall
+Step: TypeAlias = ReadStep | EditStep | Run | SayStep | RecallStep
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class JobPrompt:
     """What the user says, and what the model does about it: the steps of each model call, several in one call at once."""
 
     name: str
@@ -81,7 +81,7 @@ class Job:
 
     name: str
     files: Mapping[str, str]
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[JobPrompt, ...]
 
 
 Recalling: TypeAlias = Callable[[str, int, int], str]
@@ -108,10 +108,10 @@ class Screenplay:
         """The job as scripts of the simulated provider, by name."""
         return {prompt.name: list(self._turns(prompt)) for prompt in job.prompts}
 
-    def _turns(self, prompt: Prompt) -> Iterator[list[Item]]:
+    def _turns(self, prompt: JobPrompt) -> Iterator[list[Item]]:
         for place, steps in enumerate(prompt.calls):
             thought: list[Item] = [{"thinking": f"Step {place} of {prompt.name}."}] if self.thinks else []
-            recall = next((step for step in steps if isinstance(step, Recall)), None)
+            recall = next((step for step in steps if isinstance(step, RecallStep)), None)
             said = [*thought, *(self._item(step) for step in steps)]
             if recall is None:
                 yield said
@@ -121,18 +121,18 @@ class Screenplay:
 
     def _item(self, step: Step) -> Item:
         match step:
-            case Say(text):
+            case SayStep(text):
                 return {"text": text}
-            case Read(path, first, lines):
+            case ReadStep(path, first, lines):
                 speech = self.speech
                 return speech.lines(self.workspace, path, first, lines) if lines else speech.read(self.workspace, path)
-            case Edit(path, old, new):
+            case EditStep(path, old, new):
                 return self.speech.edit(self.workspace, path, old, new)
             case Run(command):
                 return self.speech.run(self.workspace, command)
-            case Recall(first=first, lines=lines, by_shell=False) if self.by_tool:
+            case RecallStep(first=first, lines=lines, by_shell=False) if self.by_tool:
                 return call("peek", id="{{id}}", line=first, lines=lines)
-            case Recall(first=first, lines=lines):
+            case RecallStep(first=first, lines=lines):
                 return self.speech.run(self.workspace, self.recalling("{{id}}", first, lines))
 
 
@@ -191,58 +191,58 @@ _BIG: Final = 260
 """Lines of a report that is too big to enter whole: some 15,000 characters."""
 _MEDIUM: Final = 110
 """Lines of one that enters whole: some 6,000."""
-_OPENED: Final = Edit("src/ledger.py", "LEDGER_OPENED = False", "LEDGER_OPENED = True")
+_OPENED: Final = EditStep("src/ledger.py", "LEDGER_OPENED = False", "LEDGER_OPENED = True")
 
 
 def _recalled(name: str, *, by_shell: bool = False) -> tuple[Step, ...]:
     """Lines of a big report that are far enough from both its ends that no preview shows them."""
     instead = Run(f"sh tools/report.sh {name} {_BIG} | sed -n '120,139p'")
-    return (Recall(f"report {name} of", 120, 20, instead, by_shell),)
+    return (RecallStep(f"report {name} of", 120, 20, instead, by_shell),)
 
 
 LONG_JOB: Final = Job(
     "long",
     _FILES,
     (
-        Prompt(
+        JobPrompt(
             "long-1",
             "Open the ledger and look at what it reports.",
             (
-                (Say("I look at the ledger."), Read("src/ledger.py")),
+                (SayStep("I look at the ledger."), ReadStep("src/ledger.py")),
                 *_reports(["b1", "b2", "b3"], _BIG),
                 (_OPENED,),
-                (Read("src/ledger.py"),),
+                (ReadStep("src/ledger.py"),),
                 *_reports(["m1", "m2", "m3", "m4"], _MEDIUM),
                 _recalled("b2"),
                 *_reports(["b4", "b5"], _BIG),
-                (Say("The ledger is open; its reports are in order."),),
+                (SayStep("The ledger is open; its reports are in order."),),
             ),
         ),
-        Prompt(
+        JobPrompt(
             "long-2",
             "Now the journal.",
             (
-                (Read("src/journal.py"), Read("README.md")),
+                (ReadStep("src/journal.py"), ReadStep("README.md")),
                 *_reports(["m5", "m6", "m7", "m8", "m9", "m10"], _MEDIUM),
                 (report("b6", _BIG), report("b7", _BIG)),
-                (Edit("src/journal.py", "JOURNAL_OPENED = False", "JOURNAL_OPENED = True"),),
-                (Read("src/journal.py", 1, 12),),
+                (EditStep("src/journal.py", "JOURNAL_OPENED = False", "JOURNAL_OPENED = True"),),
+                (ReadStep("src/journal.py", 1, 12),),
                 _recalled("b6", by_shell=True),
                 *_reports(["m11", "m12", "m13", "m14", "m15", "m16"], _MEDIUM),
-                (Say("The journal is open as well."),),
+                (SayStep("The journal is open as well."),),
             ),
         ),
-        Prompt(
+        JobPrompt(
             "long-3",
             "Close the ledger again and look at everything once more.",
             (
-                (Read("src/ledger.py"),),
-                (Edit("src/ledger.py", "LEDGER_OPENED = True", "LEDGER_OPENED = False"),),
+                (ReadStep("src/ledger.py"),),
+                (EditStep("src/ledger.py", "LEDGER_OPENED = True", "LEDGER_OPENED = False"),),
                 *_reports(["b8", "b9"], _BIG),
                 *_reports(["m17", "m18", "m19", "m20", "m21", "m22"], _MEDIUM),
-                (Read("src/ledger.py", 1, 12),),
+                (ReadStep("src/ledger.py", 1, 12),),
                 *_reports(["m23", "m24"], _MEDIUM),
-                (Say("The ledger is closed, the journal is open."),),
+                (SayStep("The ledger is closed, the journal is open."),),
             ),
         ),
     ),

@@ -16,7 +16,7 @@ from tests.agents.gateway_process import GatewayProcess
 from tests.agents.jobs import Job, Screenplay, no_recall
 
 from pagein.errors import HostError
-from pagein.simulator import Bill, Record, SimulatedProvider
+from pagein.simulator import ProviderBill, Record, SimulatedProvider
 
 _LONGEST: Final = 240.0
 """Seconds that an agent may take for one prompt."""
@@ -48,7 +48,7 @@ class Outcome:
     answers: tuple[str, ...]
     files: Mapping[str, str]
     records: tuple[Record, ...]
-    bill: Bill
+    bill: ProviderBill
     seconds: float
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from pagein.engine.log.read_notes import event_of
 from pagein.engine.reads.law_audit import objections
-from pagein.model.entries import Entry, Noted
+from pagein.model.entries import Entry, NoteEntry
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Compacted, Copy, FileAuthored, Invalidated, Mode, ReadEvent, ReadServed
+from pagein.model.read_events import CompactionEvent, FileRead, FileRefresh, FileWrite, LineCopy, Mode, ReadEvent
 from pagein.model.spans import Spans
 from pagein.policy.audit.session_audit import audit
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.desk import Desk, mode_of, numbered
+from pagein.testing.desk import Desk, mode_of, numbered_text
 from pagein.upkeep import check_store
 
 OLD = "\n".join(f"line {n}" for n in range(1, 11))
@@ -36,13 +36,13 @@ def served(
     *,
     base: str | None = None,
     emitted: Spans | None = None,
-    copies: tuple[Copy, ...] = (),
+    copies: tuple[LineCopy, ...] = (),
     path: str = "/a",
-) -> ReadServed:
+) -> FileRead:
     total = text.count("\n") + 1
     first, last = lines or (1, total)
     shown = Spans.of((first, last)) if mode in ("full", "baseline_fallback") and emitted is None else emitted
-    return ReadServed(
+    return FileRead(
         path, mode, name(text), total, first, last, len(text), None if base is None else name(base), shown, copies, 2
     )
 
@@ -53,8 +53,8 @@ def why(*events: ReadEvent) -> list[str]:
 
 FULL = served("full")
 WHOLE = served("unchanged", base=OLD)
-ALL = Copy(name(OLD), 1, 10, 1)
-SHIFTED = Copy(name(OLD), 1, 10, 2)
+ALL = LineCopy(name(OLD), 1, 10, 1)
+SHIFTED = LineCopy(name(OLD), 1, 10, 2)
 
 BORNE_OUT: dict[str, Sequence[ReadEvent]] = {
     "a marker behind the text": [FULL, WHOLE],
@@ -78,7 +78,7 @@ BORNE_OUT: dict[str, Sequence[ReadEvent]] = {
     "lines that moved": [FULL, served("moved", LONGER, (2, 11), copies=(SHIFTED,))],
     "lines some of which are known": [
         served("full", lines=(1, 6)),
-        served("partly_known", lines=(1, 10), emitted=Spans.of((7, 10)), copies=(Copy(name(OLD), 1, 6, 1),)),
+        served("partly_known", lines=(1, 10), emitted=Spans.of((7, 10)), copies=(LineCopy(name(OLD), 1, 6, 1),)),
     ],
     "a diff of a range": [
         FULL,
@@ -88,17 +88,17 @@ BORNE_OUT: dict[str, Sequence[ReadEvent]] = {
             (4, 6),
             base=OLD,
             emitted=Spans.of((5, 5)),
-            copies=(Copy(name(OLD), 4, 1, 4), Copy(name(OLD), 6, 1, 6)),
+            copies=(LineCopy(name(OLD), 4, 1, 4), LineCopy(name(OLD), 6, 1, 6)),
         ),
     ],
-    "what the model wrote itself": [FileAuthored("/a", name(OLD), 10, Spans.of((1, 10)), whole=True), WHOLE],
+    "what the model wrote itself": [FileWrite("/a", name(OLD), 10, Spans.of((1, 10)), whole=True), WHOLE],
     "what an edit left alone": [
         FULL,
-        FileAuthored("/a", name(NEW), 10, Spans.of((5, 5)), (Copy(name(OLD), 1, 4, 1), Copy(name(OLD), 6, 5, 6))),
+        FileWrite("/a", name(NEW), 10, Spans.of((5, 5)), (LineCopy(name(OLD), 1, 4, 1), LineCopy(name(OLD), 6, 5, 6))),
         served("unchanged", NEW, base=NEW),
     ],
-    "a refresh takes nothing away": [FULL, Invalidated("/a"), WHOLE],
-    "a marker behind a compaction and the text again": [FULL, Compacted(), FULL, WHOLE],
+    "a refresh takes nothing away": [FULL, FileRefresh("/a"), WHOLE],
+    "a marker behind a compaction and the text again": [FULL, CompactionEvent(), FULL, WHOLE],
 }
 
 
@@ -113,12 +113,12 @@ UNFOUNDED: dict[str, tuple[Sequence[ReadEvent], str]] = {
         [
             FULL,
             served("full", NEW),
-            served("range_diff", NEW, (4, 5), base=OLD, emitted=Spans.of((5, 5)), copies=(Copy(name(OLD), 4, 1, 4),)),
+            served("range_diff", NEW, (4, 5), base=OLD, emitted=Spans.of((5, 5)), copies=(LineCopy(name(OLD), 4, 1, 4),)),
         ],
         "takes to be so already",
     ),
     "a marker for another file": ([FULL, served("unchanged", base=OLD, path="/b")], "never shown"),
-    "a marker behind a compaction": ([FULL, Compacted(), WHOLE], "never shown"),
+    "a marker behind a compaction": ([FULL, CompactionEvent(), WHOLE], "never shown"),
     "a marker for lines that a cut read did not show": ([served("full", emitted=Spans.of((1, 4))), WHOLE], "never shown"),
     "a marker for a version that changed": ([FULL, served("unchanged", NEW, base=NEW)], "says something else"),
     "a marker for what was shown before something else": (
@@ -145,13 +145,13 @@ UNFOUNDED: dict[str, tuple[Sequence[ReadEvent], str]] = {
         "neither shown nor stood for",
     ),
     "copies of lines that were never shown": (
-        [served("full", lines=(1, 3)), served("partly_known", emitted=Spans.of((5, 10)), copies=(Copy(name(OLD), 1, 4, 1),))],
+        [served("full", lines=(1, 3)), served("partly_known", emitted=Spans.of((5, 10)), copies=(LineCopy(name(OLD), 1, 4, 1),))],
         "never shown",
     ),
     "lines that the version does not have": ([replace(FULL, emitted=Spans.of((1, 99)))], "does not have"),
     "another number of lines": ([replace(FULL, total=9, last=9, emitted=Spans.of((1, 9)))], "has 10 lines, not 9"),
     "an edit that left alone what it did not": (
-        [FULL, FileAuthored("/a", name(NEW), 10, Spans.of((1, 1)), (ALL,))],
+        [FULL, FileWrite("/a", name(NEW), 10, Spans.of((1, 1)), (ALL,))],
         "left alone by an edit",
     ),
     "a version that is lost": ([replace(FULL, version=name("lost"))], "not in the store"),
@@ -174,8 +174,8 @@ def test_branches_do_not_bear_each_other_out(tmp_path: Path) -> None:
     """Two branches from one root; what the one saw is nothing to the other, and what both share is heard once."""
     (tmp_path / "work").mkdir()
     desk = Desk(tmp_path / "work", tmp_path / "one.pagein")
-    desk.put("a.txt", numbered(60))
-    desk.put("b.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
+    desk.put("b.txt", numbered_text(60))
     session = desk.session()
     session.read("b.txt")
     root = session.leaf
@@ -208,7 +208,7 @@ def kept(desk: Desk) -> tuple[SqliteUpkeep, list[Entry]]:
 
 def test_a_marker_whose_text_is_taken_out_of_the_journal_is_found_in_a_store(desk: Desk) -> None:
     """A session as it was lived, and the same one without the read that its marker rests on."""
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     assert [mode_of(session.read("a.txt")) for _ in range(3)] == ["full", "unchanged", "unchanged"]
     store, entries = kept(desk)
@@ -221,10 +221,10 @@ def test_a_marker_whose_text_is_taken_out_of_the_journal_is_found_in_a_store(des
 
 
 def test_a_record_that_cannot_be_understood_is_told(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.session().read("a.txt")
     store, entries = kept(desk)
-    store.append("main", [Entry("x", entries[-1].id, Noted("reading", '{"readcache":{"v":1}}'))])
+    store.append("main", [Entry("x", entries[-1].id, NoteEntry("reading", '{"readcache":{"v":1}}'))])
     (finding,) = check_store(store).findings
     assert "cannot be understood" in finding.why
     store.close()
@@ -234,7 +234,7 @@ def test_a_record_that_cannot_be_understood_is_told(desk: Desk) -> None:
 def test_whoever_takes_text_away_from_under_a_marker_is_found_out(desk: Desk, seed: int) -> None:
     """Random reads of a changing file; then one read that showed text is struck out, and what rests on it objected to."""
     dice = random.Random(seed)  # noqa: S311 - a test's dice
-    lines = numbered(80).split("\n")
+    lines = numbered_text(80).split("\n")
     session = desk.session()
     for _ in range(25):
         at = dice.randrange(len(lines))
@@ -247,7 +247,7 @@ def test_whoever_takes_text_away_from_under_a_marker_is_found_out(desk: Desk, se
     events = [event for entry in entries if (event := event_of(entry.body)) is not None]
     struck = found = 0
     for place, event in enumerate(events):
-        if isinstance(event, ReadServed) and event.emitted and event.mode == "full":
+        if isinstance(event, FileRead) and event.emitted and event.mode == "full":
             struck += 1
             found += bool(audit(events[:place] + events[place + 1 :], store.get))
     assert struck

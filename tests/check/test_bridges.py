@@ -16,7 +16,7 @@ from pagein.engine.log import snapshots
 from pagein.engine.log.message_index import BROKEN
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.errors import StoreError
-from pagein.model.entries import Entry, EpochOpened, Noted, RequestSent, Said, is_bridge
+from pagein.model.entries import Entry, EpochEntry, MessageEntry, NoteEntry, RequestSent, is_bridge
 from pagein.providers.validity import Api
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -68,7 +68,7 @@ def lived(folder: Path, api: Api) -> tuple[Path, list[bytes]]:
 @pytest.mark.parametrize("api", ["anthropic", "openai_chat", "openai_responses"])
 def test_what_was_lost_is_said_again(tmp_path: Path, api: Api) -> None:
     store, expected = lived(tmp_path, api)
-    said = [place for place, entry in journal(store) if isinstance(entry.body, Said)]
+    said = [place for place, entry in journal(store) if isinstance(entry.body, MessageEntry)]
     lost = [
         *((place,) for place in said[: -1 : 1 if api == "anthropic" else 5]),
         (said[0], said[4], said[7]),
@@ -123,11 +123,11 @@ def test_another_process_knows_what_is_said_anew(tmp_path: Path, monkeypatch: py
         ("continued", None, 2),
         ("continued", None, 2),
     ]
-    told = [entry.body for _, entry in journal(store) if isinstance(entry.body, Noted)]
+    told = [entry.body for _, entry in journal(store) if isinstance(entry.body, NoteEntry)]
     assert [one.data for one in told if one.kind == BROKEN] == ['{"messages": 10}']
 
 
-@pytest.mark.parametrize("kind", [Noted, EpochOpened, RequestSent])
+@pytest.mark.parametrize("kind", [NoteEntry, EpochEntry, RequestSent])
 def test_what_nobody_says_again_stays_a_bridge_and_the_session_goes_on(tmp_path: Path, kind: type) -> None:
     store, _ = lived(tmp_path, "anthropic")
     for place in [place for place, entry in journal(store) if isinstance(entry.body, kind)][:-1:3]:
@@ -152,7 +152,7 @@ def test_a_session_that_another_process_mended_goes_on(tmp_path: Path) -> None:
 def test_a_snapshot_knows_of_bridges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is taken while the client says less than the whole: from there on another process mends what is said again."""
     store, _ = lived(tmp_path, "anthropic")
-    said = [place for place, entry in journal(store) if isinstance(entry.body, Said)]
+    said = [place for place, entry in journal(store) if isinstance(entry.body, MessageEntry)]
     lose(store, said[8])
     monkeypatch.setattr(snapshots, "EVERY", 2)
     went_on(store, range(2, 3))  # goes back to where nothing was lost

@@ -12,7 +12,7 @@ import pytest
 
 from pagein.engine.log.pageout import Pager
 from pagein.errors import StoreError
-from pagein.model.entries import Entry, EpochOpened, Noted, Thought, is_bridge
+from pagein.model.entries import Entry, EpochEntry, NoteEntry, ThinkingObject, is_bridge
 from pagein.model.identifiers import uuid7
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
@@ -20,16 +20,16 @@ from pagein.model.versions import Draft, Version
 from pagein.model.writes import Write
 from pagein.store.memory.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.store.upkeep.store_check import Report
-from pagein.testing.lived_in_store import LivedIn, lived_in
-from pagein.testing.upkeep_contract import exported, noted
+from pagein.store.upkeep.store_check import CheckReport
+from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
+from pagein.testing.upkeep_contract import export_all, note_entry
 from pagein.upkeep import check_store, repair_store
 
 
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory) -> LivedIn:
     folder = tmp_path_factory.mktemp("lived")
-    return lived_in(folder / "one.pagein", folder / "work", 11, 120)
+    return make_lived_in_store(folder / "one.pagein", folder / "work", 11, 120)
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ def sql(path: Path, statement: str, *values: object) -> list[tuple[object, ...]]
         connection.close()
 
 
-def kinds(report: Report) -> set[str]:
+def kinds(report: CheckReport) -> set[str]:
     return {one.kind for one in report.findings}
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_store_that_was_only_lived_in_is_clean(tmp_path: Path, seed: int) -> None:
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", seed, 100)
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", seed, 100)
     store = SqliteUpkeep(lived.store)
     report = check_store(store)
     assert report.findings == []
@@ -136,7 +136,7 @@ def test_a_file_whose_pages_were_overwritten_is_found_and_stops_nobody(
 # --- repair ------------------------------------------------------------------------------------------------------
 
 
-def repaired(store: SqliteUpkeep, lived: LivedIn) -> Report:
+def repaired(store: SqliteUpkeep, lived: LivedIn) -> CheckReport:
     report = repair_store(store, lived.store.with_suffix(".salvaged"))
     assert check_store(store).is_clean == report.is_clean
     return report
@@ -233,15 +233,15 @@ def test_what_cannot_be_repaired_stays_wrong_and_is_told_apart(store: SqliteUpke
     report = repaired(store, lived)
     assert not report.is_clean
     assert {(one.kind, one.repaired) for one in report.findings} >= {("session", True), ("blob", False)}
-    before = exported(store)
+    before = export_all(store)
     assert not repaired(store, lived).is_clean
-    assert exported(store) == before
+    assert export_all(store) == before
 
 
 def test_a_repair_of_a_clean_store_changes_nothing(store: SqliteUpkeep, lived: LivedIn) -> None:
-    before = exported(store)
+    before = export_all(store)
     assert repaired(store, lived).findings == []
-    assert exported(store) == before
+    assert export_all(store) == before
     assert not lived.store.with_suffix(".salvaged").exists()
 
 
@@ -255,11 +255,11 @@ def test_after_any_damage_to_journals_a_second_repair_has_nothing_to_do(
         harm = dice.choice(["DELETE FROM entry WHERE number = ?", "UPDATE entry SET line = x'01' WHERE number = ?"])
         sql(lived.store, harm, number)
     repaired(store, lived)
-    before = exported(store)
+    before = export_all(store)
     second = repaired(store, lived)
     # an answer may have lost the ground that an entry before it was; that is told, and cannot be mended
     assert kinds(second) <= {"answer", "stub", "entry"}
-    assert exported(store) == before
+    assert export_all(store) == before
 
 
 # --- references --------------------------------------------------------------------------------------------------
@@ -300,11 +300,11 @@ def test_a_stub_that_does_not_name_its_object_is_found(store: SqliteUpkeep) -> N
         one
         for name in ("main",)
         for entry in store.entries(name)
-        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened)
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry)
         for one in entry.body.paged
     )
     forged = type(paged)(**{**{name: getattr(paged, name) for name in paged.__slots__}, "stub": "[something else]"})
-    store.append("forged", [Entry("a", None, EpochOpened(1, 0, (forged,)))])
+    store.append("forged", [Entry("a", None, EpochEntry(1, 0, (forged,)))])
     report = check_store(store)
     assert [(one.kind, one.why) for one in report.findings] == [("stub", "its text does not name it")]
 
@@ -312,24 +312,24 @@ def test_a_stub_that_does_not_name_its_object_is_found(store: SqliteUpkeep) -> N
 def test_thinking_that_left_and_is_not_there_any_more_is_found(store: SqliteUpkeep) -> None:
     pager = Pager(store, "here")
     kept = pager.keep_thinking("thinker", 1, "it is the parser", 4)
-    store.append("thinker", [Entry("a", None, EpochOpened(1, 0, (), thought=kept))])
+    store.append("thinker", [Entry("a", None, EpochEntry(1, 0, (), thought=kept))])
     assert check_store(store).is_clean
-    other = Thought(kept.object_id, ContentHash.of(b"something else"), 4, 16)
+    other = ThinkingObject(kept.object_id, ContentHash.of(b"something else"), 4, 16)
     nobody = replace(kept, object_id=kept.object_id[:-1] + ("0" if kept.object_id[-1] != "0" else "1"))
     for name, lost in (("b", other), ("c", nobody)):
-        store.append(name, [Entry(name, None, EpochOpened(1, 0, (), thought=lost))])
+        store.append(name, [Entry(name, None, EpochEntry(1, 0, (), thought=lost))])
     found = [(one.kind, one.why) for one in check_store(store).findings]
     assert found == [("thinking", "its object holds other content"), ("thinking", "its object is gone")]
 
 
 def test_notes_of_other_folds_are_nobodys_fault(store: SqliteUpkeep) -> None:
-    store.append("other", [Entry("a", None, Noted("somebody else's", "not json")), noted("b", "a")])
+    store.append("other", [Entry("a", None, NoteEntry("somebody else's", "not json")), note_entry("b", "a")])
     assert check_store(store).is_clean
 
 
 @pytest.mark.parametrize("name", ["four\ud800\0", "a\\b", "ü"])
 def test_names_that_databases_spell_out_are_no_fault(store: SqliteUpkeep, name: str) -> None:
-    store.append(name, [Entry(name, None, Noted("n", "{}"))])
+    store.append(name, [Entry(name, None, NoteEntry("n", "{}"))])
     assert check_store(store).is_clean
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from pagein.cli.cli import main
 from pagein.errors import BadInput, StoreError
-from pagein.model.entries import Entry, Noted
+from pagein.model.entries import Entry, NoteEntry
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import lived_in
+from pagein.testing.lived_in_store import make_lived_in_store
 from pagein.upkeep import check_store, repair_file
 
 PAGE = 4096
@@ -43,11 +43,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     store = SqliteUpkeep(folder / "one.pagein")
     store.adopt_secret(bytes(32))  # so that all that follows from it is the same each time
     store.close()
-    lived = lived_in(folder / "one.pagein", folder / "work", 11, 120)
+    lived = make_lived_in_store(folder / "one.pagein", folder / "work", 11, 120)
     alone = lived.store.read_bytes()
     store = SqliteUpkeep(lived.store)
     store.append(
-        "late", [Entry(str(n), str(n - 1) if n else None, Noted("n", f'"{"x" * 200} {n}"')) for n in range(60)]
+        "late", [Entry(str(n), str(n - 1) if n else None, NoteEntry("n", f'"{"x" * 200} {n}"')) for n in range(60)]
     )
     file, log = (lived.store.with_name(lived.store.name + end).read_bytes() for end in ("", "-wal"))
     with store._database.reading() as rows:
@@ -156,7 +156,7 @@ def test_a_repair_keeps_every_row_that_plain_reads_give(tmp_path: Path, whole: W
     sound.close()
     store = SqliteUpkeep(path)
     assert not [one.why for one in check_store(store).findings if "cannot be looked at" in one.why]
-    store.append("main", [Entry("goes on", None, Noted("n", "{}"))])
+    store.append("main", [Entry("goes on", None, NoteEntry("n", "{}"))])
     assert store.leaf("main") == "goes on"
     store.close()
     again = repair_file(path)

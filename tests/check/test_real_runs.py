@@ -11,7 +11,7 @@ from tests.clients_profiles.test_through_the_engine import CLIENTS, EAGER, FILE,
 import pagein
 from pagein.cli.cli import main
 from pagein.engine.engine import Settings
-from pagein.model.entries import Entry, EntryId, Previewed
+from pagein.model.entries import Entry, EntryId, PreviewEntry
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.store_soundness import unsound_stores
 
@@ -61,7 +61,7 @@ def answers_in(store: Path) -> list[str]:
         entries = [one for one in opened.entries("s1") if isinstance(one, Entry)]
     finally:
         opened.close()
-    paged = [one for entry in entries if isinstance(entry.body, Previewed) for one in entry.body.paged]
+    paged = [one for entry in entries if isinstance(entry.body, PreviewEntry) for one in entry.body.paged]
     return [one.stub for one in paged if one.object_id not in one.stub]
 
 
@@ -82,8 +82,8 @@ def spoil(store: Path, old: str, new: str) -> None:
     for one in before:
         names[one.id] = f"{one.id}-again"
         body = one.body
-        if isinstance(body, Previewed):
-            body = Previewed(tuple(replace(paged, stub=paged.stub.replace(old, new)) for paged in body.paged))
+        if isinstance(body, PreviewEntry):
+            body = PreviewEntry(tuple(replace(paged, stub=paged.stub.replace(old, new)) for paged in body.paged))
         spoilt.append(Entry(f"{one.id}-again", names[one.parent], body, one.at))
     opened.append("s2", spoilt)
     opened.close()

@@ -11,19 +11,19 @@ import pytest
 from pagein.errors import BadInput
 from pagein.model.entries import Entry, is_bridge
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import LivedIn, lived_in
-from pagein.testing.upkeep_contract import exported
+from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
+from pagein.testing.upkeep_contract import export_all
 from pagein.upkeep import check_store, import_from, repair_file
 
 
 @pytest.fixture
 def lived(tmp_path: Path) -> LivedIn:
-    return lived_in(tmp_path / "one.pagein", tmp_path / "work", 11, 100)
+    return make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 11, 100)
 
 
 def test_an_old_file_is_read_into_a_store(lived: LivedIn, tmp_path: Path) -> None:
     store = SqliteUpkeep(lived.store)
-    whole = exported(store)
+    whole = export_all(store)
     store.close()
     data = bytearray(lived.store.read_bytes())
     data[:4096] = bytes(4096)  # without the list of tables SQLite reads nothing of it
@@ -32,10 +32,10 @@ def test_an_old_file_is_read_into_a_store(lived: LivedIn, tmp_path: Path) -> Non
     assert done.kept is not None
     other = SqliteUpkeep(tmp_path / "other.pagein")
     taken = import_from(other, str(done.kept))
-    assert exported(other) == whole
+    assert export_all(other) == whole
     assert any("first page" in one for one in taken.lost)
     again = SqliteUpkeep(lived.store)
-    assert exported(again) == whole
+    assert export_all(again) == whole
     assert import_from(again, str(done.kept)).added == {}
     for one in (other, again):
         assert check_store(one).is_clean
@@ -89,7 +89,7 @@ def test_lines_that_were_taken_out_go_back_to_their_places(lived: LivedIn, tmp_p
 
 
 def test_lines_of_another_store_are_refused(lived: LivedIn, tmp_path: Path) -> None:
-    other = lived_in(tmp_path / "two.pagein", tmp_path / "other", 12, 40)
+    other = make_lived_in_store(tmp_path / "two.pagein", tmp_path / "other", 12, 40)
     store = SqliteUpkeep(other.store)
     (line, *_) = [line for line in store.journal_lines() if line.session == "main"]
     store.close()
@@ -98,8 +98,8 @@ def test_lines_of_another_store_are_refused(lived: LivedIn, tmp_path: Path) -> N
         json.dumps({"session": "elsewhere", "place": line.place, "line": base64.b64encode(line.line).decode()}) + "\n"
     )
     copy = SqliteUpkeep(Path(shutil.copy(lived.store, tmp_path / "copy.pagein")))
-    before = exported(copy)
+    before = export_all(copy)
     with pytest.raises(BadInput, match="no salvage of this store"):
         import_from(copy, str(side))
-    assert exported(copy) == before
+    assert export_all(copy) == before
     copy.close()

@@ -16,7 +16,7 @@ from tests.cli.conftest import Ran
 import pagein
 from pagein.cli.cli import app
 from pagein.errors import BadInput
-from pagein.testing.lived_in_store import lived_in
+from pagein.testing.lived_in_store import make_lived_in_store
 
 Run = Callable[..., Ran]
 
@@ -24,7 +24,7 @@ Run = Callable[..., Ran]
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lived")
-    return lived_in(folder / "one.pagein", folder / "work", 11, 60).store
+    return make_lived_in_store(folder / "one.pagein", folder / "work", 11, 60).store
 
 
 def asked_of(path: Path, question: str, *values: str) -> list[tuple[int, ...]]:

@@ -14,7 +14,7 @@ from typing import Protocol
 import pytest
 
 from pagein import __version__
-from pagein.model.bill import Bill, Decided, Doctor, Figures, Why
+from pagein.model.bill import Bill, DecisionRow, Doctor, Figures, Why
 from pagein.replay.session_bill import POLICIES
 
 
@@ -73,7 +73,7 @@ def test_why_is_told_on_request_in_words_and_in_json(run: Run, session: Path) ->
     assert json.loads(run("replay", session, "--json").out)["why"] == []
     (why,) = json.loads(run("replay", session, "--json", "--why").out)["why"]
     assert set(why) == set(Why.__annotations__)
-    assert all(set(one) == set(Decided.__annotations__) for one in why["decisions"])
+    assert all(set(one) == set(DecisionRow.__annotations__) for one in why["decisions"])
     assert why["decisions"] or why["idle"]
 
 

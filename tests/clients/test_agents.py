@@ -10,12 +10,12 @@ from tests.agents import (
     AGENTS,
     LONG_JOB,
     Agent,
-    Figures,
     GatewayProcess,
+    JobFigures,
     Outcome,
     Place,
     commands_folder,
-    compared,
+    compare_outcomes,
     work,
 )
 
@@ -27,7 +27,7 @@ class Both:
     agent: Agent
     direct: Outcome
     through: Outcome
-    figures: Figures
+    figures: JobFigures
     failures: dict[str, int]
     logged: str
 
@@ -46,7 +46,7 @@ def both(request: pytest.FixtureRequest) -> Iterator[Both]:
         direct = work(agent, LONG_JOB, place)
         through = work(agent, LONG_JOB, place, gateway)
         with gateway.engine() as engine:
-            figures = compared(direct, through, engine.recall)
+            figures = compare_outcomes(direct, through, engine.recall)
         yield Both(agent, direct, through, figures, gateway.failures, gateway.log.read_text(encoding="utf-8"))
 
 
@@ -91,9 +91,9 @@ def test_the_gateway_logs_no_key_and_nothing_that_was_said(both: Both) -> None:
 
 
 def _last_words() -> Iterator[str]:
-    from tests.agents.jobs import Say
+    from tests.agents.jobs import SayStep
 
     for prompt in LONG_JOB.prompts:
         last = prompt.calls[-1][-1]
-        assert isinstance(last, Say)
+        assert isinstance(last, SayStep)
         yield last.text

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.audit.witness import Objection, witness
-from pagein.policy.clients.client_rereads import Reader, answer, lost_base, with_message
+from pagein.policy.clients.client_rereads import RereadRules, answer, lost_base, with_message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import PROFILES
 from pagein.policy.clients.window_files import START, ClientReads, without
@@ -81,8 +81,8 @@ class Talk:
         return PROFILES[self.client]
 
     @property
-    def reader(self) -> Reader:
-        return Reader(self.profile, least_spared=1)
+    def reader(self) -> RereadRules:
+        return RereadRules(self.profile, least_spared=1)
 
     def read(self, path: str, first: int | None = None, count: int | None = None) -> str:
         """A read; what stands in the request for it."""

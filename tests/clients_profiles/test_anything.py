@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
-from pagein.policy.clients.client_rereads import Reader, answer, with_message
+from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.profiles import PROFILES, profile_of, tools_of
 from pagein.policy.clients.window_files import START
 
@@ -37,7 +37,7 @@ ARGUMENTS = st.dictionaries(KEYS, VALUES, max_size=5).map(json.dumps) | TEXTS
     profile=st.sampled_from(sorted(PROFILES)), said=st.lists(st.tuples(NAMES, ARGUMENTS, TEXTS), min_size=1, max_size=6)
 )
 def test_nothing_that_is_said_stops_the_fold(profile: str, said: list[tuple[str, str, str]]) -> None:
-    reader, state = Reader(PROFILES[profile], least_spared=1), START
+    reader, state = RereadRules(PROFILES[profile], least_spared=1), START
     sent: list[Message] = []
     for n, (name, arguments, text) in enumerate(said):
         call, result = ToolCall(f"c{n}", name, arguments), ToolResult(f"c{n}", text)

@@ -10,13 +10,13 @@ from tests.clients_profiles.test_through_the_engine import FILE, Client
 
 import pagein
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.clients.echo_notice import finding, served_in
+from pagein.policy.clients.echo_notice import echo_hit, facts_in
 from pagein.policy.clients.profiles import PROFILES
-from pagein.policy.reads.echo_guard import Owned
+from pagein.policy.reads.echo_guard import OwnTexts
 
 STUB = '[pagein: pg-0123abcd-89abcdef | Read | 9 tokens | a.py]\n[Use peek("pg-0123abcd-89abcdef") to view it.]'
 MARKER = "[readcache: unchanged in lines 1-40]"
-OURS = Owned(lambda name: str(name) == "pg-0123abcd-89abcdef", frozenset(served_in([f"1\tx\n{MARKER}"])))
+OURS = OwnTexts(lambda name: str(name) == "pg-0123abcd-89abcdef", frozenset(facts_in([f"1\tx\n{MARKER}"])))
 
 WRITES: dict[str, tuple[str, dict[str, Any]]] = {
     "claude-code": ("Write", {"file_path": "b.py", "content": "{}"}),
@@ -36,7 +36,7 @@ def writing(client: str, text: str) -> tuple[str, dict[str, Any]]:
 @pytest.mark.parametrize("text", [STUB, MARKER])
 def test_a_write_of_ours_is_found_whatever_the_client_calls_it(client: str, text: str) -> None:
     name, arguments = writing(client, text)
-    found = finding(PROFILES[client], ToolCall("c1", name, json.dumps(arguments)), ToolResult("c1", "Wrote it."), OURS)
+    found = echo_hit(PROFILES[client], ToolCall("c1", name, json.dumps(arguments)), ToolResult("c1", "Wrote it."), OURS)
     assert found is not None
     assert found.files == ("b.py",)
     said = found.notice()
@@ -62,13 +62,13 @@ def test_what_is_not_ours_or_went_into_no_file_is_no_finding(
     client: str, name: str, arguments: dict[str, Any], answer: str
 ) -> None:
     call = ToolCall("c1", name, json.dumps(arguments))
-    assert finding(PROFILES[client], call, ToolResult("c1", answer), OURS) is None
+    assert echo_hit(PROFILES[client], call, ToolResult("c1", answer), OURS) is None
 
 
 @pytest.mark.parametrize("command", [f"cat > b.py <<'E'\n{STUB}\nE", f"echo '{MARKER}' | tee b.py"])
 def test_a_shell_that_writes_is_a_write(command: str) -> None:
     call = ToolCall("c1", "Bash", json.dumps({"command": command}))
-    assert finding(PROFILES["claude-code"], call, ToolResult("c1", ""), OURS) is not None
+    assert echo_hit(PROFILES["claude-code"], call, ToolResult("c1", ""), OURS) is not None
 
 
 @pytest.mark.parametrize("name", WRITES)

@@ -7,11 +7,11 @@ import pytest
 
 from pagein.model.messages import Message, Recorded, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
-from pagein.policy.clients.client_rereads import Reader, answer, with_message
+from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import PROFILES
 from pagein.policy.clients.window_files import START
-from pagein.replay.readers import Source, find, read
+from pagein.replay.readers import Source, find, read_source
 
 pytestmark = [pytest.mark.corpus]
 
@@ -23,7 +23,9 @@ def _recorded(client: str) -> list[list[Recorded]]:
     if not folder.is_dir():
         pytest.skip("the recorded sessions are not beside the checkout")
     sources = find(sorted(folder.glob(f"{client}__*")))
-    return [list(session.entries) for source in sources if isinstance(source, Source) for session in read(source)]
+    return [
+        list(session.entries) for source in sources if isinstance(source, Source) for session in read_source(source)
+    ]
 
 
 def _pairs(entries: list[Recorded]) -> list[tuple[ToolCall, ToolResult]]:
@@ -60,7 +62,7 @@ def test_every_answer_to_a_recorded_read_is_borne_out(client: str) -> None:
 
 
 def _replayed(entries: list[Recorded], profile: Profile) -> int:
-    state, reader, answered = START, Reader(profile), 0
+    state, reader, answered = START, RereadRules(profile), 0
     sent: list[Message] = []
     for message in (one for one in entries if isinstance(one, Message)):
         for block in message.blocks:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.clients_profiles.clients import REPEATED, STUB, Talk
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.clients.client_rereads import Reader, answer, with_message
+from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.file_seams import WHOLE
 
 CLIENTS = ("claude-code", "codex", "opencode", "pi")
@@ -181,7 +181,7 @@ def test_an_answer_that_spares_little_is_not_given() -> None:
     state = with_message(session.state, session.reader, Message("assistant", (name.blocks[0],)))
     result = session.sent[1].blocks[0]
     assert isinstance(result, ToolResult)
-    assert answer(state, Reader(session.profile, least_spared=500), result) is None
+    assert answer(state, RereadRules(session.profile, least_spared=500), result) is None
 
 
 def test_what_stands_in_place_of_a_result_shows_nothing_unless_it_is_our_answer() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pagein.errors import StoreError
-from pagein.model.entries import Entry, Noted
+from pagein.model.entries import Entry, NoteEntry
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text
 from pagein.model.names import ContentHash
@@ -27,11 +27,11 @@ from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.references import Reference
 from pagein.model.versions import Draft
 from pagein.model.writes import Write, Written
-from pagein.settings.sources import configured
+from pagein.settings.sources import load_config
 from pagein.store.upkeep.collection import Retention
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import FILES, LivedIn, lived_in
-from pagein.testing.upkeep_contract import exported, taken_in
+from pagein.testing.lived_in_store import FILES, LivedIn, make_lived_in_store
+from pagein.testing.upkeep_contract import export_all, import_all
 from pagein.upkeep import check_store, garbage
 from pagein.wiring import open as open_engine
 
@@ -147,7 +147,9 @@ def say(store: SqliteUpkeep, session: str, leaf: str | None, number: int, conten
     names = [f"{session}-{number}-{n}" for n in range(3)]
     data = json.dumps({"hash": ContentHash.of(content).hex}) if content else "{}"
     parents = [leaf, *names[:-1]]
-    store.append(session, [Entry(one, parent, Noted("n", data)) for one, parent in zip(names, parents, strict=True)])
+    store.append(
+        session, [Entry(one, parent, NoteEntry("n", data)) for one, parent in zip(names, parents, strict=True)]
+    )
     return names[-1]
 
 
@@ -271,40 +273,40 @@ def maker(path: Path) -> Callable[[Told], None]:
 def upkeep(folder: Path, seed: int, rounds: int) -> dict[str, int]:
     """An import, then a collection, each killed at a random moment: all of it has happened, or nothing."""
     dice = random.Random(seed)  # noqa: S311 -- a test's dice
-    lived = lived_in(folder / "lived.pagein", folder / "work", seed, 80)
+    lived = make_lived_in_store(folder / "lived.pagein", folder / "work", seed, 80)
     with opened(lived.store) as store:
-        lines = exported(store)
+        lines = export_all(store)
     done = {"kills": 0, "imports": 0, "collections": 0}
     importing, collecting = Moment(dice), Moment(dice)
     for number in range(rounds):
         path = folder / f"{number}.pagein"
         with opened(path) as store:
-            store.append("was here", [Entry("a", None, Noted("n", "{}"))])
-            before = exported(store)
+            store.append("was here", [Entry("a", None, NoteEntry("n", "{}"))])
+            before = export_all(store)
         child = forked(lambda told, path=path: told(imported(path, lines)))  # type: ignore[misc]  # a default that binds
         child.listen(importing.drawn())
         child.kill()
         done["kills"] += 1
         with opened(path) as store:
-            importing.was(late=exported(store) != before)
-            if exported(store) != before:
+            importing.was(late=export_all(store) != before)
+            if export_all(store) != before:
                 done["imports"] += 1
-                assert b'"was here"' in b"".join(exported(store))
+                assert b'"was here"' in b"".join(export_all(store))
             elif child.said:
                 raise AssertionError("an import that was acknowledged is not there")
             clean(store)
-            taken_in(store, lines)
+            import_all(store, lines)
             store.put_many([b"garbage %d" % n for n in range(200)])
             for name in lived.names[1:]:
                 store.end_session(name)
-            whole = exported(store)
+            whole = export_all(store)
         child = forked(lambda told, path=path: told(collected(path)))  # type: ignore[misc]  # a default that binds
         child.listen(collecting.drawn())
         child.kill()
         done["kills"] += 1
         with opened(path) as store:
-            collecting.was(late=exported(store) != whole)
-            if exported(store) != whole:
+            collecting.was(late=export_all(store) != whole)
+            if export_all(store) != whole:
                 done["collections"] += 1
                 assert garbage(store, Retention(keep=0.0), time.time() + 9, apply=False).is_empty
             elif child.said:
@@ -315,7 +317,7 @@ def upkeep(folder: Path, seed: int, rounds: int) -> dict[str, int]:
 
 def imported(path: Path, lines: list[bytes]) -> str:
     with opened(path) as store:
-        taken_in(store, lines)
+        import_all(store, lines)
     return "imported"
 
 
@@ -370,12 +372,14 @@ def fill(path: Path, dice: random.Random, limit: int, told: Told) -> None:
 
 def readonly(folder: Path, seed: int, rounds: int) -> dict[str, int]:  # noqa: ARG001 -- called like the others
     """A store that may be read by its user and written by nobody. Root may write whatever it likes, so it becomes somebody else."""
-    lived = lived_in(folder / "store" / "one.pagein", folder / "work", seed, 60)
-    lived_in(folder / "other.pagein", folder / "work", seed, 20)  # loads what is loaded on first use, while we may
+    lived = make_lived_in_store(folder / "store" / "one.pagein", folder / "work", seed, 60)
+    make_lived_in_store(
+        folder / "other.pagein", folder / "work", seed, 20
+    )  # loads what is loaded on first use, while we may
     with opened(lived.store) as store:
         store.put(b"nobody needs this")  # so that a collection has something to give up
         clean(store)
-        before = exported(store)
+        before = export_all(store)
     for path in (folder, folder / "store", folder / "work", *(folder / "work").iterdir()):
         path.chmod(0o755)
     lived.store.chmod(0o444)
@@ -388,7 +392,7 @@ def readonly(folder: Path, seed: int, rounds: int) -> dict[str, int]:  # noqa: A
     lived.store.chmod(0o600)
     assert child.said[-1] == "went on", child.said
     with opened(lived.store) as store:
-        assert exported(store) == before
+        assert export_all(store) == before
         clean(store)
     return {"refused": sum(line.startswith("StoreError") for line in child.said)}
 
@@ -396,7 +400,7 @@ def readonly(folder: Path, seed: int, rounds: int) -> dict[str, int]:  # noqa: A
 def refused(lived: LivedIn, told: Told) -> None:
     if os.geteuid() == 0:
         os.setgid(65_534)
-        configured()  # what is imported when it is needed: the checkout may be closed to whom this process becomes
+        load_config()  # what is imported when it is needed: the checkout may be closed to whom this process becomes
         os.setuid(65_534)
     with opened(lived.store) as store:
         for attempt in (lambda: store.put(b"new"), lambda: garbage(store, Retention(), time.time(), apply=True)):

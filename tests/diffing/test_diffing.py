@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pagein.policy.reads.line_diff import Change, Diff, changes, terminated, unified, within
+from pagein.policy.reads.line_diff import Diff, LineChange, changes, split_lines, unified_diff, within
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "", "\r", "x\r", "\x00", "\u2028", "\x0c", "--- a", "+++ b", "@@ -1 +1 @@", "\\ No"]), max_size=14).map(
     "\n".join
@@ -15,13 +15,13 @@ texts = st.lists(st.sampled_from(["a", "b", "c", "", "\r", "x\r", "\x00", "\u202
 
 
 def diff_of(old: str, new: str, context: int = 3, label: str = "f") -> Diff:
-    a, b = terminated(old), terminated(new)
-    return unified(a, b, label, changes(a, b), Change(0, len(a), 0, len(b)), context)
+    a, b = split_lines(old), split_lines(new)
+    return unified_diff(a, b, label, changes(a, b), LineChange(0, len(a), 0, len(b)), context)
 
 
 def applied(old: str, patch: str) -> str:
     """What the patch makes of the old text; checks every line it quotes."""
-    lines, out, at = terminated(old), list[str](), 0
+    lines, out, at = split_lines(old), list[str](), 0
     rows = patch.split("\n")[2:-1]
     for k, row in enumerate(rows):
         if row.startswith("@@"):
@@ -52,13 +52,13 @@ def test_applying_a_diff_gives_the_new_text_byte_for_byte(old: str, new: str, co
 
 @given(texts)
 def test_a_text_is_the_lines_it_is_split_into(text: str) -> None:
-    assert "".join(terminated(text)) == text
-    assert all(line.endswith("\n") for line in terminated(text)[:-1])
+    assert "".join(split_lines(text)) == text
+    assert all(line.endswith("\n") for line in split_lines(text)[:-1])
 
 
 @given(texts, texts, st.integers(0, 60))
 def test_changes_are_right_whatever_the_budget(old: str, new: str, budget: int) -> None:
-    a, b = terminated(old), terminated(new)
+    a, b = split_lines(old), split_lines(new)
     i = j = 0
     for change in changes(a, b, budget):
         assert a[i : change.i1] == b[j : change.j1]
@@ -68,7 +68,7 @@ def test_changes_are_right_whatever_the_budget(old: str, new: str, budget: int) 
 
 @given(texts, texts, st.integers(0, 12), st.integers(0, 12))
 def test_the_part_of_a_diff_for_a_range_makes_that_range(old: str, new: str, first: int, size: int) -> None:
-    a, b = terminated(old), terminated(new)
+    a, b = split_lines(old), split_lines(new)
     first = min(first, len(b))
     last = min(first + size, len(b))
     frame, inside = within(changes(a, b), first, last)
@@ -96,7 +96,7 @@ def test_one_changed_line_of_three_reads_as_the_prior_art_writes_it() -> None:
 
 
 def test_equal_texts_have_no_changes() -> None:
-    assert changes(terminated("a\nb\n"), terminated("a\nb\n")) == ()
+    assert changes(split_lines("a\nb\n"), split_lines("a\nb\n")) == ()
 
 
 def test_names_lose_what_would_break_a_header_and_an_empty_one_is_unknown() -> None:

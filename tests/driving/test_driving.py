@@ -12,9 +12,9 @@ from pagein.engine.session import Session
 from pagein.model.messages import HostEvent, Message, Other, Recorded, Text, ToolCall, ToolResult
 from pagein.ports import TokenCounter
 from pagein.replay.policies.ablation import QUIET
-from pagein.replay.readers import Source, find, read
-from pagein.replay.run import Asked, replay
-from pagein.testing.recorded_drive import Bills, Drive, billed, write_log
+from pagein.replay.readers import Source, find, read_source
+from pagein.replay.run import ReplayRequest, replay
+from pagein.testing.recorded_drive import Bills, Drive, drive_and_bill, write_log
 from pagein.testing.recorded_time import SetClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ NOON = 1_790_000_000.0
 def entries_of(path: Path) -> Sequence[Recorded]:
     source = next(iter(find([path])))
     assert isinstance(source, Source)
-    return list(next(iter(read(source))).entries)
+    return list(next(iter(read_source(source))).entries)
 
 
 def check(found: Bills) -> None:
@@ -78,14 +78,14 @@ def test_a_session_that_was_interrupted_and_compacted_costs_over_http_what_its_r
 ) -> None:
     entries = list(interrupted(model))
     assert sum(isinstance(one, Message) and one.stop == "aborted" for one in entries) >= 3
-    found = billed(entries, tmp_path)
+    found = drive_and_bill(entries, tmp_path)
     check(found)
     assert found.through < 0.95 * found.direct
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "gpt-5.1"])
 def test_a_session_with_a_pause_costs_over_http_what_its_replay_says(model: str, tmp_path: Path) -> None:
-    found = billed(list(worked(model)), tmp_path)
+    found = drive_and_bill(list(worked(model)), tmp_path)
     check(found)
     assert found.through < 0.9 * found.direct
 
@@ -115,7 +115,7 @@ def test_a_clock_that_is_set_never_runs_backwards() -> None:
 
 @pytest.mark.slow
 def test_the_demo_costs_over_http_what_its_replay_says(tmp_path: Path) -> None:
-    found = billed(entries_of(DEMO), tmp_path)
+    found = drive_and_bill(entries_of(DEMO), tmp_path)
     check(found)
     assert found.through < found.direct
 
@@ -137,7 +137,7 @@ def test_a_recorded_session_costs_over_http_what_its_replay_says(name: str, tmp_
     path = MINI / f"{name}.jsonl.gz"
     if not path.exists():
         pytest.skip("the recorded sessions are not here")
-    check(billed(entries_of(path), tmp_path))
+    check(drive_and_bill(entries_of(path), tmp_path))
 
 
 def test_a_replay_tells_the_engine_what_its_own_requests_took_and_not_what_the_recorded_ones_did(
@@ -153,7 +153,7 @@ def test_a_replay_tells_the_engine_what_its_own_requests_took_and_not_what_the_r
         sessions.append(engine.session("driven"))
         return engine
 
-    terms = Asked((tmp_path / "log.jsonl",), prices=drive.model, policies=(QUIET,), jobs=1)
+    terms = ReplayRequest((tmp_path / "log.jsonl",), prices=drive.model, policies=(QUIET,), jobs=1)
     replay(terms, open_engine)
     (session,) = sessions
     state = session.journal.state_at(session.leaf)

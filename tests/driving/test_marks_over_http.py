@@ -9,9 +9,9 @@ from pagein.engine.engine import Settings
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.simulator.records import Bill
+from pagein.simulator.records import ProviderBill
 from pagein.testing.recorded_drive import Drive
-from pagein.testing.recorded_time import SetClock, Terms, gateway_at
+from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
 MODEL = "claude-sonnet-4-5"
 RESIDENCY = Residency(batch_tokens=9000, keep_calls=2, min_tokens=200)
@@ -38,11 +38,11 @@ def session() -> Iterator[Message]:
     yield Message("assistant", (Text("Done."),), at + 30.0, MODEL)
 
 
-def driven(settings: Settings, folder: Path) -> tuple[Bill, list[tuple[int, int]]]:
+def driven(settings: Settings, folder: Path) -> tuple[ProviderBill, list[tuple[int, int]]]:
     """The bill through a gateway, and of each call the tokens that were read, and all of its prompt."""
     clock, drive = SetClock(), Drive(list(session()), "anthropic", MODEL)
     with drive.provider(clock) as provider:
-        with gateway_at(provider.url, folder, Terms(clock, settings, ratio_counter(MODEL))) as address:
+        with gateway_at(provider.url, folder, GatewayTerms(clock, settings, ratio_counter(MODEL))) as address:
             found = list(drive.through(address, clock))
         assert not any(one.warning for one in found)
         usages = [one.response["usage"] for one in found]

@@ -11,12 +11,12 @@ from pagein.engine.engine import Settings
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.simulator.records import Bill
+from pagein.simulator.records import ProviderBill
 from pagein.testing.recorded_drive import Drive
-from pagein.testing.recorded_time import SetClock, Terms, gateway_at
+from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
 
-def bills(said: Sequence[Message], folder: Path, residency: Residency) -> tuple[Bill, Bill]:
+def bills(said: Sequence[Message], folder: Path, residency: Residency) -> tuple[ProviderBill, ProviderBill]:
     """What a session of a client that marks nothing costs without pagein and with it."""
     found = []
     for name in ("", "ours"):
@@ -24,7 +24,7 @@ def bills(said: Sequence[Message], folder: Path, residency: Residency) -> tuple[
         with drive.provider(clock) as provider:
             if name:
                 with gateway_at(
-                    provider.url, folder, Terms(clock, Settings(residency), ratio_counter(MODEL))
+                    provider.url, folder, GatewayTerms(clock, Settings(residency), ratio_counter(MODEL))
                 ) as address:
                     assert not any(one.warning for one in drive.through(address, clock))
             else:

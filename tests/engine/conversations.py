@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from pagein.model.messages import (
-    Access,
     Block,
+    FileAccess,
     Image,
     Message,
     Other,
@@ -23,7 +23,7 @@ NUMBERS = st.integers(min_value=0, max_value=2**40)
 TIMES = st.floats(allow_nan=False, allow_infinity=False)
 
 ACCESSES = st.builds(
-    Access,
+    FileAccess,
     op=st.sampled_from(["read", "edit", "write", "delete"]),
     path=TEXTS,
     start=st.none() | NUMBERS,

@@ -11,24 +11,30 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache.cache_use import FROM_THE_START, KIND, Caching, has_marks, marks_front, step
-from pagein.engine.cache.request_prices import uncached_for
+from pagein.engine.cache.cache_use import FROM_THE_START, KIND, CacheUse, has_marks, marks_front, step
+from pagein.engine.cache.request_prices import prices_without_cache
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
-from pagein.model.entries import Noted, RequestSent
-from pagein.policy.economics.rewrite_cost import Account, Moment, beginning, carried, rewrite_cost
+from pagein.model.entries import NoteEntry, RequestSent
+from pagein.policy.economics.rewrite_cost import (
+    Account,
+    Moment,
+    account_after_call,
+    economics_at_entrance,
+    rewrite_cost,
+)
 from pagein.providers.validity import Api
-from pagein.providers.wire.request_body import opened
+from pagein.providers.wire.request_body import open_body
 
 MODEL = "claude-sonnet-4-5"
 MARK = {"type": "ephemeral"}
 MARKED, UNMARKED = Manner(marks=1, model=MODEL), Manner(marks=0, model=MODEL)
 FRONT = Manner(marks=0, model=MODEL, marked_system=True)
-UNCACHED = Caching(marks=False)
+UNCACHED = CacheUse(marks=False)
 
 
 def marks(body: dict[str, Any], api: Api = "anthropic") -> bool:
-    envelope = opened(json.dumps(body).encode(), api)
+    envelope = open_body(json.dumps(body).encode(), api)
     return has_marks(envelope.fields, transcript(envelope.items, api))
 
 
@@ -49,7 +55,7 @@ TOOLS = {"tools": [{"name": "a", "input_schema": {"type": "object"}, "cache_cont
 
 @pytest.mark.parametrize("front", [SYSTEM, TOOLS, SYSTEM | TOOLS])
 def test_marks_in_front_of_the_conversation_let_the_cache_hold_nothing_behind_them(front: dict[str, Any]) -> None:
-    envelope = opened(json.dumps(asked(**front)).encode(), "anthropic")
+    envelope = open_body(json.dumps(asked(**front)).encode(), "anthropic")
     script = transcript(envelope.items, "anthropic")
     assert not has_marks(envelope.fields, script)
     assert marks_front(envelope.fields, script)
@@ -58,26 +64,26 @@ def test_marks_in_front_of_the_conversation_let_the_cache_hold_nothing_behind_th
 
 
 def test_what_stands_in_front_has_the_price_of_the_cache_and_the_conversation_its_full_price() -> None:
-    found, plain = uncached_for(MODEL, None, UNCACHED, front=True), uncached_for(MODEL, None, UNCACHED)
+    found, plain = prices_without_cache(MODEL, None, UNCACHED, front=True), prices_without_cache(MODEL, None, UNCACHED)
     assert found is not None
     assert plain is not None
     assert (found.read, found.write, found.uncached) == (1.0, 1.0, 0.0)
     moment = Moment(1100.0, 1000.0, 10_000, 500, floor=20_000.0)
-    bill, dearer = (carried(Account(), moment, one).bill for one in (found, plain))
+    bill, dearer = (account_after_call(Account(), moment, one).bill for one in (found, plain))
     assert bill == pytest.approx(0.1 * 20_000 + 10_000)
     assert dearer == pytest.approx(20_000 + 10_000)
     assert rewrite_cost(moment, found, 2_000, 1_000) == 0.0
-    begun = beginning(found, 700.0)
+    begun = economics_at_entrance(found, 700.0)
     assert begun.entrance == 0.0  # our tools are written once, with those that are marked
     assert rewrite_cost(moment, begun, 2_000, 1_000) == pytest.approx((2.0 - 0.1) * 20_000)
 
 
 def test_a_provider_that_tells_of_what_stands_in_front_tells_of_nothing_behind_it() -> None:
-    front = step(FROM_THE_START, Noted(KIND, "front"))
-    told = step(front, Noted("request.answered", '{"fresh":5000,"read":20000}'))
+    front = step(FROM_THE_START, NoteEntry(KIND, "front"))
+    told = step(front, NoteEntry("request.answered", '{"fresh":5000,"read":20000}'))
     assert not told.told
-    assert step(front, Noted("request.answered", '{"fresh":3,"read":20000,"written":5000}')).told
-    again = step(step(front, Noted("request.answered", '{"fresh":9,"written":20000}')), Noted("request.answered", '{"fresh":900,"read":20000}'))  # fmt: skip
+    assert step(front, NoteEntry("request.answered", '{"fresh":3,"read":20000,"written":5000}')).told
+    again = step(step(front, NoteEntry("request.answered", '{"fresh":9,"written":20000}')), NoteEntry("request.answered", '{"fresh":900,"read":20000}'))  # fmt: skip
     assert not again.told
 
 
@@ -94,21 +100,21 @@ def test_other_formats_need_no_marks(api: Api) -> None:
 
 @pytest.mark.parametrize(("model", "waits"), [(MODEL, True), ("gpt-5.6", False), ("deepseek-v4-pro", False)])
 def test_only_a_cache_that_waits_for_marks_misses_them(model: str, waits: bool) -> None:  # noqa: FBT001 -- a case
-    found = uncached_for(model, None, UNCACHED)
+    found = prices_without_cache(model, None, UNCACHED)
     assert (found is not None) is waits
     if found is not None:
         assert (found.read, found.write, found.uncached) == (1.0, 1.0, 0.0)
 
 
 def test_a_provider_that_tells_of_a_cache_is_believed() -> None:
-    told = step(UNCACHED, Noted("request.answered", '{"fresh":5,"read":2000}'))
-    assert uncached_for(MODEL, None, told) is None
-    assert uncached_for(MODEL, None, step(UNCACHED, Noted("request.answered", '{"fresh":5}'))) is not None
+    told = step(UNCACHED, NoteEntry("request.answered", '{"fresh":5,"read":2000}'))
+    assert prices_without_cache(MODEL, None, told) is None
+    assert prices_without_cache(MODEL, None, step(UNCACHED, NoteEntry("request.answered", '{"fresh":5}'))) is not None
 
 
 def test_what_the_cache_may_hold_still_has_its_price_until_nobody_keeps_it_any_more() -> None:
-    stopped = step(step(FROM_THE_START, RequestSent(0, 3, 1000.0)), Noted(KIND, "unmarked"))
-    now, later, unknown = (uncached_for(MODEL, at, stopped) for at in (1100.0, 1000.0 + 3601.0, None))
+    stopped = step(step(FROM_THE_START, RequestSent(0, 3, 1000.0)), NoteEntry(KIND, "unmarked"))
+    now, later, unknown = (prices_without_cache(MODEL, at, stopped) for at in (1100.0, 1000.0 + 3601.0, None))
     assert now is not None
     assert later is not None
     moment = Moment(1100.0, 1000.0, 10_000, 0)
@@ -142,7 +148,7 @@ def noted(engine: Engine) -> list[str]:
     """What the journal of the session says of marks."""
     journal = engine.session("one").journal
     bodies = [one.body for one in journal.newest(len(journal))]
-    return [one.data for one in bodies if isinstance(one, Noted) and one.kind == KIND]
+    return [one.data for one in bodies if isinstance(one, NoteEntry) and one.kind == KIND]
 
 
 @pytest.mark.parametrize(

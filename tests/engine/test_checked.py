@@ -14,19 +14,19 @@ from pagein.engine.cache import cache_breakpoints, cache_ttl
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import call, outgoing_body, splice
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import RequestSent
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api, check_body
 from pagein.providers.wire.breakpoint_edits import Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks as marked_as
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
 QUIET = Settings(Residency(batch_tokens=10**9))
 BIG = "word " * 300
-PEEK = Offer("peek", "Bring back what was paged out.")
+PEEK = ToolOffer("peek", "Bring back what was paged out.")
 TOOL = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}
 LONG = {"type": "ephemeral", "ttl": "1h"}
 SHORT = {"type": "ephemeral", "ttl": "5m"}
@@ -84,7 +84,7 @@ def test_inserted_texts_are_checked(padded: Conversation, tmp_path: Path, monkey
 def test_tools_of_ours_are_checked_and_the_clients_own_goes_out_without_them(
     padded: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def deferred(fields: dict[str, bytes], _: Api, offers: Sequence[Offer]) -> dict[str, bytes]:
+    def deferred(fields: dict[str, bytes], _: Api, offers: Sequence[ToolOffer]) -> dict[str, bytes]:
         return {**fields, "tools": b'[{"name":"peek","input_schema":{},"defer_loading":true}]'} if offers else fields
 
     monkeypatch.setattr(call, "with_tools", deferred)
@@ -103,7 +103,7 @@ def test_turns_that_the_client_did_not_see_are_checked(padded: Conversation, tmp
         body = json.loads(clients.body(padded, "anthropic", Manner(marks=0)))
         first = engine.prepare(json.dumps(body).encode(), "anthropic", at=0.0, hint="one")
         raw = [json.dumps(one).encode() for one in (said, *actual)]
-        assert engine.spliced(first, Exchange((raw[0],), tuple(raw[1:]))) is None
+        assert engine.spliced(first, RecallExchange((raw[0],), tuple(raw[1:]))) is None
         body["messages"] += [said, {"role": "user", "content": "go on"}]
         held(engine, engine.prepare(json.dumps(body).encode(), "anthropic", at=1.0, hint="one"), 1)
 
@@ -121,7 +121,7 @@ def test_rewritten_lifetimes_are_checked(padded: Conversation, tmp_path: Path, m
         body["messages"][-1]["content"][-1]["cache_control"] = LONG
         raw = json.dumps(body).encode()
         assert engine.prepare(raw, "anthropic", at=0.0, hint="two", lasting=1e6).failure is None
-        monkeypatch.setattr(outgoing_body, "applied", wrong)
+        monkeypatch.setattr(outgoing_body, "apply_breakpoints", wrong)
         held(engine, engine.prepare(raw, "anthropic", at=0.0, hint="one", lasting=1e6), 0)
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pagein import wiring
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.providers.validity import check_body
 
 BASH = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}
@@ -21,7 +21,9 @@ def body(*messages: dict[str, Any]) -> bytes:
 
 def test_a_call_of_ours_goes_out_with_its_result_or_not_at_all() -> None:
     said, actual = ({"role": "assistant", "content": calls} for calls in ([THEIRS], [THEIRS, OURS]))
-    exchange = Exchange((json.dumps(said).encode(),), (json.dumps(actual).encode(),), (json.dumps(ANSWER).encode(),))
+    exchange = RecallExchange(
+        (json.dumps(said).encode(),), (json.dumps(actual).encode(),), (json.dumps(ANSWER).encode(),)
+    )
     with wiring.open(":memory:") as engine:
         first = engine.prepare(body(), "anthropic", at=0.0, hint="one")
         assert engine.spliced(first, exchange) is None

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.engine.cache.cache_forecast import Forecasts
-from pagein.engine.cache.prompt_layout import Layouts, Sent
-from pagein.engine.cache.prompt_prefix import Head
+from pagein.engine.cache.prompt_layout import Layouts, SentRequest
+from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.model.messages import Usage
 from pagein.providers.cache_simulator import CacheSimulator
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.providers.wire.message_names import chained
+from pagein.providers.wire.message_names import chain_name
 from pagein.providers.wire.prompt_footprint import footprints
 from pagein.providers.wire.request_body import message_of
 
@@ -32,12 +32,12 @@ def message(role: str, text: str, *, marked: bool = False) -> bytes:
 
 def sent(
     said: list[tuple[str, str]], marks: int = 0, model: str = "claude-sonnet-4-5", system: bytes = b"", at: float = 0.0
-) -> Sent:
+) -> SentRequest:
     items = [message(*one, marked=place >= len(said) - marks) for place, one in enumerate(said)]
     names: list[str] = []
     for role, text in said:
-        names.append(chained(names[-1] if names else "anthropic", {"role": role, "content": text}))
-    return Sent("anthropic", {"system": system} if system else {}, items, names, Head(model), at)
+        names.append(chain_name(names[-1] if names else "anthropic", {"role": role, "content": text}))
+    return SentRequest("anthropic", {"system": system} if system else {}, items, names, PrefixDigests(model), at)
 
 
 @given(REQUESTS, REQUESTS)
@@ -46,7 +46,7 @@ def test_a_request_laid_out_behind_another_is_as_laid_out_alone(
 ) -> None:
     layouts = Layouts()
     first, then = (
-        replace(sent(said, marks, model, system), head=Head(model, settings="s" if thinks else ""))
+        replace(sent(said, marks, model, system), head=PrefixDigests(model, settings="s" if thinks else ""))
         for said, marks, model, system, thinks in (one, other)
     )
     assert layouts.laid(then, layouts.laid(first)) == layouts.laid(then)
@@ -95,7 +95,7 @@ class KeepingAll:
         self._layouts, self._cache = Layouts(), CacheSimulator(prices("claude-sonnet-4-5").cache)
         self.shares: dict[bytes, float] = {}
 
-    def usage(self, asked: Sent) -> Usage:
+    def usage(self, asked: SentRequest) -> Usage:
         laid = self._layouts.laid(asked)
         blocks = [*laid.front, *(block for said in laid.said for block in said)]
         sizes = [block.tokens * self.shares.get(block.name, 1.0) for block in blocks]
@@ -159,7 +159,7 @@ def test_a_provider_that_lost_what_it_was_given_is_still_told_so() -> None:
 
 
 def test_a_new_turn_of_a_model_that_drops_its_old_thinking_is_no_loss_of_the_providers() -> None:
-    def asked(turns: int, model: str) -> Sent:
+    def asked(turns: int, model: str) -> SentRequest:
         said = [message("user", "word " * 3000)]
         for number in range(turns):
             thought = {"type": "thinking", "thinking": "well " * 500, "signature": "s"}
@@ -173,7 +173,7 @@ def test_a_new_turn_of_a_model_that_drops_its_old_thinking_is_no_loss_of_the_pro
         value = json.loads(said[-1])
         value["content"][-1]["cache_control"] = {"type": "ephemeral"}
         said[-1] = json.dumps(value).encode()
-        return Sent("anthropic", {}, said, names, Head(model), float(turns))
+        return SentRequest("anthropic", {}, said, names, PrefixDigests(model), float(turns))
 
     for model, who in (("claude-sonnet-4-5", "nobody"), ("claude-opus-4-5", "provider")):
         forecasts = Forecasts()

@@ -18,13 +18,13 @@ from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import passthrough
-from pagein.engine.send.call import Call
-from pagein.engine.send.claim import Claim, GivenUp
+from pagein.engine.send.call import PendingCall
+from pagein.engine.send.claim import DecisionClaim, GivenUp
 from pagein.engine.send.outgoing_body import Bytes
-from pagein.engine.send.undecided_requests import Forwarding, LastSent
-from pagein.model.entries import EpochOpened, Noted, Previewed, RequestSent
+from pagein.engine.send.undecided_requests import LastSent, UndecidedRequests
+from pagein.model.entries import EpochEntry, NoteEntry, PreviewEntry, RequestSent
 from pagein.model.messages import Usage
-from pagein.providers.wire.request_body import opened as envelope_of
+from pagein.providers.wire.request_body import open_body as envelope_of
 
 
 def opened(folder: Path) -> Engine:
@@ -50,18 +50,20 @@ def ask(engine: Engine, turns: int) -> PreparedRequest:
     return prepared
 
 
-def forward(engine: Engine, turns: int, claim: Claim | None = None) -> PreparedRequest:
+def forward(engine: Engine, turns: int, claim: DecisionClaim | None = None) -> PreparedRequest:
     return engine.forward(asked(turns), "anthropic", at=10.0 * turns, hint="one", claim=claim)
 
 
 @contextmanager
-def overstaying(engine: Engine, turns: int, claim: Claim, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+def overstaying(
+    engine: Engine, turns: int, claim: DecisionClaim, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[object]]:
     """A decision that is made, and not kept yet; at the end it goes on. What it ended with."""
     made, leave, ended = threading.Event(), threading.Event(), list[object]()
     outgoing = engine.session("one").traffic._placing.outgoing
     hold = outgoing.hold
 
-    def holding(call: Call, made_of: Bytes, *, decided: bool) -> None:
+    def holding(call: PendingCall, made_of: Bytes, *, decided: bool) -> None:
         hold(call, made_of, decided=decided)
         made.set()
         leave.wait(60)
@@ -87,7 +89,7 @@ def overstaying(engine: Engine, turns: int, claim: Claim, monkeypatch: pytest.Mo
 def test_a_late_decision_is_not_kept_and_what_went_out_instead_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = Claim()
+    claim = DecisionClaim()
     with opened(tmp_path) as engine:
         before = [ask(engine, turns) for turns in range(4)][-1]
         with overstaying(engine, 4, claim, monkeypatch) as ended:
@@ -100,7 +102,7 @@ def test_a_late_decision_is_not_kept_and_what_went_out_instead_is(
         behind = engine.session("one").journal
         leaf = engine.session("one").leaf
         news = behind.branch(leaf)[-4:]
-        assert [type(one.body) for one in news if isinstance(one.body, EpochOpened | Previewed)] == []
+        assert [type(one.body) for one in news if isinstance(one.body, EpochEntry | PreviewEntry)] == []
         assert ask(engine, 4).body == sent.body
     with opened(tmp_path) as other:  # also where the process died behind the late decision
         again = other.prepare(asked(4), "anthropic", at=99.0, hint="one")
@@ -123,7 +125,7 @@ def test_what_shares_only_its_beginning_goes_out_as_it_came_and_is_told_so(tmp_p
 
 
 def test_a_decision_that_is_being_kept_cannot_be_given_up(tmp_path: Path) -> None:
-    claim = Claim()
+    claim = DecisionClaim()
     with opened(tmp_path) as engine:
         ask(engine, 1)
         kept = engine.prepare(asked(2), "anthropic", at=20.0, hint="one", claim=claim)
@@ -133,7 +135,7 @@ def test_a_decision_that_is_being_kept_cannot_be_given_up(tmp_path: Path) -> Non
 
 
 def test_a_decision_that_was_given_up_before_it_began_is_none(tmp_path: Path) -> None:
-    claim = Claim()
+    claim = DecisionClaim()
     with opened(tmp_path) as engine:
         ask(engine, 1)
         claim.give_up()
@@ -146,7 +148,7 @@ def test_a_decision_that_was_given_up_before_it_began_is_none(tmp_path: Path) ->
 def test_where_the_process_dies_before_it_was_journaled_nothing_says_that_anything_was_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = Claim()
+    claim = DecisionClaim()
     with opened(tmp_path) as engine:
         before = [ask(engine, turns) for turns in range(4)][-1]
         with overstaying(engine, 4, claim, monkeypatch):
@@ -183,7 +185,7 @@ def test_of_what_went_out_as_its_client_sent_it_the_journal_says_so(tmp_path: Pa
         assert forward(other, 4).body == asked(4)
         assert other.settle()
         session = other.session("one")
-        notes = [one.body.kind for one in session.journal.branch(session.leaf) if isinstance(one.body, Noted)]
+        notes = [one.body.kind for one in session.journal.branch(session.leaf) if isinstance(one.body, NoteEntry)]
         assert notes[-1] == passthrough.KIND
 
 
@@ -227,11 +229,11 @@ def test_an_answer_to_what_went_out_without_a_decision_is_taken_in(tmp_path: Pat
         assert engine.settle()
         session = engine.session("one")
         assert before.entry is not None
-        assert any("4321" in one.body.data for one in session.journal if isinstance(one.body, Noted))
+        assert any("4321" in one.body.data for one in session.journal if isinstance(one.body, NoteEntry))
 
 
 def test_memory_of_what_was_sent_is_bounded() -> None:
-    forwarding = Forwarding(most=10_000)
+    forwarding = UndecidedRequests(most=10_000)
     for number in range(50):
         body = json.dumps({"messages": [{"role": "user", "content": f"{number} " + "x" * 900}]}).encode()
         script = transcript(envelope_of(body, "anthropic").items, "anthropic")

@@ -4,12 +4,12 @@ from hypothesis import strategies as st
 from tests.engine.conversations import WILD
 
 from pagein.engine.log.folds import Fold
-from pagein.engine.log.journal import Journal, entry_name, replayed
+from pagein.engine.log.journal import Journal, entry_name, replay_journal
 from pagein.engine.log.rendering import pieces_since
 from pagein.engine.log.state import START, Rules, State, step
 from pagein.errors import HostError
 from pagein.model.codec import decode_entry, encode_entry
-from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, RequestSent, Said
+from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.policy.eviction.residency import Residency
 
@@ -33,13 +33,14 @@ def shown(state: State) -> tuple[object, ...]:
     )
 
 
-def said(message: Message) -> Said:
-    return Said(message, tuple(len(block.text) for block in message.blocks if isinstance(block, ToolResult)))
+def said(message: Message) -> MessageEntry:
+    return MessageEntry(message, tuple(len(block.text) for block in message.blocks if isinstance(block, ToolResult)))
 
 
 BODIES: st.SearchStrategy[list[Body]] = WILD.flatmap(
     lambda messages: st.lists(
-        st.sampled_from([*map(said, messages), RequestSent(0, 0), Compacted(1), Noted("n", "{}")]), max_size=14
+        st.sampled_from([*map(said, messages), RequestSent(0, 0), CompactionEntry(1), NoteEntry("n", "{}")]),
+        max_size=14,
     )
 )
 
@@ -84,7 +85,7 @@ def test_a_journal_that_was_written_and_read_has_the_same_states(bodies: list[Bo
     leaf = branch(journal, None, bodies)
     lines = [encode_entry(entry) for entry in journal]
     entries = [entry for entry in map(decode_entry, lines) if isinstance(entry, Entry)]
-    again = replayed(START, fold, entries)
+    again = replay_journal(START, fold, entries)
     assert len(again) == len(journal)
     assert shown(again.state_at(leaf)) == shown(journal.state_at(leaf))
     assert [entry.body for entry in again.branch(leaf)] == bodies
@@ -99,10 +100,10 @@ def test_one_more_entry_costs_one_step_however_long_the_branch() -> None:
         return fold(state, body)
 
     journal: Journal[State] = Journal(START, counted)
-    leaf = branch(journal, None, [Noted("n", str(number)) for number in range(5000)])
+    leaf = branch(journal, None, [NoteEntry("n", str(number)) for number in range(5000)])
     journal.state_at(leaf)
     assert steps == 5000
-    journal.state_at(branch(journal, leaf, [Noted("n", "more")]))
+    journal.state_at(branch(journal, leaf, [NoteEntry("n", "more")]))
     assert steps == 5001
     journal.state_at(leaf)
     assert steps == 5001
@@ -124,12 +125,16 @@ def test_a_name_of_the_host_is_used_and_must_be_its_only_one() -> None:
     assert journal.append(None, hello, name="host-1").id == "host-1"
     assert journal.append(None, hello, name="host-1").id == "host-1"
     with pytest.raises(HostError, match="host-1"):
-        journal.append(None, Compacted(), name="host-1")
+        journal.append(None, CompactionEntry(), name="host-1")
 
 
 def test_entries_that_the_host_never_told_of_are_its_error() -> None:
     journal: Journal[State] = Journal(START, fold)
-    for use in (lambda: journal.append("x", Compacted()), lambda: journal.state_at("x"), lambda: journal.branch("x")):
+    for use in (
+        lambda: journal.append("x", CompactionEntry()),
+        lambda: journal.state_at("x"),
+        lambda: journal.branch("x"),
+    ):
         with pytest.raises(HostError, match="never told"):
             use()
 
@@ -153,8 +158,8 @@ def test_what_was_forgotten_changes_nothing_of_what_comes(before: list[Body], af
 
 def test_nobody_goes_back_to_what_was_forgotten() -> None:
     journal: Journal[State] = Journal(START, fold)
-    first = journal.append(None, Noted("n", "{}")).id
-    last = journal.append(first, Noted("n", "{}")).id
+    first = journal.append(None, NoteEntry("n", "{}")).id
+    last = journal.append(first, NoteEntry("n", "{}")).id
     journal.forget(last)
     with pytest.raises(HostError, match="forgotten"):
         journal.branch(last)

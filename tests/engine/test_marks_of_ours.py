@@ -15,15 +15,15 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
 from pagein.engine.cache import cache_breakpoints
-from pagein.engine.cache.cache_breakpoints import NOTHING_LEFT, Chosen, Left, chosen_for
+from pagein.engine.cache.cache_breakpoints import NOTHING_LEFT, BreakpointChoice, OwnEntries, chosen_for
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send.recall_exchanges import Exchange
-from pagein.model.entries import Compacted, Noted
+from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.model.entries import CompactionEntry, NoteEntry
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
 RESIDENCY = Residency(batch_tokens=6000, keep_calls=2, min_tokens=60)
 EXTENDED, RESPECTED = Settings(RESIDENCY), Settings(RESIDENCY, marks="respected")
@@ -31,7 +31,7 @@ BIG = "word " * 1500
 SYSTEM = "You work on a repository. " * 400
 MARK = b'"cache_control"'
 TOOL = {"name": "Lookup", "input_schema": {"type": "object", "properties": {"a": {}}}}
-PEEK = Offer("peek", "Bring back what was paged out.")
+PEEK = ToolOffer("peek", "Bring back what was paged out.")
 WRITTEN, READ = 1.25, 0.1
 LIFETIMES = st.sampled_from([None, "5m", "1h"])
 
@@ -163,7 +163,7 @@ def test_turns_that_the_client_did_not_see_leave_the_marks_at_their_blocks(tmp_p
     with opened(tmp_path) as engine:
         first = ask(engine, 0)
         raw = [json.dumps(one).encode() for one in (said, *actual)]
-        assert engine.spliced(first, Exchange((raw[0],), tuple(raw[1:]))) is None
+        assert engine.spliced(first, RecallExchange((raw[0],), tuple(raw[1:]))) is None
         found = [ask(engine, turns) for turns in range(1, 14)]
     epochs = [one for one in found if one.opened]
     assert len(epochs) > 1
@@ -200,17 +200,17 @@ ITEMS = [b'{"role":"user","content":"go"}', *(one for pair in zip(CALLS, RESULTS
 
 
 def test_it_reads_from_the_last_entry_of_ours_where_its_first_change_was_written_with_it() -> None:
-    left = Left(((1, 0), (3, 0)), 8)
-    assert chosen_for(ITEMS, [("c2", False)], ("c3", False), left) == Chosen((7, 0), reads=(3, 0), messages=9)
-    behind = chosen_for(ITEMS, [("c3", False)], None, Left(((1, 0),), 9))
-    assert behind == Chosen(reads=(1, 0), messages=9)
+    left = OwnEntries(((1, 0), (3, 0)), 8)
+    assert chosen_for(ITEMS, [("c2", False)], ("c3", False), left) == BreakpointChoice((7, 0), reads=(3, 0), messages=9)
+    behind = chosen_for(ITEMS, [("c3", False)], None, OwnEntries(((1, 0),), 9))
+    assert behind == BreakpointChoice(reads=(1, 0), messages=9)
 
 
 def test_it_reads_from_its_first_change_back_where_that_was_said_since() -> None:
-    assert chosen_for(ITEMS, [("c3", False)], ("c0", False), Left(((1, 0),), 6)) == Chosen(
+    assert chosen_for(ITEMS, [("c3", False)], ("c0", False), OwnEntries(((1, 0),), 6)) == BreakpointChoice(
         (1, 0), reads=(7, 0), messages=9
     )
-    assert chosen_for(ITEMS, [("c2", True)], None, NOTHING_LEFT) == Chosen(reads=(4, 0), messages=9)
+    assert chosen_for(ITEMS, [("c2", True)], None, NOTHING_LEFT) == BreakpointChoice(reads=(4, 0), messages=9)
 
 
 def test_nothing_is_marked_for_what_is_not_there() -> None:
@@ -219,12 +219,16 @@ def test_nothing_is_marked_for_what_is_not_there() -> None:
 
 
 def test_what_was_left_is_told_by_the_branch_until_the_client_compacts() -> None:
-    left = Left(((1, 0), (3, 0)), 8)
-    noted = Noted(cache_breakpoints.KIND, cache_breakpoints.encoded(Chosen((3, 0), reads=(1, 0), messages=8)))
-    assert cache_breakpoints.left_by(NOTHING_LEFT, noted) == left
+    left = OwnEntries(((1, 0), (3, 0)), 8)
+    noted = NoteEntry(
+        cache_breakpoints.KIND, cache_breakpoints.encode_choice(BreakpointChoice((3, 0), reads=(1, 0), messages=8))
+    )
+    assert cache_breakpoints.entries_after(NOTHING_LEFT, noted) == left
     assert (
-        cache_breakpoints.left_by(left, Noted(cache_breakpoints.KIND, cache_breakpoints.encoded(Chosen(short=True))))
+        cache_breakpoints.entries_after(
+            left, NoteEntry(cache_breakpoints.KIND, cache_breakpoints.encode_choice(BreakpointChoice(short=True)))
+        )
         == left
     )
-    assert cache_breakpoints.left_by(left, Noted(cache_breakpoints.KIND, "of another version")) == left
-    assert cache_breakpoints.left_by(left, Compacted(0)) == NOTHING_LEFT
+    assert cache_breakpoints.entries_after(left, NoteEntry(cache_breakpoints.KIND, "of another version")) == left
+    assert cache_breakpoints.entries_after(left, CompactionEntry(0)) == NOTHING_LEFT

@@ -12,7 +12,7 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.codec import decode_entry, encode_entry
-from pagein.model.entries import Entry, EpochOpened, PagedOut
+from pagein.model.entries import Entry, EpochEntry, PagedOut
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.eviction.argument_masks import ArgumentRules
@@ -229,9 +229,9 @@ def test_a_copy_of_a_stub_in_a_later_call_is_told_to_the_model(tmp_path: Path) -
 
 def test_the_journal_keeps_which_part_of_a_call_left_and_reads_what_older_ones_wrote() -> None:
     left = PagedOut("c", "pg-0-0", ContentHash.of(b"x"), 5, 20, "stub", 1, 0, short="s", part="arguments")
-    entry = Entry("e", None, EpochOpened(1, 1, (left,)))
+    entry = Entry("e", None, EpochEntry(1, 1, (left,)))
     assert decode_entry(encode_entry(entry)) == entry
-    older = Entry("e", None, EpochOpened(1, 1, (replace(left, part="result"),)))
+    older = Entry("e", None, EpochEntry(1, 1, (replace(left, part="result"),)))
     assert b'"part"' not in encode_entry(older)
     assert decode_entry(encode_entry(older)) == older
 

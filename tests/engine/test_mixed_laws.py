@@ -20,17 +20,17 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import outgoing_body
-from pagein.engine.send.outgoing_body import Outgoing
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.outgoing_body import RequestRenderer
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.request_body import opened
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.request_body import open_body
+from pagein.providers.wire.tool_offers import ToolOffer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
-PEEK = Offer("peek", "Bring back what was paged out.")
+PEEK = ToolOffer("peek", "Bring back what was paged out.")
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 LONG = {"type": "ephemeral", "ttl": "1h"}
 SYSTEM = "be good " * 4000  # beside which our tools are next to nothing
@@ -105,14 +105,14 @@ class Run:
                 break
             said.append(one)
         actual = between(self.api, said, f"peek_{longer.mark(len(longer.turns) - 1)}")
-        assert self.engine.spliced(self.last, Exchange(tuple(map(raw, said)), tuple(map(raw, actual)))) is None
+        assert self.engine.spliced(self.last, RecallExchange(tuple(map(raw, said)), tuple(map(raw, actual)))) is None
 
     def send(self, talk: Conversation, lasting: float, *, broken: bool) -> None:
         self.now += 40
         body = self.body(talk)
         assert check_body(json.loads(body), self.api) == []
         if broken and body not in self.sent:
-            with mock.patch.object(Outgoing, "hold", side_effect=ZeroDivisionError):
+            with mock.patch.object(RequestRenderer, "hold", side_effect=ZeroDivisionError):
                 failed = self.asked(body, lasting)
             assert failed.failure
             assert check_body(failed.request, self.api) == []
@@ -121,7 +121,7 @@ class Run:
         assert check_body(prepared.request, self.api) == []
         assert self.sent.setdefault(body, prepared.body) == prepared.body
         assert self.asked(body, 1e6 - lasting).body == prepared.body
-        shown = clients.names_of(opened(prepared.body, self.api).items, self.api)
+        shown = clients.names_of(open_body(prepared.body, self.api).items, self.api)
         if prepared.placed == "continued" and prepared.opened is None:
             assert shown[: len(self.frozen)] == self.frozen
         self.frozen, self.last = shown, prepared

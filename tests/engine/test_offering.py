@@ -14,9 +14,9 @@ from pagein.model.messages import Usage
 from pagein.policy.stubs.recall_ways import are_small, tokens_of
 from pagein.policy.stubs.result_stubs import LONGEST
 from pagein.providers.validity import Api
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
-OFFERS = (Offer("peek", "Show it."), Offer("search", "Find it."))
+OFFERS = (ToolOffer("peek", "Show it."), ToolOffer("search", "Find it."))
 BASH: dict[str, Any] = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}
 READS = {"type": "object", "properties": {"filePath": {}}}
 FUNCTION = {"type": "function", "function": {"name": "read", "parameters": READS}}
@@ -38,7 +38,7 @@ def body(api: Api, words: tuple[str, ...] = ("hi",), **fields: object) -> bytes:
     return json.dumps({"model": "m", key: said, "tools": [tools[api]], **more, **fields}).encode()
 
 
-def offered(engine: Engine, given: bytes, api: Api, offers: tuple[Offer, ...] = OFFERS) -> tuple[str, ...]:
+def offered(engine: Engine, given: bytes, api: Api, offers: tuple[ToolOffer, ...] = OFFERS) -> tuple[str, ...]:
     prepared = engine.prepare(given, api, at=0.0, hint="one", offers=offers)
     assert prepared.failure is None
     names = [one.get("function", one).get("name") for one in prepared.request.get("tools", ())]
@@ -88,7 +88,7 @@ def test_a_request_that_forces_a_tool_has_those_that_its_conversation_began_with
 def test_a_conversation_keeps_the_words_of_its_tools_when_ours_have_changed(tmp_path: Path) -> None:
     with wiring.open(tmp_path) as engine:
         first = engine.prepare(body("anthropic"), "anthropic", at=0.0, hint="one", offers=OFFERS)
-    changed = (Offer("peek", "Better words."),)
+    changed = (ToolOffer("peek", "Better words."),)
     with wiring.open(tmp_path) as engine:
         later = body("anthropic", ("hi", "yes", "go on"))
         second = engine.prepare(later, "anthropic", at=1.0, hint="one", offers=changed)
@@ -127,7 +127,7 @@ def answered(*outputs: str, **fields: object) -> bytes:
     return json.dumps(whole).encode()
 
 
-def called(engine: Engine, given: bytes, at: float, offers: tuple[Offer, ...] = OFFERS) -> PreparedRequest:
+def called(engine: Engine, given: bytes, at: float, offers: tuple[ToolOffer, ...] = OFFERS) -> PreparedRequest:
     """A request that was sent, and whose provider told how large it was."""
     prepared = engine.prepare(given, "anthropic", at=at, hint="one", offers=offers)
     assert prepared.failure is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.intake.message_chain import alike
 from pagein.errors import BadInput
-from pagein.providers.wire.request_body import opened
+from pagein.providers.wire.request_body import open_body
 
 TEXTS = st.text(alphabet='ab"\\[]{},: \n\ud83d\ude00é', max_size=12)
 ITEMS = st.one_of(
@@ -48,7 +48,7 @@ def test_a_body_has_the_same_parts_whatever_came_before_it(some: list[bytes], hi
     opener = Opener()
     for body in some:
         try:
-            expected = opened(body, "anthropic")
+            expected = open_body(body, "anthropic")
         except BadInput:
             with pytest.raises(BadInput):
                 opener.opened(body, "anthropic", hint)

@@ -11,7 +11,7 @@ import pagein
 from pagein.engine.cache.request_prices import economics_for
 from pagein.engine.intake.message_chain import transcript
 from pagein.policy.economics.rewrite_cost import Economics
-from pagein.providers.wire.request_body import opened
+from pagein.providers.wire.request_body import open_body
 
 OCTOBER, NOVEMBER = 1_790_900_000.0, 1_794_000_000.0
 
@@ -20,7 +20,7 @@ def asked(model: str, ttl: str | None = None, *, at: float | None = NOVEMBER) ->
     fields = json.loads(clients.body(Conversation("please"), "anthropic"))
     if ttl:
         fields["messages"][0]["content"][0]["cache_control"]["ttl"] = ttl
-    envelope = opened(json.dumps(fields).encode(), "anthropic")
+    envelope = open_body(json.dumps(fields).encode(), "anthropic")
     return economics_for(model, envelope.fields, transcript(envelope.items, "anthropic"), at)
 
 

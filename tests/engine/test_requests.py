@@ -16,16 +16,16 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.send import outgoing_body, splice
-from pagein.engine.send.call import Call
+from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import Api, check_body
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
 BIG = "word " * 300
@@ -265,7 +265,7 @@ def test_what_would_be_refused_is_not_sent_and_not_kept(engine: Engine, monkeypa
     traffic = engine.session("one").traffic
     whole = traffic._placing.outgoing.rendered
 
-    def lossy(call: Call, entry: str) -> Bytes:
+    def lossy(call: PendingCall, entry: str) -> Bytes:
         made = whole(call, entry)
         lost = [one.replace(b'"tool_result"', b'"text"') for one in made.items]
         return replace(made, body=call.envelope.body(lost), items=lost)
@@ -437,7 +437,7 @@ def test_the_format_of_a_request_is_told_by_its_fields(engine: Engine, api: Api)
 
 # --- tools of ours ---
 
-PEEK = Offer("peek", "Bring back what was paged out.")
+PEEK = ToolOffer("peek", "Bring back what was paged out.")
 
 
 def test_tools_are_offered_behind_the_clients_own_and_only_where_it_offers_any(engine: Engine) -> None:
@@ -458,7 +458,7 @@ def test_turns_that_the_client_did_not_see_stand_where_they_stood(tmp_path: Path
     merged, actual, between = _exchange(api)
     with opened(tmp_path) as engine:
         first = engine.prepare(_request(api, []), api, at=0.0, hint="one")
-        assert engine.spliced(first, Exchange(merged, actual)) is None
+        assert engine.spliced(first, RecallExchange(merged, actual)) is None
         news = [json.loads(one) for one in merged]
         second = engine.prepare(_request(api, [*news, _words(api, "go on")]), api, at=1.0, hint="one")
         assert second.failure is None
@@ -476,7 +476,7 @@ def test_results_of_ours_join_those_of_the_client(engine: Engine) -> None:
     actual = {"role": "assistant", "content": [ours, theirs]}
     first = engine.prepare(_request("anthropic", []), "anthropic", at=0.0, hint="one")
     raw = [json.dumps(one).encode() for one in (merged, actual, answer)]
-    assert engine.spliced(first, Exchange((raw[0],), (raw[1],), (raw[2],))) is None
+    assert engine.spliced(first, RecallExchange((raw[0],), (raw[1],), (raw[2],))) is None
     done = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b1", "content": "ok"}]}
     second = engine.prepare(_request("anthropic", [merged, done]), "anthropic", at=1.0, hint="one")
     assert second.request["messages"][1] == actual

@@ -8,7 +8,7 @@ from tests.engine import wire_clients as clients
 from tests.validity.test_corpus import SESSIONS, TARGETS, said_in
 
 import pagein
-from pagein.engine.log.repair import repaired
+from pagein.engine.log.repair import repair_messages
 from pagein.providers.validity import NOTHING_RECEIVED, Api, check_body, target, with_request
 from pagein.providers.wire import render
 
@@ -27,7 +27,7 @@ def test_recorded_sessions_are_prepared_without_a_failure_a_refusal_or_a_loss(
     objects: dict[str, str] = {}
     with pagein.open(tmp_path / "store.db", workspace=tmp_path) as engine:
         for call in calls[:: max(len(calls) // _CALLS, 1)]:
-            body = json.dumps(render(repaired(said[:call])[0], api, model=model)).encode()
+            body = json.dumps(render(repair_messages(said[:call])[0], api, model=model)).encode()
             prepared = engine.prepare(body, api, at=said[call].at or 30.0 * call, hint="recorded")
             assert prepared.failure is None
             theirs, ours = json.loads(body), prepared.request

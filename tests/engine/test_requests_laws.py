@@ -16,7 +16,7 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import NOTHING_RECEIVED, Api, check_body, with_request
-from pagein.providers.wire.request_body import opened
+from pagein.providers.wire.request_body import open_body
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
@@ -84,8 +84,8 @@ class Run:
         self.hold_lossless(clients.results_of(theirs, self.api), clients.results_of(ours, self.api), prepared)
         if prepared.replaced == 0:
             assert prepared.body == body
-        shown = clients.names_of(opened(prepared.body, self.api).items, self.api)
-        names = tuple(clients.names_of(opened(body, self.api).items, self.api))
+        shown = clients.names_of(open_body(prepared.body, self.api).items, self.api)
+        names = tuple(clients.names_of(open_body(body, self.api).items, self.api))
         start = 1 if self.api == "openai_chat" else 0  # the system prompt may change without the conversation
         self.hold_frozen(names[start:], shown[start:], prepared)
 

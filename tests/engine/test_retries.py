@@ -13,9 +13,9 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.log import reply_notes
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import HostError
-from pagein.model.entries import Noted, RequestSent
+from pagein.model.entries import NoteEntry, RequestSent
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import PRICED, Residency
 
@@ -125,7 +125,7 @@ def test_what_others_noted_of_their_requests_is_not_said_again_behind_ones_own(t
         other.observe(theirs, Usage(fresh=123))
         other.session("one").hand.say("no tabs")
         session.catch_up()
-        kinds = [entry.body.kind for entry in session.journal.branch(session.leaf) if isinstance(entry.body, Noted)]
+        kinds = [entry.body.kind for entry in session.journal.branch(session.leaf) if isinstance(entry.body, NoteEntry)]
         assert reply_notes.KIND not in kinds
         assert kinds.count("hand") == 1
         assert sum(isinstance(entry.body, RequestSent) for entry in session.journal.branch(session.leaf)) == 1
@@ -135,7 +135,7 @@ def test_a_request_that_stands_in_no_session_makes_none(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         nowhere = PreparedRequest(b"{}", "anthropic")
         assert engine.kept(nowhere, Usage(fresh=1), 0.0) is None
-        assert engine.spliced(nowhere, Exchange((), ())) == "the request stands in no session"
+        assert engine.spliced(nowhere, RecallExchange((), ())) == "the request stands in no session"
         with pytest.raises(HostError, match="stands in no session"):
             engine.behind(nowhere, lambda session: session.name)
         assert "" not in engine._sessions

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.log.repair import NOBODY_SPOKE
-from pagein.engine.prepared_request import Prepared
+from pagein.engine.prepared_request import WindowRequest
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
-from pagein.model.entries import Entry, EpochOpened
-from pagein.model.messages import Access, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
+from pagein.model.entries import Entry, EpochEntry
+from pagein.model.messages import FileAccess, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import check_messages
@@ -56,7 +56,7 @@ def body(mark: str, size: int = 600) -> str:
     return f"{mark} begins\n" + "x" * (size - len(mark) - 8)
 
 
-def play(session: Session, messages: Sequence[Message]) -> list[Prepared]:
+def play(session: Session, messages: Sequence[Message]) -> list[WindowRequest]:
     """Say these; before each assistant message a request is prepared."""
     found = []
     for message in messages:
@@ -71,7 +71,7 @@ def paged_out(session: Session) -> dict[str, str]:
     return {
         one.call_id: one.object_id
         for entry in session.journal
-        if isinstance(entry.body, EpochOpened)
+        if isinstance(entry.body, EpochEntry)
         for one in entry.body.paged
     }
 
@@ -88,7 +88,7 @@ LONG = [ASK, *turn("a", body("a")), *turn("b", body("b")), *turn("c", body("c"))
 def test_the_first_request_is_all_tail() -> None:
     session = engine().session("one")
     session.append(ASK)
-    assert session.advance() == Prepared(keep=0, tail=(ASK,), epoch=0)
+    assert session.advance() == WindowRequest(keep=0, tail=(ASK,), epoch=0)
     assert session.rendering() == [ASK]
 
 
@@ -117,7 +117,7 @@ def test_old_results_leave_in_one_batch_and_the_frontier_says_where() -> None:
     assert shown["a-0"].startswith("[pagein: pg-")
     assert "| Bash | 600 tokens | a begins - 2 lines]" in shown["a-0"]
     assert shown["c-0"] == body("c")
-    assert session.advance() == Prepared(keep=prepared.length, tail=(), epoch=1)
+    assert session.advance() == WindowRequest(keep=prepared.length, tail=(), epoch=1)
 
 
 def test_only_the_content_of_results_changes() -> None:
@@ -143,7 +143,7 @@ def test_only_the_content_of_results_changes() -> None:
             Message("tool", (ToolResult("s", body("s")),)),
         ],
         [
-            Message("assistant", (ToolCall("s", "Read", "{}", (Access("read", "k.pem"),)),)),
+            Message("assistant", (ToolCall("s", "Read", "{}", (FileAccess("read", "k.pem"),)),)),
             Message("tool", (ToolResult("s", body("s")),)),
         ],
         [
@@ -343,14 +343,14 @@ def test_what_a_compaction_kept_grows_old_as_before() -> None:
     play(session, LONG[:5])
     session.compacted(kept=4)
     play(session, LONG[5:])
-    assert {one.call_id for one in (session.advance().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
+    assert {one.call_id for one in (session.advance().opened or EpochEntry(0, 0, ())).paged} == {"a-0", "b-0"}
 
 
 def test_what_was_old_before_a_compaction_may_leave_right_behind_it() -> None:
     session = engine().session("one")
     play(session, LONG)
     session.compacted(kept=len(LONG))
-    assert {one.call_id for one in (session.advance().opened or EpochOpened(0, 0, ())).paged} == {"a-0", "b-0"}
+    assert {one.call_id for one in (session.advance().opened or EpochEntry(0, 0, ())).paged} == {"a-0", "b-0"}
 
 
 def test_keeping_a_negative_number_of_messages_is_the_hosts_error() -> None:
@@ -469,7 +469,7 @@ def test_on_any_tree_requests_are_valid_frozen_and_lossless(ops: list[tuple[str,
 def test_within_an_epoch_requests_only_grow(ops: list[tuple[str, list[int]]]) -> None:
     session = engine().session("one")
     said: dict[str, set[str]] = {}
-    last = Prepared(0, (), 0)
+    last = WindowRequest(0, (), 0)
     for number, (op, values) in enumerate(one for one in ops if one[0] != "back"):
         _do(session, op, values, number, said)
         prepared = session.advance()

@@ -18,19 +18,19 @@ from tests.engine.counting import counted
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache.cache_breakpoints import Chosen, Left
-from pagein.engine.cache.cache_ttl import Held as Lease
-from pagein.engine.cache.prompt_prefix import Head
+from pagein.engine.cache.cache_breakpoints import BreakpointChoice, OwnEntries
+from pagein.engine.cache.cache_ttl import CachedPrefix as Lease
+from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.intake.message_digests import Known
+from pagein.engine.intake.message_digests import KnownMessages
 from pagein.engine.log import snapshots
-from pagein.engine.log.holdings import Held
+from pagein.engine.log.holdings import Holdings
 from pagein.engine.log.lazy_messages import Unread
 from pagein.engine.log.state import State
 from pagein.engine.reads.evidence import Evidence
-from pagein.engine.reads.reread_notes import Seen
-from pagein.engine.send.recall_exchanges import Exchange
-from pagein.engine.send.splice import Kept, Rendered
+from pagein.engine.reads.reread_notes import ClientReadState
+from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.splice import RenderedWindow, SpliceMemory
 from pagein.engine.session import Session
 from pagein.errors import BadInput, StoreError
 from pagein.model.graphs import Graphs
@@ -137,7 +137,7 @@ def test_with_a_snapshot_a_session_is_what_it_is_without(  # noqa: PLR0915 -- a 
             case "exchange":
                 prepared = engine.prepare(body(turns), "anthropic", at=100.0 * at, hint="one")
                 said = b'{"role":"assistant","content":[{"type":"text","text":"hm"}]}'
-                assert engine.spliced(prepared, Exchange((said,), (said, said))) is None
+                assert engine.spliced(prepared, RecallExchange((said,), (said, said))) is None
             case "recall":
                 away = list(session.journal.state_at(session.leaf).hand.away.values())
                 if away:
@@ -242,10 +242,10 @@ def test_what_must_not_be_stored_is_in_no_snapshot(tmp_path: Path) -> None:
             assert prepared.failure is None
             engine.observe(prepared, Usage(fresh=10))
             said = [*said, {"role": "assistant", "content": f"so {turn}"}, {"role": "user", "content": "on"}]
-    from pagein.store.sql.packed_bytes import unpacked
+    from pagein.store.sql.packed_bytes import unpack
 
     ((codec, data),) = rows(tmp_path, "SELECT codec, data FROM snapshot")
-    assert secret.encode() not in unpacked(codec, data)
+    assert secret.encode() not in unpack(codec, data)
 
 
 def test_where_something_was_ordered_to_be_forgotten_meanwhile_nothing_remembered_is_kept(tmp_path: Path) -> None:
@@ -394,7 +394,19 @@ def test_a_session_in_which_files_were_read_has_one(tmp_path: Path) -> None:
 def test_all_that_a_state_may_hold_can_be_kept() -> None:
     """By what the fields of states say they hold. A class that is missing here keeps whole sessions without a snapshot, silently."""
     graphs = snapshots._graphs()
-    waiting: list[Any] = [State, Evidence, Seen, Held, Left, Chosen, Lease, Head, Known, Kept, Rendered]
+    waiting: list[Any] = [
+        State,
+        Evidence,
+        ClientReadState,
+        Holdings,
+        OwnEntries,
+        BreakpointChoice,
+        Lease,
+        PrefixDigests,
+        KnownMessages,
+        SpliceMemory,
+        RenderedWindow,
+    ]
     seen, missing = set[Any](), set[str]()
     while waiting:
         one = waiting.pop()

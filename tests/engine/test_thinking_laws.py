@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send.outgoing_body import Outgoing
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.outgoing_body import RequestRenderer
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import NOTHING_RECEIVED, check_body, with_request
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
-PEEK = Offer("peek", "Bring back what was paged out. " * 20)
+PEEK = ToolOffer("peek", "Bring back what was paged out. " * 20)
 BASH = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}
 Wire = dict[str, Any]
 
@@ -84,7 +84,7 @@ class Client:
         merged = [*first[:-1], *said]
         assert self.prepared is not None
         actual = [*between, {"role": "assistant", "content": list(said)}]
-        exchange = Exchange((raw({"role": "assistant", "content": merged}),), tuple(map(raw, actual)))
+        exchange = RecallExchange((raw({"role": "assistant", "content": merged}),), tuple(map(raw, actual)))
         assert self.engine.spliced(self.prepared, exchange) is None
         return merged
 
@@ -111,7 +111,7 @@ class Client:
         if how == "off":
             sent = self.engine.untouched(body, "anthropic", hint="one")
         elif how == "broken":
-            with mock.patch.object(Outgoing, "hold", side_effect=ZeroDivisionError):
+            with mock.patch.object(RequestRenderer, "hold", side_effect=ZeroDivisionError):
                 prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=(PEEK,))
             assert prepared.failure
             sent = prepared.body

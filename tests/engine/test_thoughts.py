@@ -18,9 +18,9 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.recall.session_recall import Lookup
-from pagein.engine.window.old_thinking import NOT_SHOWN, finished
+from pagein.engine.window.old_thinking import NOT_SHOWN, count_finished
 from pagein.errors import StoreError
-from pagein.model.entries import EpochOpened
+from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import NOTHING_RECEIVED, check_body, with_request
 
@@ -49,7 +49,7 @@ SAYS = Message("assistant", (Text("done"),))
     ],
 )
 def test_a_turn_is_over_when_a_person_spoke_behind_it_and_no_tool(messages: list[Message], count: int) -> None:
-    assert finished(messages) == count
+    assert count_finished(messages) == count
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def test_what_left_is_recalled_under_its_id_found_by_search_and_kept_as_it_was_s
         ]
         assert [block.signature for block in journaled if block.redacted] == ["0pAque"]
         assert len(journaled) == 6
-        assert [one.thought for one in said if isinstance(one, EpochOpened)] == [thought]
+        assert [one.thought for one in said if isinstance(one, EpochEntry)] == [thought]
 
 
 def test_what_was_thought_leaves_only_once_it_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:

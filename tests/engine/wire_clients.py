@@ -181,7 +181,7 @@ def _responses(talk: Conversation, manner: Manner) -> list[Wire]:
 
 def names_of(raw: Sequence[bytes], api: Api) -> list[str]:
     """What each message of a request says, marks aside."""
-    from pagein.providers.wire.message_names import chained
+    from pagein.providers.wire.message_names import chain_name
     from pagein.providers.wire.request_body import message_of
 
-    return [chained("", message_of(item, api, place)[0]) for place, item in enumerate(raw)]
+    return [chain_name("", message_of(item, api, place)[0]) for place, item in enumerate(raw)]

@@ -27,7 +27,7 @@ from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.policy.privacy.erasure import SAYS_SO, Forgotten, finder, forms_of, tombstone
+from pagein.policy.privacy.erasure import SAYS_SO, ErasedTexts, finder, forms_of, tombstone
 from pagein.ports import ForgettingStore
 from pagein.providers.validity import Api
 
@@ -354,7 +354,7 @@ def test_a_session_that_is_not_there_is_answered_with_those_that_are(tmp_path: P
 @given(st.text(min_size=6, max_size=40), st.text(max_size=80), st.text(max_size=80))
 @settings(max_examples=200)
 def test_a_text_is_known_again_wherever_it_stands(text: str, before: str, behind: str) -> None:
-    forgotten = Forgotten(KEY, (tombstone(text, KEY),))
+    forgotten = ErasedTexts(KEY, (tombstone(text, KEY),))
     whole = before + text + behind
     assert any(whole[one.start : one.end] == text for one in forgotten.finds(whole))
     assert all(whole[one.start : one.end] == text for one in forgotten.finds(whole))
@@ -363,7 +363,7 @@ def test_a_text_is_known_again_wherever_it_stands(text: str, before: str, behind
 
 @given(st.text(min_size=6, max_size=20), st.text(max_size=60))
 def test_nothing_else_is_taken_for_it(text: str, other: str) -> None:
-    found = Forgotten(KEY, (tombstone(text, KEY),)).finds(other)
+    found = ErasedTexts(KEY, (tombstone(text, KEY),)).finds(other)
     assert bool(found) == (text in other)
 
 

@@ -16,7 +16,7 @@ from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import lived_in
+from pagein.testing.lived_in_store import make_lived_in_store
 from pagein.upkeep import check_store
 
 _SCHEMAS = count()
@@ -66,7 +66,7 @@ def test_a_text_is_taken_out_of_sqlite(tmp_path: Path) -> None:
 
 def test_whatever_a_lived_in_store_holds_can_be_forgotten(tmp_path: Path) -> None:
     """Words of its files, notes and outputs, one after another: the store is sound after each."""
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 3, 60)
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 3, 60)
     with closing(SqliteUpkeep(lived.store)) as store:
         texts = {text for name in store.names() if len(text := store.get(name).decode("utf-8", "replace")) > 40}
         for text in sorted(texts)[:: max(1, len(texts) // 4)]:
@@ -78,7 +78,7 @@ def test_whatever_a_lived_in_store_holds_can_be_forgotten(tmp_path: Path) -> Non
 
 
 def test_an_index_forgets_and_is_built_anew(tmp_path: Path) -> None:
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 1, 40)
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 1, 40)
     with closing(SqliteUpkeep(lived.store)) as store:
         with archive.archive_of(store) as kept:
             assert kept.builder is not None

@@ -7,17 +7,17 @@ import tempfile
 import threading
 from pathlib import Path
 
-from pagein.engine.send.recall_exchanges import Exchange
-from pagein.gateway.curation.guarded_curator import Asked, Curated, Noted, PassThrough
+from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, PassThrough, UsageAccount
 from pagein.gateway.http.addresses import with_token
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.pages.session_views import HitView, Inside
-from pagein.gateway.process import served
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.process import serve_until_signal
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.stream.model_turns import OwnCall, Result
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.gateway.stream.model_turns import OwnCall, OwnToolResult
+from pagein.gateway.stream.reply_reader import ModelReply
 
 PARTS = ("prepare", "observe", "recall", "spliced", "close", "looker")
 
@@ -34,19 +34,19 @@ class Hanging(PassThrough):
             sys.stderr.flush()
             threading.Event().wait()
 
-    def prepare(self, asked: Asked) -> Curated:
+    def prepare(self, asked: CurationRequest) -> CuratedRequest:
         self._come_to("prepare")
-        return Curated(asked.body, "s", tools=frozenset({"peek"}))
+        return CuratedRequest(asked.body, "s", tools=frozenset({"peek"}))
 
-    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         self._come_to("observe")
         return super().observe(curated, reply, at)
 
-    def recall(self, curated: Curated, call: OwnCall) -> Result:
+    def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         self._come_to("recall")
         return super().recall(curated, call)
 
-    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         self._come_to("spliced")
         return super().spliced(curated, exchange)
 
@@ -72,8 +72,8 @@ def main() -> None:
     curator = Hanging(part)
     with tempfile.TemporaryDirectory() as folder:
         settings = GatewaySettings(anthropic=upstream, openai=upstream, port=0, budget=0.5)
-        parts = Parts(curator, curator, Switch(Path(folder) / "off", {}), logger_to(sys.stderr, logging.INFO))
-        served(Gateway(settings, parts), _tell)
+        parts = GatewayParts(curator, curator, Switch(Path(folder) / "off", {}), logger_to(sys.stderr, logging.INFO))
+        serve_until_signal(Gateway(settings, parts), _tell)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pagein import wiring
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.simulator import SimulatedProvider
 
@@ -100,7 +100,9 @@ async def gateway_on(
 ) -> AsyncIterator[Gateway]:
     settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, recalls=recalls)
     curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED), recall=recall)
-    async with Gateway(settings, Parts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))) as gateway:
+    async with Gateway(
+        settings, GatewayParts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))
+    ) as gateway:
         yield gateway
 
 

@@ -15,7 +15,7 @@ from tests.gateway.test_serve import HEADERS, cli, conversation
 from tests.gateway.upstreams import Stage, run, says, stage
 
 from pagein.errors import BadSetting
-from pagein.gateway.http.access_token import fresh, kept, read
+from pagein.gateway.http.access_token import ensure_token, fresh, read_token
 from pagein.gateway.http.addresses import with_token, without_token
 from pagein.gateway.http.headers import without_cookie
 from pagein.gateway.settings import GatewaySettings
@@ -228,25 +228,25 @@ def test_the_token_is_the_users_alone_and_the_same_after_a_restart(tmp_path: Pat
 
 def test_a_token_that_others_may_know_is_made_anew(tmp_path: Path) -> None:
     file = tmp_path / "new" / "gateway.token"
-    first = kept(file)
-    assert kept(file) == read(file) == first
+    first = ensure_token(file)
+    assert ensure_token(file) == read_token(file) == first
     file.chmod(0o644)
-    assert read(file) == ""
-    second = kept(file)
+    assert read_token(file) == ""
+    second = ensure_token(file)
     assert second != first
     for text in ("", "short", "a b" * 20, "\n" * 50):
         file.write_text(text)
-        assert len(kept(file)) >= 43
+        assert len(ensure_token(file)) >= 43
     other = tmp_path / "other"
     other.write_text(fresh())
     other.chmod(0o600)
     file.unlink()
     file.symlink_to(other)
-    assert kept(file) != other.read_text()
+    assert ensure_token(file) != other.read_text()
     assert not file.is_symlink()
     assert [one.name for one in file.parent.iterdir()] == [file.name]
     with pytest.raises(BadSetting, match="cannot be kept"):
-        kept(other / "gateway.token")
+        ensure_token(other / "gateway.token")
 
 
 def test_a_gateway_that_cannot_keep_its_token_serves_all_the_same(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_beyond_loopback_the_start_says_so_and_gives_agents_an_address_that_work
         levels = {one["what"]: one["level"] for one in json.loads(found.stdout)["findings"]}
         assert levels["Claude Code"] == levels["gateway"] == "fine"
         (tmp_path / "data" / "pagein" / "gateway.token").unlink()
-        kept(tmp_path / "data" / "pagein" / "gateway.token")
+        ensure_token(tmp_path / "data" / "pagein" / "gateway.token")
         closed = cli("doctor", "--json", "--url", url, *upstreams, folder=tmp_path)
         wrong = {one["what"]: one["told"] for one in json.loads(closed.stdout)["findings"] if one["level"] == "wrong"}
         assert "another token" in wrong["gateway"]

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from pagein.gateway.client_setup import CLIENTS
-from pagein.gateway.setup.client_files import Found, Places, is_same, looked_at
+from pagein.gateway.setup.client_files import ClientSetup, ConfigPlaces, is_same, read_client_setups
 
 URL = "http://127.0.0.1:8790"
 CODEX = f'[model_providers.pagein]\nname = "pagein"\nbase_url = "{URL}/v1"\n'
 
 
-def _looked(folder: Path, **environment: str) -> dict[str, Found]:
-    places = Places(folder, folder / "work", environment)
-    return {one.client.name: one for one in looked_at(URL, places)}
+def _looked(folder: Path, **environment: str) -> dict[str, ClientSetup]:
+    places = ConfigPlaces(folder, folder / "work", environment)
+    return {one.client.name: one for one in read_client_setups(URL, places)}
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from tests.gateway.test_recalls import CALL, CAPTURE, PEEK
 from tests.gateway.upstreams import run
 
 from pagein.gateway import answer_stream
-from pagein.gateway.stream.continuation import continued
+from pagein.gateway.stream.continuation import continue_request
 
 MARK = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 SAID = b'{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"peek","input":{}}]}'
@@ -27,7 +27,7 @@ def request(system: int, messages: int) -> dict[str, Any]:
 def marks(system: int, messages: int) -> tuple[list[bool], bool]:
     """Which blocks of the client's message are marked afterwards, and whether ours is, as the client's last was."""
     body = json.dumps(request(system, messages)).encode()
-    made = json.loads(continued(body, "anthropic", (SAID, RESULT)))
+    made = json.loads(continue_request(body, "anthropic", (SAID, RESULT)))
     first, said, last = made["messages"]
     assert said == json.loads(SAID)
     ours = last["content"][0].get("cache_control")
@@ -48,7 +48,7 @@ def test_a_client_that_marks_no_message_is_not_given_a_mark() -> None:
 
 
 def test_a_request_that_is_one_bare_string_is_gone_on_with_as_a_message() -> None:
-    made = json.loads(continued(b'{"input":"hi"}', "openai_responses", (b'{"type":"function_call"}',)))
+    made = json.loads(continue_request(b'{"input":"hi"}', "openai_responses", (b'{"type":"function_call"}',)))
     assert made["input"] == [{"role": "user", "content": "hi"}, {"type": "function_call"}]
 
 

@@ -14,7 +14,7 @@ from tests.gateway.test_serve import cli, conversation, sent
 from tests.gateway.upstreams import run, says, stage
 
 from pagein.gateway.http.addresses import with_token
-from pagein.gateway.pages.call_history import CALLS, SESSIONS, Board, Call
+from pagein.gateway.pages.call_history import CALLS, SESSIONS, Board, CallRecord
 from pagein.gateway.settings import GatewaySettings
 from pagein.simulator import SimulatedProvider
 
@@ -285,11 +285,15 @@ def test_the_board_keeps_the_latest_sessions_and_their_latest_calls() -> None:
     board = Board()
     for number in range(SESSIONS + 50):
         board.add(
-            Call(at=float(number), session=f"s{number}", source="history", route="messages", model="m", status=200)
+            CallRecord(
+                at=float(number), session=f"s{number}", source="history", route="messages", model="m", status=200
+            )
         )
     for number in range(CALLS + 7):
         board.add(
-            Call(at=1000.0 + number, session="s60", source="history", route="messages", model="", status=200, cost=2.0)
+            CallRecord(
+                at=1000.0 + number, session="s60", source="history", route="messages", model="", status=200, cost=2.0
+            )
         )
     sessions = board.sessions()
     assert len(sessions) == SESSIONS

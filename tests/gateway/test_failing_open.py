@@ -12,10 +12,10 @@ from tests.gateway.test_streams import MESSAGES
 from tests.gateway.upstreams import Stage, run, says, stage, streams, until
 
 from pagein.errors import BadInput, StoreError
-from pagein.gateway.curation.guarded_curator import Asked, Curated, Noted, PassThrough
+from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, PassThrough, UsageAccount
 from pagein.gateway.kill_switch import Switch, turn_off, turn_on
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.gateway.stream.reply_reader import ModelReply
 
 BODY = b'{"model":"m",   "messages":[{"role":"user","content":"a long result"}]}'
 SHORTER = b'{"model":"m","messages":[{"role":"user","content":"a stub"}]}'
@@ -25,30 +25,32 @@ JSON = {"Content-Type": "application/json"}
 class Scripted(PassThrough):
     """A curator that does what a test says."""
 
-    def __init__(self, prepare: Callable[[Asked], Curated]) -> None:
+    def __init__(self, prepare: Callable[[CurationRequest], CuratedRequest]) -> None:
         self._prepare = prepare
-        self.asked: list[Asked] = []
-        self.seen: list[Reply] = []
+        self.asked: list[CurationRequest] = []
+        self.seen: list[ModelReply] = []
         self.closed = False
 
-    def prepare(self, asked: Asked) -> Curated:
+    def prepare(self, asked: CurationRequest) -> CuratedRequest:
         self.asked.append(asked)
         return self._prepare(asked)
 
-    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         self.seen.append(reply)
-        return Noted(cost=10.0, saved=5.0, shortfall=3, explanation="it was too old", cause="expired", who="nobody")
+        return UsageAccount(
+            cost=10.0, saved=5.0, shortfall=3, explanation="it was too old", cause="expired", who="nobody"
+        )
 
     def close(self) -> None:
         self.closed = True
 
 
-def shortened(asked: Asked) -> Curated:
-    return Curated(SHORTER, "s", "m", epoch="cold", replaced=1, saved=len(asked.body) - len(SHORTER))
+def shortened(asked: CurationRequest) -> CuratedRequest:
+    return CuratedRequest(SHORTER, "s", "m", epoch="cold", replaced=1, saved=len(asked.body) - len(SHORTER))
 
 
-def failing(problem: Exception) -> Callable[[Asked], Curated]:
-    def prepare(_: Asked) -> Curated:
+def failing(problem: Exception) -> Callable[[CurationRequest], CuratedRequest]:
+    def prepare(_: CurationRequest) -> CuratedRequest:
         raise problem
 
     return prepare
@@ -84,13 +86,13 @@ def test_what_the_curator_decides_goes_out_and_its_answer_comes_back_to_it(tmp_p
         (failing(StoreError("database is locked")), "engine"),
         (failing(BadInput("no request")), "unreadable"),
         (failing(RecursionError("too deep")), "engine"),
-        (lambda _: Curated(b""), "invalid"),
-        (lambda asked: Curated(asked.body, failure="could not be stored"), "engine"),
+        (lambda _: CuratedRequest(b""), "invalid"),
+        (lambda asked: CuratedRequest(asked.body, failure="could not be stored"), "engine"),
     ],
     ids=["bug", "locked", "unreadable", "deep", "empty", "reported"],
 )
 def test_where_the_curator_fails_the_clients_bytes_go_out_once_with_a_warning(
-    prepare: Callable[[Asked], Curated], kind: str, tmp_path: Path
+    prepare: Callable[[CurationRequest], CuratedRequest], kind: str, tmp_path: Path
 ) -> None:
     async def go() -> None:
         settings = GatewaySettings(budget=60, grace=2)
@@ -103,9 +105,9 @@ def test_where_the_curator_fails_the_clients_bytes_go_out_once_with_a_warning(
 def test_where_the_curator_takes_too_long_the_clients_bytes_go_out_once_with_a_warning(tmp_path: Path) -> None:
     leave = threading.Event()
 
-    def slow(_: Asked) -> Curated:
+    def slow(_: CurationRequest) -> CuratedRequest:
         leave.wait()
-        return Curated(SHORTER)
+        return CuratedRequest(SHORTER)
 
     async def go() -> None:
         settings = GatewaySettings(budget=0.1, grace=2)
@@ -129,9 +131,9 @@ async def went_as_it_came(on: Stage, kind: str) -> None:
 def test_where_every_thread_hangs_requests_no_longer_wait_for_one(tmp_path: Path) -> None:
     leave = threading.Event()
 
-    def hanging(asked: Asked) -> Curated:
+    def hanging(asked: CurationRequest) -> CuratedRequest:
         leave.wait()
-        return Curated(asked.body)
+        return CuratedRequest(asked.body)
 
     async def go() -> None:
         settings = GatewaySettings(budget=0.2, grace=2)
@@ -150,7 +152,7 @@ def test_where_every_thread_hangs_requests_no_longer_wait_for_one(tmp_path: Path
 
 def test_a_failure_after_the_answer_harms_nobody(tmp_path: Path) -> None:
     class Sour(Scripted):
-        def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
             raise StoreError("disk full")
 
     async def go() -> None:

@@ -16,9 +16,9 @@ from tests.gateway.test_serve import conversation, sent
 from tests.gateway.upstreams import run
 
 from pagein.errors import StoreError
-from pagein.gateway.http.content_codings import decoded
+from pagein.gateway.http.content_codings import decode_body
 from pagein.simulator import SimulatedProvider
-from pagein.store.sqlite.sqlite_database import Database
+from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
     ("gzip", gzip.compress),
@@ -32,7 +32,7 @@ def test_no_more_of_a_packed_body_is_unpacked_than_may_be_sent(coding: str, pack
     bomb = pack(b" " * (64 << 20))
     tracemalloc.start()
     try:
-        assert decoded(bomb, coding, 1 << 20) is None
+        assert decode_body(bomb, coding, 1 << 20) is None
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
     finally:
         tracemalloc.stop()
@@ -42,14 +42,14 @@ def test_no_more_of_a_packed_body_is_unpacked_than_may_be_sent(coding: str, pack
 def test_a_packed_body_is_read_up_to_the_very_limit_and_in_several_members(
     coding: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    assert decoded(pack(b"x" * 1000), coding, 1000) == b"x" * 1000
-    assert decoded(pack(b"x" * 1001), coding, 1000) is None
+    assert decode_body(pack(b"x" * 1000), coding, 1000) == b"x" * 1000
+    assert decode_body(pack(b"x" * 1001), coding, 1000) is None
     if coding != "deflate":
-        assert decoded(pack(b"ab") + pack(b"cd"), coding, 100) == b"abcd"
+        assert decode_body(pack(b"ab") + pack(b"cd"), coding, 100) == b"abcd"
 
 
 def test_a_packed_body_that_ends_too_soon_is_not_taken_for_whole() -> None:
-    assert decoded(gzip.compress(b'{"a": 1}')[:-8], "gzip", 100) is None
+    assert decode_body(gzip.compress(b'{"a": 1}')[:-8], "gzip", 100) is None
 
 
 def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) 
 
 
 def test_threads_that_wait_for_one_that_hangs_are_told_so(tmp_path: Path) -> None:
-    database = Database(tmp_path / "s.pagein", patience=0.2, longest=0.2)
+    database = SqliteDatabase(tmp_path / "s.pagein", patience=0.2, longest=0.2)
     try:
         with database.writing():
             waiting: list[BaseException] = []

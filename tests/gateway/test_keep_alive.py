@@ -17,9 +17,9 @@ from pagein import wiring
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch, turn_off
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
-from pagein.simulator import Settings, SimulatedProvider
+from pagein.simulator import ProviderSettings, SimulatedProvider
 
 _FRONT = "sk-" + "ant-"
 KEY = _FRONT + "api03-nobody-may-ever-see-this-0123456789"
@@ -156,11 +156,11 @@ async def stage(folder: Path, script: object = None, **settings: object) -> Asyn
     looks = settings.pop("looks", True)
     clock, log = HandClock(), io.StringIO()
     script = [*(LOOK if looks else ()), *(script if isinstance(script, list) else TALK)]
-    async with SimulatedProvider(script, Settings(now=clock.now)) as provider:
+    async with SimulatedProvider(script, ProviderSettings(now=clock.now)) as provider:
         given: dict[str, Any] = {"keep_alive": True, "recall": True} | settings
         told = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, **given)
         curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=told.recall)
-        parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(log), clock)
+        parts = GatewayParts(curator, None, Switch(folder / "off", {}), logger_to(log), clock)
         async with Gateway(told, parts) as gateway, aiohttp.ClientSession() as http:
             on = Stage(provider, gateway, Agent(gateway, http), clock, log, folder)
             if looks:

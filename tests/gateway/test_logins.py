@@ -16,7 +16,7 @@ from tests.gateway.test_serve import conversation, sent
 from tests.gateway.test_streams import MESSAGES
 from tests.gateway.upstreams import Stage, run, says, stage, streams, until
 
-from pagein.gateway.curation.guarded_curator import Asked
+from pagein.gateway.curation.guarded_curator import CurationRequest
 from pagein.gateway.http.addresses import with_token
 from pagein.gateway.pages.call_meter import SESSIONS, Meter
 from pagein.gateway.settings import CHATGPT, GatewaySettings
@@ -163,7 +163,7 @@ def test_what_is_held_to_measure_is_bounded() -> None:
     for number in range(SESSIONS + 10):
         said = [{"role": "user", "content": f"job {number}"}]
         body = json.dumps({"model": "claude-sonnet-4-5", "messages": said}).encode()
-        measured = meter.measured(Asked(body, "anthropic", None, float(number)), NO_REPLY)
+        measured = meter.measured(CurationRequest(body, "anthropic", None, float(number)), NO_REPLY)
         inside = meter.inside(measured.session)
         assert inside is not None
         assert inside["window"] == {"user": len(f"job {number}")}

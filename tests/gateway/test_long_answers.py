@@ -19,7 +19,7 @@ from tests.gateway.test_streams import MESSAGES
 from tests.gateway.test_weaving import OURS
 from tests.gateway.upstreams import Answer, run, says, stage, streams
 
-from pagein.gateway.curation.guarded_curator import Asked, Curated
+from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest
 from pagein.gateway.http import content_codings, event_stream
 from pagein.gateway.http.content_codings import decoder
 from pagein.gateway.stream import answer_tee, reply_reader, stream_merge, upstream_answer
@@ -34,12 +34,12 @@ JSON = (
 )
 
 
-def offering(asked: Asked) -> Curated:
-    return Curated(asked.body, "s", "m", tools=frozenset(OURS))
+def offering(asked: CurationRequest) -> CuratedRequest:
+    return CuratedRequest(asked.body, "s", "m", tools=frozenset(OURS))
 
 
-def plain(asked: Asked) -> Curated:
-    return Curated(asked.body, "s", "m")
+def plain(asked: CurationRequest) -> CuratedRequest:
+    return CuratedRequest(asked.body, "s", "m")
 
 
 def bare(text: bytes) -> bytes:
@@ -67,7 +67,10 @@ packings = pytest.mark.parametrize(("coding", "pack"), PACKINGS, ids=["gzip", "z
     ids=["stream", "packed", "whole"],
 )
 def test_no_answer_is_read_where_all_streams_are_served(
-    prepare: Callable[[Asked], Curated], answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prepare: Callable[[CurationRequest], CuratedRequest],
+    answer: Answer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     where: set[threading.Thread] = set()
     taken, decoded = event_stream.EventStream.feed, reply_reader._object

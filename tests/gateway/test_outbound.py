@@ -18,7 +18,7 @@ from tests.gateway.upstreams import Got, Upstream, run, says, stage
 from pagein.gateway.http import upstream
 from pagein.gateway.http.certificates import VARIABLE, trust
 from pagein.gateway.kill_switch import Switch
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 
 VENDORS = [("/v1/messages", "invalid_request_error"), ("/v1/responses", "invalid_request_error")]
@@ -48,7 +48,9 @@ async def behind_tls(authority: Path, tmp_path: Path) -> AsyncIterator[Gateway]:
     context.load_cert_chain(authority / "server.pem", authority / "server.key")
     server = await asyncio.start_server(Upstream(says(b"{}")).serve, "127.0.0.1", 0, ssl=context)
     url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with Gateway(GatewaySettings(anthropic=url, port=0), Parts(switch=Switch(tmp_path / "off", {}))) as gateway:
+    async with Gateway(
+        GatewaySettings(anthropic=url, port=0), GatewayParts(switch=Switch(tmp_path / "off", {}))
+    ) as gateway:
         yield gateway
     server.close()
     await server.wait_closed()
@@ -104,7 +106,7 @@ def test_an_upstream_that_takes_no_connection_or_none_knows_is_told_with_the_rem
             nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
             settings = GatewaySettings(anthropic=nowhere, openai="http://nobody.invalid", port=0)
             async with (
-                Gateway(settings, Parts(switch=Switch(tmp_path / "off", {}))) as gateway,
+                Gateway(settings, GatewayParts(switch=Switch(tmp_path / "off", {}))) as gateway,
                 aiohttp.ClientSession() as client,
             ):
                 for path, word in (("/v1/messages", "nothing takes connections"), ("/v1/responses", "its name is not")):

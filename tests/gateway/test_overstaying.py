@@ -18,9 +18,9 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.errors import StoreError
 from pagein.gateway.curation.engine_curator import EngineCurator
-from pagein.gateway.curation.guarded_curator import Asked, Curated, Guard, Noted, PassThrough
+from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, Guard, PassThrough, UsageAccount
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.policy.eviction.residency import Residency
 
 SESSIONS, TURNS = 24, 9
@@ -104,16 +104,16 @@ def test_no_request_of_many_at_once_loses_its_rendering(budget: float, workers: 
 class Forwarding(Scripted):
     """Decides as a test says, and has what was sent last."""
 
-    def forward(self, asked: Asked) -> Curated:
-        return Curated(LAST, "s")
+    def forward(self, asked: CurationRequest) -> CuratedRequest:
+        return CuratedRequest(LAST, "s")
 
 
 @pytest.mark.parametrize("problem", [RuntimeError("a bug"), None], ids=["it fails", "it says nothing"])
 def test_where_a_decision_fails_what_was_sent_last_goes_out(problem: Exception | None, tmp_path: Path) -> None:
-    def prepare(_: Asked) -> Curated:
+    def prepare(_: CurationRequest) -> CuratedRequest:
         if problem is not None:
             raise problem
-        return Curated(b"")
+        return CuratedRequest(b"")
 
     async def go() -> None:
         async with stage(says(ANSWER), tmp_path, curator=Forwarding(prepare)) as on:
@@ -126,9 +126,9 @@ def test_where_a_decision_fails_what_was_sent_last_goes_out(problem: Exception |
 def test_where_decisions_hang_what_was_sent_last_goes_out_and_nobody_waits_for_them(tmp_path: Path) -> None:
     leave = threading.Event()
 
-    def hanging(asked: Asked) -> Curated:
+    def hanging(asked: CurationRequest) -> CuratedRequest:
         leave.wait(60)
-        return Curated(asked.body)
+        return CuratedRequest(asked.body)
 
     async def go() -> None:
         settings = GatewaySettings(budget=0.2, grace=2)
@@ -148,13 +148,13 @@ def test_where_decisions_hang_what_was_sent_last_goes_out_and_nobody_waits_for_t
 def test_the_time_until_a_thread_is_free_is_not_the_decisions() -> None:
     """Four rounds of decisions, each of which takes more than half of what one may take."""
 
-    def slow(asked: Asked) -> Curated:
+    def slow(asked: CurationRequest) -> CuratedRequest:
         threading.Event().wait(0.6)
         return shortened(asked)
 
     async def go() -> None:
         guard = Guard(Scripted(slow), budget=1.0, threads=2)
-        decided = await asyncio.gather(*(guard.decide(Asked(BODY, "anthropic", None, 0.0)) for _ in range(8)))
+        decided = await asyncio.gather(*(guard.decide(CurationRequest(BODY, "anthropic", None, 0.0)) for _ in range(8)))
         assert [one.kind for one in decided] == [None] * 8
         await guard.close(5)
 
@@ -162,14 +162,14 @@ def test_the_time_until_a_thread_is_free_is_not_the_decisions() -> None:
 
 
 def test_a_decision_that_is_being_kept_when_its_time_is_over_is_waited_for() -> None:
-    def slow(asked: Asked) -> Curated:
+    def slow(asked: CurationRequest) -> CuratedRequest:
         asked.claim.keep()
         threading.Event().wait(1.0)
         return shortened(asked)
 
     async def go() -> None:
         guard = Guard(Forwarding(slow), budget=0.2)
-        decision = await guard.decide(Asked(BODY, "anthropic", None, 0.0))
+        decision = await guard.decide(CurationRequest(BODY, "anthropic", None, 0.0))
         assert decision.kind is None
         assert decision.curated.replaced == 1
         await guard.close(5)
@@ -181,14 +181,14 @@ class Forgetful(PassThrough):
     """Cannot keep what it is told until a while later."""
 
     def __init__(self) -> None:
-        self.owed: list[Reply] = []
-        self.taken: list[Reply] = []
+        self.owed: list[ModelReply] = []
+        self.taken: list[ModelReply] = []
         self.works = False
         self.asked = 0
 
-    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         self.owed.append(reply)
-        return Noted(failure="StoreError: locked")
+        return UsageAccount(failure="StoreError: locked")
 
     def settle(self) -> bool:
         self.asked += 1
@@ -220,13 +220,13 @@ def test_what_could_not_be_kept_of_an_answer_is_tried_again_until_it_is(
 
 def test_answers_that_wait_to_be_taken_in_when_the_gateway_ends_are_taken_in(tmp_path: Path) -> None:
     """More than there are threads, each of which takes a while."""
-    taken: list[Reply] = []
+    taken: list[ModelReply] = []
 
     class Slow(PassThrough):
-        def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
             threading.Event().wait(0.05)
             taken.append(reply)
-            return Noted()
+            return UsageAccount()
 
     async def go() -> None:
         async with stage(says(ANSWER), tmp_path, curator=Slow()) as on:
@@ -238,16 +238,16 @@ def test_answers_that_wait_to_be_taken_in_when_the_gateway_ends_are_taken_in(tmp
 
 
 def test_an_answer_is_taken_in_although_all_threads_overstayed(tmp_path: Path) -> None:
-    taken, leave = list[Reply](), threading.Event()
+    taken, leave = list[ModelReply](), threading.Event()
 
     class Stuck(PassThrough):
         def spliced(self, *_: object) -> str:
             leave.wait(60)
             raise StoreError("locked")
 
-        def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+        def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
             taken.append(reply)
-            return Noted()
+            return UsageAccount()
 
     async def go() -> None:
         async with stage(says(ANSWER), tmp_path, curator=Stuck()) as on:

@@ -18,7 +18,7 @@ from pagein.engine.engine import Settings
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
@@ -102,7 +102,7 @@ async def stage(
     async with SimulatedProvider(script) as provider:
         settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
         curator = EngineCurator(wiring.open(tmp_path / "s.pagein", settings=PREVIEWED), recall=recall)
-        parts = Parts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()))
+        parts = GatewayParts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()))
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
             client = Client(gateway.url, http, stream, [{"role": "user", "content": "build it"}])
             yield client, provider, gateway

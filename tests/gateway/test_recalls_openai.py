@@ -17,7 +17,7 @@ from pagein import wiring
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.simulator import SimulatedProvider
 
@@ -120,7 +120,7 @@ async def stage(
     async with SimulatedProvider(script) as provider:
         settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
         curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED))
-        parts = Parts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))
+        parts = GatewayParts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
             yield kind(gateway.url, http, stream), provider
             assert gateway.metrics.text().count(b'kind="splice"') == 0

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from tests.gateway.upstreams import Got, run, says, stage, until
 
-from pagein.gateway.settings import GatewaySettings, joined
+from pagein.gateway.settings import GatewaySettings, join_address
 
 BODY = b'{ "model":"m",  "messages":[{"role":"user","content":"h\\u00e9 \xf0\x9f\x98\x80"}],"n":1.0,"big":9007199254740993,"x":null}'
 JSON = {"Content-Type": "application/json"}
@@ -317,7 +317,7 @@ def test_a_silent_upstream_is_given_up_where_that_is_set(tmp_path: Path) -> None
     ],
 )
 def test_an_upstreams_base_address_may_have_a_path(base: str, path: str, address: str) -> None:
-    assert joined(base, path) == address
+    assert join_address(base, path) == address
 
 
 def test_requests_can_name_the_upstream_in_their_path(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.reply_reader import reader
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
-from pagein.providers.wire.usage import counted
+from pagein.providers.wire.usage import parse_usage
 
 JSON = {"Content-Type": "application/json"}
 BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}'
@@ -241,9 +241,9 @@ def test_an_error_in_mid_stream_is_told_as_one(tmp_path: Path) -> None:
 
 
 def test_usage_in_strange_forms_is_none_or_counts() -> None:
-    assert counted(None, "anthropic") is None
-    assert counted({"prompt_tokens": 3.0, "prompt_tokens_details": None}, "openai_chat") == Usage(fresh=3)
-    assert counted({"input_tokens": -4, "output_tokens": "7", "cache_creation": []}, "anthropic") == Usage()
+    assert parse_usage(None, "anthropic") is None
+    assert parse_usage({"prompt_tokens": 3.0, "prompt_tokens_details": None}, "openai_chat") == Usage(fresh=3)
+    assert parse_usage({"input_tokens": -4, "output_tokens": "7", "cache_creation": []}, "anthropic") == Usage()
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from tests.gateway.test_serve import cli
 from tests.gateway.upstreams import run
 
 from pagein import wiring
-from pagein.engine.branch_resolution import Placing
+from pagein.engine.branch_resolution import BranchResolver
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch, turn_off, turn_on
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.simulator import SimulatedProvider
 
@@ -66,7 +66,7 @@ async def stage(folder: Path, budget: float = 60) -> AsyncIterator[Stage]:
     switch = folder / "off"
     async with SimulatedProvider(SCRIPT) as provider:
         settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=budget)
-        parts = Parts(
+        parts = GatewayParts(
             EngineCurator(wiring.open(folder / "s.pagein")), None, Switch(switch, {}), logger_to(io.StringIO())
         )
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
@@ -187,15 +187,15 @@ def test_a_decision_that_takes_too_long_leaves_a_request_that_is_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, free = threading.Event(), threading.Event()
-    placed: Callable[..., Any] = Placing.placed
+    placed: Callable[..., Any] = BranchResolver.placed
 
-    def waiting(placing: Placing, *args: Any) -> Any:  # noqa: ANN401 -- whatever the real one is given and gives
+    def waiting(placing: BranchResolver, *args: Any) -> Any:  # noqa: ANN401 -- whatever the real one is given and gives
         found = placed(placing, *args)
         if slow.is_set():
             free.wait(60)
         return found
 
-    monkeypatch.setattr(Placing, "placed", waiting)
+    monkeypatch.setattr(BranchResolver, "placed", waiting)
 
     async def go() -> None:
         async with stage(tmp_path, budget=3) as here:

@@ -14,7 +14,7 @@ from pagein.engine.engine import Settings
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.residency import Residency
 from pagein.simulator import SimulatedProvider
@@ -53,7 +53,7 @@ def test_a_provider_takes_every_request_and_each_task_begins_without_what_was_th
         async with SimulatedProvider(TASK * 4) as provider:
             settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
             curator = EngineCurator(wiring.open(tmp_path / "s.pagein", settings=EAGER), recall=True)
-            parts = Parts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()))
+            parts = GatewayParts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()))
             async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
                 client = Thinker(gateway.url, http, stream=False)
                 client.model = model

@@ -12,17 +12,17 @@ from pagein.gateway.http.event_stream import EventStream
 from pagein.gateway.stream.chat_stream_merge import ChatWeaver
 from pagein.gateway.stream.messages_stream_merge import MessagesWeaver
 from pagein.gateway.stream.model_turns import turn_of
-from pagein.gateway.stream.reply_reader import Reply as Read
+from pagein.gateway.stream.reply_reader import ModelReply as Read
 from pagein.gateway.stream.reply_reader import reader
 from pagein.gateway.stream.responses_stream_merge import ResponsesWeaver
 from pagein.gateway.stream.stream_merge import Weaver
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 from pagein.simulator import anthropic_answers, chat_answers, responses_answers
-from pagein.simulator.neutral_answer import Called, Reply, Spoken, Thought, Words
+from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
 
 OURS = ("peek", "search")
-Format = tuple[Api, Callable[[Reply], Iterator[bytes]], Callable[..., Weaver]]
+Format = tuple[Api, Callable[[SimulatedReply], Iterator[bytes]], Callable[..., Weaver]]
 FORMATS: list[Format] = [
     ("anthropic", anthropic_answers.events, MessagesWeaver),
     ("openai_chat", chat_answers.events, ChatWeaver),
@@ -41,16 +41,16 @@ def blocks(draw: st.DrawFn) -> tuple[Spoken, ...]:
     made: list[Spoken] = []
     for place, kind in enumerate(kinds):
         if kind == "t":
-            made.append(Thought(draw(words), f"sig{place}"))
+            made.append(ReplyThought(draw(words), f"sig{place}"))
         elif kind == "w":
-            made.append(Words(draw(words)))
+            made.append(ReplyText(draw(words)))
         else:
-            made.append(Called(f"c{place}", draw(names), draw(arguments)))
+            made.append(ReplyCall(f"c{place}", draw(names), draw(arguments)))
     return tuple(made)
 
 
-def reply(said: tuple[Spoken, ...], tag: str) -> Reply:
-    return Reply(tag, "m", 1, said, Usage(fresh=10, output=5))
+def reply(said: tuple[Spoken, ...], tag: str) -> SimulatedReply:
+    return SimulatedReply(tag, "m", 1, said, Usage(fresh=10, output=5))
 
 
 def fed(weaver: Weaver, stream: bytes, cuts: list[int]) -> bytes:
@@ -66,7 +66,7 @@ def read(api: Api, stream: bytes) -> Read:
 
 
 def hidden(said: tuple[Spoken, ...]) -> tuple[Spoken, ...]:
-    return tuple(one for one in said if not (isinstance(one, Called) and one.name in OURS))
+    return tuple(one for one in said if not (isinstance(one, ReplyCall) and one.name in OURS))
 
 
 @formats
@@ -90,7 +90,9 @@ def test_a_client_reads_what_all_turns_said_without_calls_of_ours(
 ) -> None:
     api, events, weaver_of = form
     # what is shown of a turn that goes on holds no calls of the client's
-    ours = [(*(one for one in turn if not isinstance(one, Called)), Called("p", "peek", "{}")) for turn in turns[:-1]]
+    ours = [
+        (*(one for one in turn if not isinstance(one, ReplyCall)), ReplyCall("p", "peek", "{}")) for turn in turns[:-1]
+    ]
     weaver, shown = weaver_of(OURS), b""
     for place, turn in enumerate([*ours, turns[-1]]):
         stream = b"".join(events(reply(turn, f"{place}")))
@@ -103,7 +105,7 @@ def test_a_client_reads_what_all_turns_said_without_calls_of_ours(
     seen = read(api, shown)
     last = turns[-1]
     expected = (*(block for turn in ours for block in hidden(turn)), *hidden(last))
-    stop = "" if any(isinstance(one, Called) for one in hidden(last)) else None
+    stop = "" if any(isinstance(one, ReplyCall) for one in hidden(last)) else None
     whole = read(api, b"".join(events(reply(expected, "0"))))
     assert seen.finished
     assert without_names(seen.message) == without_names(whole.message)
@@ -127,8 +129,8 @@ def without_names(message: object) -> object:
 @formats
 def test_an_answer_that_was_cut_off_in_a_call_of_ours_calls_nothing(form: Format) -> None:
     api, events, _ = form
-    said = (Words("let me"), Called("c", "peek", '{"id": "x"}'))
-    whole = Reply("a", "m", 1, said, Usage(output=3), stop="max_tokens")
+    said = (ReplyText("let me"), ReplyCall("c", "peek", '{"id": "x"}'))
+    whole = SimulatedReply("a", "m", 1, said, Usage(output=3), stop="max_tokens")
     turn = turn_of(api, read(api, b"".join(events(whole))), OURS)
     assert turn.own == ()
     assert turn.said == turn.shown

@@ -16,7 +16,7 @@ from pagein.gateway.curation.guarded_curator import Curator, PassThrough
 from pagein.gateway.http.headers import PROOF
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 
 T = TypeVar("T")
@@ -184,7 +184,7 @@ async def stage(
     chosen = replace(base, anthropic=upstream.url, openai=upstream.url, port=0)
     log = io.StringIO()
     switch, logger = Switch(tmp_path / "off", environment or {}), logger_to(log, logging.INFO)
-    parts = Parts(curator or PassThrough(), None, switch, logger)
+    parts = GatewayParts(curator or PassThrough(), None, switch, logger)
     async with Gateway(chosen, parts) as gateway, aiohttp.ClientSession() as client:
         yield Stage(gateway, upstream, client, log)
     server.close()
@@ -195,7 +195,7 @@ async def stage(
 async def gateway_to(url: str, tmp_path: Path, curator: Curator) -> AsyncIterator[Stage]:
     """A gateway in front of a provider."""
     log = io.StringIO()
-    parts = Parts(curator, None, Switch(tmp_path / "off", {}), logger_to(log, logging.INFO))
+    parts = GatewayParts(curator, None, Switch(tmp_path / "off", {}), logger_to(log, logging.INFO))
     chosen = GatewaySettings(anthropic=url, openai=url, port=0, grace=2, budget=60)
     async with Gateway(chosen, parts) as gateway, aiohttp.ClientSession() as client:
         yield Stage(gateway, Upstream(says(b"")), client, log)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pagein.engine.log.pageout import Pager
 from pagein.errors import NotRecallable, StoreError
-from pagein.model.entries import Entry, Noted, Said
+from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text
 from pagein.model.names import ContentHash
@@ -23,9 +23,9 @@ from pagein.store.memory.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.collection import DAY, NO_BYTES, Retention, collect, plan
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object
-from pagein.testing.desk import Desk, mode_of, numbered
-from pagein.testing.lived_in_store import LivedIn, lived_in
-from pagein.testing.upkeep_contract import exported, noted
+from pagein.testing.desk import Desk, mode_of, numbered_text
+from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
+from pagein.testing.upkeep_contract import export_all, note_entry
 from pagein.upkeep import check_store, garbage
 
 NOW = time.time() + 3600  # later than anything that a test does
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Iterator[SqliteUpkeep]:
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory) -> LivedIn:
     folder = tmp_path_factory.mktemp("lived")
-    return lived_in(folder / "one.pagein", folder / "work", 4, 120)
+    return make_lived_in_store(folder / "one.pagein", folder / "work", 4, 120)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def paged(store: SqliteUpkeep, content: bytes, session: str, call: str = "call")
     origin = replace(made.origin, session=session)
     stored = replace(made, id=ObjectId.of(made.content, origin, store.secret()), origin=origin)
     store.put_objects([(stored, content)])
-    store.append(session, [noted(f"stub of {call}", None, json.dumps({"stub": str(stored.id)}))])
+    store.append(session, [note_entry(f"stub of {call}", None, json.dumps({"stub": str(stored.id)}))])
     return stored
 
 
@@ -79,19 +79,19 @@ def test_a_dry_run_changes_nothing(store: SqliteUpkeep, lived: LivedIn) -> None:
     store.put(b"of no use")
     for name in lived.names:
         store.end_session(name)
-    before = exported(store)
+    before = export_all(store)
     planned = garbage(store, ALL, NOW + 1, apply=False)
     assert {one.name for one in planned.sessions} == set(lived.names)
     assert planned.blobs
-    assert exported(store) == before
+    assert export_all(store) == before
 
 
 def test_whatever_time_passes_nothing_goes_that_was_not_asked_for(store: SqliteUpkeep, lived: LivedIn) -> None:
-    before = exported(store)
+    before = export_all(store)
     for name in lived.names:
         store.end_session(name)
     assert garbage(store, Retention(), NOW + 10_000 * DAY, apply=True).is_empty
-    assert [line for line in exported(store) if b'"session"' not in line[:20]][:-1] == [
+    assert [line for line in export_all(store) if b'"session"' not in line[:20]][:-1] == [
         line for line in before if b'"session"' not in line[:20]
     ][:-1]
 
@@ -99,10 +99,10 @@ def test_whatever_time_passes_nothing_goes_that_was_not_asked_for(store: SqliteU
 def test_a_session_that_has_not_ended_keeps_everything_whatever_retention_says(
     store: SqliteUpkeep, lived: LivedIn
 ) -> None:
-    before = exported(store)
+    before = export_all(store)
     for retention in (ALL, Retention(keep=0.0, quota=0), Retention(quota=1)):
         assert garbage(store, retention, NOW, apply=True).is_empty
-    assert exported(store) == before
+    assert export_all(store) == before
     pager = Pager(store, str(lived.folder.resolve()))
     assert {name: pager.recall(name) for name in lived.stubs} == lived.stubs
 
@@ -132,12 +132,12 @@ def test_what_a_live_fork_shows_outlives_the_session_that_it_came_from(store: Sq
 def test_the_text_that_a_marker_rests_on_stays(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     desk = Desk(tmp_path / "work", tmp_path / "one.pagein")
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     store = SqliteUpkeep(desk.store)
     garbage(store, ALL, NOW, apply=True)
-    desk.put("a.txt", numbered(60).replace("line 30 ", "LINE 30 "))
+    desk.put("a.txt", numbered_text(60).replace("line 30 ", "LINE 30 "))
     assert mode_of(session.read("a.txt")) == "diff"  # which needs the bytes of the version before
     assert check_store(store).is_clean
     store.close()
@@ -156,7 +156,7 @@ def test_a_hash_is_seen_wherever_it_stands_in_a_journal(store: SqliteUpkeep, bef
     """Also behind an escape whose last letter could be a digit of it."""
     name = store.put(b"named in words")
     said = Message("user", (Text(f"{before}{name}{before}"),))
-    store.append("one", [Entry("a", None, Said(said))])
+    store.append("one", [Entry("a", None, MessageEntry(said))])
     garbage(store, Retention(), NOW, apply=True)
     assert store.has(name)
 
@@ -207,9 +207,9 @@ def test_recall_of_what_went_says_that_it_expired(store: SqliteUpkeep, lived: Li
 def test_what_a_fork_alone_needed_goes_with_the_fork_at_once(store: SqliteUpkeep) -> None:
     """The object was paged out of a session that is long gone; nothing of it is left for a second collection."""
     stored = paged(store, b"paged out" * 50, "first")
-    store.append("fork", [noted("a", None, json.dumps({"stub": str(stored.id)}))])
+    store.append("fork", [note_entry("a", None, json.dumps({"stub": str(stored.id)}))])
     store.put(b"something behind it")
-    store.append("live", [noted("a", None, json.dumps({"hash": ContentHash.of(b"something behind it").hex}))])
+    store.append("live", [note_entry("a", None, json.dumps({"hash": ContentHash.of(b"something behind it").hex}))])
     for name in ("first", "fork"):
         store.end_session(name)
         assert store.has(stored.content)
@@ -219,10 +219,10 @@ def test_what_a_fork_alone_needed_goes_with_the_fork_at_once(store: SqliteUpkeep
 
 
 def test_a_session_that_is_taken_up_again_has_not_ended(store: SqliteUpkeep) -> None:
-    store.append("one", [noted("a")])
+    store.append("one", [note_entry("a")])
     store.end_session("one")
     touched(store, "one", 100)
-    store.append("one", [noted("b", "a")])
+    store.append("one", [note_entry("b", "a")])
     assert garbage(store, Retention(keep=DAY), NOW, apply=True).is_empty
 
 
@@ -248,7 +248,7 @@ def test_the_quota_takes_the_oldest_first_and_no_more_than_it_must(store: Sqlite
             store, bytes([number]) * 10 + ContentHash.of(bytes([number])).hex.encode() * 200, f"s{number}", f"c{number}"
         )
         touched(store, f"s{number}", 100 - number)
-    store.append("live", [noted("a")])
+    store.append("live", [note_entry("a")])
     size = plan(store, Retention(), NOW).size
     done = garbage(store, Retention(quota=size // 2), NOW, apply=False)
     gone = [one.name for one in done.sessions]
@@ -279,7 +279,7 @@ def test_the_file_gets_smaller(store: SqliteUpkeep) -> None:
 def test_what_was_needed_again_since_the_plan_stays(store: SqliteUpkeep) -> None:
     name, other, unneeded = store.put_many([b"unneeded until now", b"named by a version", b"unneeded still"])
     planned = plan(store, Retention(), NOW)
-    store.append("one", [Entry("a", None, Noted("n", json.dumps({"hash": name.hex})))])
+    store.append("one", [Entry("a", None, NoteEntry("n", json.dumps({"hash": name.hex})))])
     store.write(Write("w", Draft(id=uuid7(1, bytes(10)), type="note", content="named by a version"), 1.0))
     done = collect(store, planned)
     assert done.blobs == {unneeded}
@@ -291,7 +291,7 @@ def test_an_object_that_somebody_named_since_the_plan_stays(store: SqliteUpkeep)
     stored = paged(store, b"paged out", "old")
     store.end_session("old")
     planned = plan(store, ALL, NOW + 1)
-    store.append("live", [noted("a", None, json.dumps({"see": str(stored.id)}))])
+    store.append("live", [note_entry("a", None, json.dumps({"see": str(stored.id)}))])
     collect(store, planned)
     assert store.get(stored.content) == b"paged out"
     assert store.find(stored.id) == stored
@@ -301,18 +301,18 @@ def test_a_session_that_was_taken_up_since_the_plan_stops_the_collection(store: 
     paged(store, b"paged out", "old")
     store.end_session("old")
     planned = plan(store, ALL, NOW + 1)
-    store.append("old", [noted("more")])
-    before = exported(store)
+    store.append("old", [note_entry("more")])
+    before = export_all(store)
     with pytest.raises(StoreError, match="taken up again"):
         collect(store, planned)
-    assert exported(store) == before
+    assert export_all(store) == before
 
 
 @pytest.mark.damages_store
 def test_where_a_journal_cannot_be_read_nothing_is_given_up(store: SqliteUpkeep) -> None:
     """What it needs is unknown."""
     store.put(b"of no use?")
-    store.append("one", [noted("a" * 300)])
+    store.append("one", [note_entry("a" * 300)])
     with store._database.writing() as rows:
         rows.execute("UPDATE entry SET line = x'00', codec = 1")
     with pytest.raises(StoreError, match="pagein check"):
@@ -335,7 +335,7 @@ def test_after_any_collection_every_live_session_is_whole(
 ) -> None:
     """Law 1: lived in, collected, lived in again, and so on; whatever a live session's stub or marker needs is there."""
     folder = tmp_path_factory.mktemp("lived")
-    lived = lived_in(folder / "one.pagein", folder / "work", seed, 50)
+    lived = make_lived_in_store(folder / "one.pagein", folder / "work", seed, 50)
     for _ in range(rounds):
         store = SqliteUpkeep(lived.store)
         known = {one.name for one in store.sessions()}
@@ -357,7 +357,7 @@ def test_memory_gives_up_the_same(tmp_path: Path) -> None:
         store.put(b"of no use")
         stored = an_object(store, b"paged out")
         store.put_objects([(stored, b"paged out")])
-        store.append("session", [noted("a")])
+        store.append("session", [note_entry("a")])
         planned = plan(store, ALL, NOW)
         assert (planned.sessions, planned.objects) == ((), frozenset())
         assert planned.blobs == {ContentHash.of(b"of no use")}

@@ -7,7 +7,7 @@ import pytest
 
 from pagein.cli.cli import main
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.upkeep_contract import noted
+from pagein.testing.upkeep_contract import note_entry
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -16,8 +16,8 @@ Run = Callable[..., tuple[int, str, str]]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs `pagein` on a store with a session that has ended, one that has not, and garbage."""
     store = SqliteUpkeep(tmp_path / "one.pagein")
-    store.append("old\x1b[31m", [noted("a")])
-    store.append("live", [noted("a")])
+    store.append("old\x1b[31m", [note_entry("a")])
+    store.append("live", [note_entry("a")])
     store.put_many([b"of no use", b"of no use either"])
     store.close()
     monkeypatch.setenv("PAGEIN_STORE", str(tmp_path / "one.pagein"))

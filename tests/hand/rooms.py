@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.prepared_request import Prepared
+from pagein.engine.prepared_request import WindowRequest
 from pagein.engine.session import Session
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import Economics
@@ -49,7 +49,7 @@ def body(name: str, size: int = 600) -> str:
     return f"{name} begins\n" + "x" * (size - len(name) - 8)
 
 
-def says(session: Session, *turns: Sequence[Message]) -> list[Prepared]:
+def says(session: Session, *turns: Sequence[Message]) -> list[WindowRequest]:
     """Say these turns; a request is prepared behind each."""
     found = []
     for messages in turns:

@@ -14,8 +14,8 @@ from tests.hand.rooms import ASK, OneToken, body
 from tests.laws.watch import WatchedEngine, WatchedSession
 
 from pagein.engine.engine import Settings
-from pagein.engine.prepared_request import Prepared
-from pagein.engine.reads.pin_audit import overruled
+from pagein.engine.prepared_request import WindowRequest
+from pagein.engine.reads.pin_audit import pin_objections
 from pagein.errors import CallerError
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
@@ -138,11 +138,11 @@ class Story:
         self.now = replace(self.now, request=request, compacted=False, ordered=False, back=self._left_out(prepared))
         self.at[self.session.leaf] = self.now
 
-    def _left_out(self, prepared: Prepared) -> frozenset[str]:
+    def _left_out(self, prepared: WindowRequest) -> frozenset[str]:
         here = {one.call_id for one in self.session.hand.window() if one.form != "whole"}
         return self.now.back & here
 
-    def holds(self, prepared: Prepared, request: tuple[Message, ...]) -> None:
+    def holds(self, prepared: WindowRequest, request: tuple[Message, ...]) -> None:
         before, after = _results(self.now.request), _results(request)
         for call in self.now.held & set(after):
             if _is_whole(before.get(call, "")):
@@ -198,4 +198,4 @@ def test_whatever_the_user_wishes_every_request_keeps_the_laws(chosen: Settings,
         story.session.append(ASK)
         for op, value in ops:
             story.does(op, value)
-        assert overruled(story.session.journal, engine.laws.blobs.get) == []
+        assert pin_objections(story.session.journal, engine.laws.blobs.get) == []

@@ -12,13 +12,13 @@ from pagein.engine.engine import Settings
 from pagein.errors import NotRecallable
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.residency import PRICED, Residency
-from pagein.testing.desk import Desk, mode_of, numbered
+from pagein.testing.desk import Desk, mode_of, numbered_text
 
 
 def test_a_fresh_sub_agent_never_gets_its_parents_markers(tmp_path: Path) -> None:
     desk = Desk(tmp_path, tmp_path / "s.db")
     try:
-        desk.put("a.py", numbered(200))
+        desk.put("a.py", numbered_text(200))
         parent = desk.session("parent")
         first = parent.read("a.py")
         assert mode_of(parent.read("a.py")) == "unchanged"

@@ -9,10 +9,10 @@ from tests.hand.rooms import ASK, PATIENT, begun, body, ids, opened, says, shown
 from pagein.engine.session import Session
 from pagein.engine.window.eviction import window_of
 from pagein.errors import BadSetting, StoreError
-from pagein.model.entries import EpochOpened
+from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Economics, Moment
-from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, excess, feared, is_full, likely
+from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, excess, high_estimate, is_full, likely
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import check_messages
 
@@ -42,7 +42,7 @@ def test_near_the_end_of_the_window_the_oldest_leave_whatever_their_age(tmp_path
 
 
 def _epochs_of(session: Session) -> list[str]:
-    return [entry.body.reason for entry in session.journal if isinstance(entry.body, EpochOpened)]
+    return [entry.body.reason for entry in session.journal if isinstance(entry.body, EpochEntry)]
 
 
 HELD_BACK = Residency(batch_tokens=10**6, keep_calls=2, min_tokens=100, economics=Economics(share=0.0))
@@ -148,17 +148,17 @@ def test_a_valve_that_makes_no_sense_is_refused(share: float, low: float, window
 def test_the_estimate_is_high_and_what_must_leave_brings_it_down() -> None:
     moment = Moment(None, None, size=9000, new=0, floor=100, scale=1.2)
     for reported in (False, True):
-        before = feared(moment, reported=reported)
+        before = high_estimate(moment, reported=reported)
         assert before > 100 + 9000 * (1.2 if reported else 1)
         gone = excess(moment, 5000.0, reported=reported)
-        assert feared(moment, round(gone), reported=reported) == pytest.approx(5000, abs=2)
+        assert high_estimate(moment, round(gone), reported=reported) == pytest.approx(5000, abs=2)
 
 
 def test_at_the_limit_only_what_is_new_is_estimated_high_once_the_provider_has_counted() -> None:
     moment = Moment(None, None, size=9000, new=300, floor=100, scale=1.2)
     assert likely(moment, reported=True) == pytest.approx(100 + 1.2 * (9000 + 100))
     assert likely(moment, 1000, reported=True) == pytest.approx(100 + 1.2 * (8000 + 100))
-    assert likely(moment, reported=False) == feared(moment, reported=False)
+    assert likely(moment, reported=False) == high_estimate(moment, reported=False)
 
 
 def test_a_store_that_cannot_be_written_pages_nothing_out_and_says_so(

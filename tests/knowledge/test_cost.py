@@ -5,7 +5,7 @@ from tests.effort import allocated, calls
 
 from pagein.model.documents import Document
 from pagein.model.names import ContentHash
-from pagein.model.read_events import ReadServed
+from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
 from pagein.policy.reads.baseline import baseline
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, fold, step
@@ -18,11 +18,11 @@ VERSION = ContentHash.of(TEXT.encode())
 OTHERS = [ContentHash.of(b"%d" % i) for i in range(7)]
 
 
-def event(k: int) -> ReadServed:
+def event(k: int) -> FileRead:
     first = 1 + (k * 37) % 300
     version = VERSION if k % 3 else OTHERS[k % 7]
     run = Spans.of((first, first + 90))
-    return ReadServed(f"src/file_{(k * 31) % FILES}.py", "full", version, 400, first, first + 90, 9, emitted=run)
+    return FileRead(f"src/file_{(k * 31) % FILES}.py", "full", version, 400, first, first + 90, 9, emitted=run)
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_a_read_of_known_lines_costs_the_same_on_a_branch_of_10_000_entries_as_o
 
     def read(length: int) -> tuple[int, int]:
         state = fold(event(k) for k in range(length))
-        state = step(state, ReadServed(path, "full", VERSION, 400, 1, 400, 9, emitted=Spans.of((1, 400))))
+        state = step(state, FileRead(path, "full", VERSION, 400, 1, 400, 9, emitted=Spans.of((1, 400))))
         answer = decide(request, state.of(path), lambda _: None)
         assert answer.text == "[readcache: unchanged, 400 lines]"
         return (

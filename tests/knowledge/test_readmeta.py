@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Copy, FileAuthored, Invalidated, Malformed, Mode, ReadServed
+from pagein.model.read_events import FileRead, FileRefresh, FileWrite, LineCopy, MalformedRecord, Mode
 from pagein.model.spans import Spans
 from pagein.policy.reads.read_records import decode, decode_entry, encode, encode_authored, encode_invalidation
 
@@ -32,45 +32,49 @@ def record(**fields: object) -> dict[str, Any]:
     }
 
 
-def read(details: object, text: str | None = None) -> ReadServed:
+def read(details: object, text: str | None = None) -> FileRead:
     event = decode(details, text)
-    assert isinstance(event, ReadServed), event
+    assert isinstance(event, FileRead), event
     return event
 
 
 runs = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), max_size=4).map(
     lambda pairs: Spans.of(*((first, first + more) for first, more in pairs))
 )
-copies = st.lists(st.builds(Copy, st.just(BASE), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)), max_size=3)
+copies = st.lists(
+    st.builds(LineCopy, st.just(BASE), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)), max_size=3
+)
 
 
 @given(
     st.sampled_from(["moved", "partly_known", "range_diff", "unchanged"]), runs, copies.map(tuple), st.integers(1, 60)
 )
-def test_what_is_written_is_read_back_the_same(mode: Mode, emitted: Spans, rests: tuple[Copy, ...], last: int) -> None:
-    event = ReadServed("/w/f", mode, HASH, 60, 1, last, 5, BASE, emitted, rests, 2)
+def test_what_is_written_is_read_back_the_same(
+    mode: Mode, emitted: Spans, rests: tuple[LineCopy, ...], last: int
+) -> None:
+    event = FileRead("/w/f", mode, HASH, 60, 1, last, 5, BASE, emitted, rests, 2)
     assert decode(json.loads(json.dumps({"readcache": encode(event)}))) == event
 
 
 def test_a_plain_read_is_written_as_the_specification_has_it_with_spans_added() -> None:
-    event = ReadServed("/w/f", "full", HASH, 40, 3, 9, 900, emitted=Spans.of((3, 9)))
+    event = FileRead("/w/f", "full", HASH, 40, 3, 9, 900, emitted=Spans.of((3, 9)))
     assert encode(event) == record(scopeKey="r:3:9", rangeStart=3, rangeEnd=9, spans=[[3, 9]])
 
 
 def test_a_base_is_written_where_there_is_one() -> None:
-    event = ReadServed("/w/f", "unchanged", HASH, 40, 1, 40, 900, HASH, Spans())
+    event = FileRead("/w/f", "unchanged", HASH, 40, 1, 40, 900, HASH, Spans())
     assert encode(event) == record(mode="unchanged", baseHash=HASH.hex, spans=[])
 
 
 @given(runs, copies.map(tuple), st.booleans())
-def test_writes_and_edits_are_read_back_the_same(authored: Spans, rests: tuple[Copy, ...], whole: bool) -> None:  # noqa: FBT001 - drawn
-    event = FileAuthored("/w/f", HASH, 60, authored, rests, whole)
+def test_writes_and_edits_are_read_back_the_same(authored: Spans, rests: tuple[LineCopy, ...], whole: bool) -> None:  # noqa: FBT001 - drawn
+    event = FileWrite("/w/f", HASH, 60, authored, rests, whole)
     assert decode_entry(json.loads(json.dumps(encode_authored(event)))) == event
 
 
 @pytest.mark.parametrize(("lines", "scope"), [(None, "full"), ((3, 9), "r:3:9")])
 def test_refreshes_are_written_as_the_specification_has_them(lines: tuple[int, int] | None, scope: str) -> None:
-    event = Invalidated("/w/f", lines)
+    event = FileRefresh("/w/f", lines)
     written = encode_invalidation(event, 1700)
     assert written == {"v": 1, "kind": "invalidate", "pathKey": "/w/f", "scopeKey": scope, "at": 1700}
     assert decode_entry(written) == event
@@ -114,7 +118,7 @@ def test_refreshes_are_written_as_the_specification_has_them(lines: tuple[int, i
     ],
 )
 def test_a_record_with_one_wrong_field_is_not_trusted(spoilt: dict[str, object]) -> None:
-    assert isinstance(decode({"readcache": record(**spoilt)}), Malformed)
+    assert isinstance(decode({"readcache": record(**spoilt)}), MalformedRecord)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +126,8 @@ def test_a_record_with_one_wrong_field_is_not_trusted(spoilt: dict[str, object])
     [{"v": 2}, {"kind": "other"}, {"at": 0}, {"at": True}, {"at": None}, {"scopeKey": "r:0:1"}, {"pathKey": None}],
 )
 def test_a_refresh_with_one_wrong_field_is_not_obeyed(spoilt: dict[str, object]) -> None:
-    written = {**encode_invalidation(Invalidated("/w/f"), 1), **spoilt}
-    assert isinstance(decode_entry(written), Malformed)
+    written = {**encode_invalidation(FileRefresh("/w/f"), 1), **spoilt}
+    assert isinstance(decode_entry(written), MalformedRecord)
 
 
 json_values = st.recursive(
@@ -141,8 +145,8 @@ json_values = st.recursive(
 )
 def test_no_record_however_strange_raises(value: object, field: str, version: int) -> None:
     for details in (value, {"readcache": value}, {"readcache": record(**{"v": version, "copies": [], field: value})}):
-        assert isinstance(decode(details), ReadServed | Malformed)
-        assert isinstance(decode_entry(details), FileAuthored | Invalidated | Malformed)
+        assert isinstance(decode(details), FileRead | MalformedRecord)
+        assert isinstance(decode_entry(details), FileWrite | FileRefresh | MalformedRecord)
 
 
 def test_a_baseline_without_a_base_is_valid() -> None:
@@ -165,8 +169,8 @@ def test_a_foreign_read_that_was_cut_proves_the_lines_let_through() -> None:
     over = {**cut, "outputLines": 0, "firstLineExceedsLimit": True}
     assert read({"readcache": record(), "truncation": over}).emitted == Spans()
     assert read({"readcache": record(), "truncation": {"truncated": False}}).emitted == Spans.of((1, 40))
-    assert isinstance(decode({"readcache": record(), "truncation": "yes"}), Malformed)
-    assert isinstance(decode({"readcache": record(), "truncation": {"outputLines": -1}}), Malformed)
+    assert isinstance(decode({"readcache": record(), "truncation": "yes"}), MalformedRecord)
+    assert isinstance(decode({"readcache": record(), "truncation": {"outputLines": -1}}), MalformedRecord)
 
 
 def test_a_foreign_read_of_a_big_file_proves_nothing_unless_its_text_is_at_hand() -> None:

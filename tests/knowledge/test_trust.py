@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Compacted, Copy, FileAuthored, Invalidated, Malformed, Mode, ReadEvent, ReadServed
+from pagein.model.read_events import (
+    CompactionEvent,
+    FileRead,
+    FileRefresh,
+    FileWrite,
+    LineCopy,
+    MalformedRecord,
+    Mode,
+    ReadEvent,
+)
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads.knowledge import NOTHING, fold, proven, step
 from pagein.policy.reads.trust import TRANSITIONS, trust_table
@@ -24,12 +33,12 @@ def served(
     *,
     base: ContentHash | None = None,
     emitted: Spans | str | None = "as the mode says",
-    copies: tuple[Copy, ...] = (),
+    copies: tuple[LineCopy, ...] = (),
     v: int = 1,
-) -> ReadServed:
+) -> FileRead:
     if isinstance(emitted, str):
         emitted = Spans.of((first, last)) if mode in ("full", "baseline_fallback") else NO_LINES
-    return ReadServed("f", mode, version, 10, first, last, 100, base, emitted, copies, 1 if v == 1 else 2)
+    return FileRead("f", mode, version, 10, first, last, 100, base, emitted, copies, 1 if v == 1 else 2)
 
 
 def known(*events: ReadEvent, version: ContentHash = V1) -> Spans:
@@ -88,9 +97,9 @@ def test_an_unchanged_range_means_the_text_shown_last_under_its_numbers() -> Non
 
 
 def test_copies_carry_what_is_known_of_them_and_emitted_lines_count_anyway() -> None:
-    moved = served("moved", V2, 4, 9, v=2, copies=(Copy(V1, 1, 6, 4),))
+    moved = served("moved", V2, 4, 9, v=2, copies=(LineCopy(V1, 1, 6, 4),))
     assert known(served("full", first=1, last=3), moved, version=V2) == Spans.of((4, 6))
-    partly = served("partly_known", V2, v=2, emitted=Spans.of((7, 8)), copies=(Copy(V1, 1, 6, 1),))
+    partly = served("partly_known", V2, v=2, emitted=Spans.of((7, 8)), copies=(LineCopy(V1, 1, 6, 1),))
     assert known(partly, version=V2) == Spans.of((7, 8))
 
 
@@ -111,51 +120,56 @@ def test_pairs_of_mode_and_scope_without_a_row_change_nothing() -> None:
                 if (version, mode, scope) in TRANSITIONS:
                     continue
                 event = served(
-                    mode, first=first, v=version, base=V1, emitted=Spans.of((first, 10)), copies=(Copy(V1, 1, 5, 1),)
+                    mode,
+                    first=first,
+                    v=version,
+                    base=V1,
+                    emitted=Spans.of((first, 10)),
+                    copies=(LineCopy(V1, 1, 5, 1),),
                 )
                 after = step(start, event)
                 assert (after.paths, after.seq) == (start.paths, start.seq + 1), (version, mode, scope)
 
 
 def test_a_malformed_record_is_ignored_and_takes_no_place_in_the_sequence() -> None:
-    events: list[ReadEvent] = [served("full"), Malformed("no hash"), served("full", first=2, last=4)]
+    events: list[ReadEvent] = [served("full"), MalformedRecord("no hash"), served("full", first=2, last=4)]
     assert fold(events).seq == 2
     assert known(*events) == ALL
 
 
 def test_invalidating_the_file_forgets_every_range_and_every_blocker() -> None:
-    events: list[ReadEvent] = [served("full"), Invalidated("f", (2, 3)), served("full", V2, 4, 6), Invalidated("f")]
+    events: list[ReadEvent] = [served("full"), FileRefresh("f", (2, 3)), served("full", V2, 4, 6), FileRefresh("f")]
     assert fold(events).of("f") == NOTHING.of("f")
 
 
 def test_invalidating_a_range_forgets_those_lines_in_every_version() -> None:
-    events: list[ReadEvent] = [served("full"), served("full", V2), Invalidated("f", (4, 5))]
+    events: list[ReadEvent] = [served("full"), served("full", V2), FileRefresh("f", (4, 5))]
     rest = Spans.of((1, 3), (6, 10))
     assert known(*events) == known(*events, version=V2) == rest
     assert fold(events).of("f").stale == fold(events).of("f").blocked == Spans.of((4, 5))
 
 
 def test_a_refreshed_range_is_settled_by_a_range_answer_and_not_by_a_full_one() -> None:
-    events: list[ReadEvent] = [served("full"), Invalidated("f", (4, 5)), served("full")]
+    events: list[ReadEvent] = [served("full"), FileRefresh("f", (4, 5)), served("full")]
     after = fold(events).of("f")
     assert (after.stale, after.blocked) == (NO_LINES, Spans.of((4, 5)))
     assert fold([*events, served("full", first=5, last=8)]).of("f").blocked == Spans.of((4, 4))
 
 
 def test_an_edit_of_a_known_version_carries_what_it_left_alone() -> None:
-    edit = FileAuthored("f", V2, 11, Spans.of((4, 8)), (Copy(V1, 1, 3, 1), Copy(V1, 8, 3, 9)))
+    edit = FileWrite("f", V2, 11, Spans.of((4, 8)), (LineCopy(V1, 1, 3, 1), LineCopy(V1, 8, 3, 9)))
     assert known(served("full", first=2, last=9), edit, version=V2) == Spans.of((2, 8), (9, 10))
     assert known(edit, version=V2) == Spans.of((4, 8))
 
 
 def test_a_write_replaces_what_the_numbers_meant_before() -> None:
-    state = fold([served("full"), FileAuthored("f", V2, 4, Spans.of((1, 4)), whole=True)])
+    state = fold([served("full"), FileWrite("f", V2, 4, Spans.of((1, 4)), whole=True)])
     assert state.of("f").fresh(V1) == NO_LINES
     assert state.of("f").fresh(V2) == Spans.of((1, 4))
 
 
 def test_nothing_before_a_compaction_matters_after_it() -> None:
-    assert fold([served("full"), served("full", V2), Compacted()]) == NOTHING
+    assert fold([served("full"), served("full", V2), CompactionEvent()]) == NOTHING
 
 
 def test_an_answer_whose_base_is_hidden_is_no_longer_proven() -> None:
@@ -168,9 +182,7 @@ def test_an_answer_whose_base_is_hidden_is_no_longer_proven() -> None:
 
 def test_memory_per_path_is_bounded_and_forgetting_only_under_claims() -> None:
     events = [
-        ReadServed(
-            "f", "full", ContentHash.of(b"%d" % (k % 40)), 9000, first, first, 9, emitted=Spans.of((first, first))
-        )
+        FileRead("f", "full", ContentHash.of(b"%d" % (k % 40)), 9000, first, first, 9, emitted=Spans.of((first, first)))
         for k in range(3000)
         for first in [1 + (k * 7) % 9000]
     ]
@@ -184,8 +196,8 @@ modes = st.sampled_from(["unchanged", "unchanged_range", "diff", "moved", "range
 
 
 @given(st.lists(st.builds(served, modes, st.sampled_from([V1, V2, V3]), base=st.sampled_from([V1, V2, V3]), v=st.sampled_from([1, 2]),
-                          copies=st.lists(st.builds(Copy, st.sampled_from([V1, V2]), st.integers(1, 5), st.integers(1, 9), st.integers(1, 5)), max_size=2).map(tuple)), max_size=12))  # fmt: skip
-def test_markers_and_diffs_alone_never_make_knowledge(events: list[ReadServed]) -> None:
+                          copies=st.lists(st.builds(LineCopy, st.sampled_from([V1, V2]), st.integers(1, 5), st.integers(1, 9), st.integers(1, 5)), max_size=2).map(tuple)), max_size=12))  # fmt: skip
+def test_markers_and_diffs_alone_never_make_knowledge(events: list[FileRead]) -> None:
     assert len(fold(events).paths) == 0
 
 

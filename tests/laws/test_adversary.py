@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from pagein.testing.adversary import worsened
+from pagein.testing.adversary import worsen
 from pagein.testing.losses import POLICIES, losses
-from pagein.testing.made_sessions import Made, Result, Step, drawn
+from pagein.testing.made_sessions import MadeCall, MadeResult, MadeSession, drawn
 
 MOST = 0.02
 
@@ -24,25 +24,29 @@ def test_no_drawn_session_is_made_dearer(first: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_session_is_made_dearer_by_making_it_worse(policy: str, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
-    worst = worsened(drawn(chance), policy, chance, 30)
+    worst = worsen(drawn(chance), policy, chance, 30)
     assert worst.loss.share <= MOST, worst
 
 
-def _session(charged: str, front: int, *steps: Step, hour: bool = True, warm: float = 0.0) -> Made:
-    return Made(charged=charged, hour=hour, is_sub=False, front=front, warm=warm, steps=steps)
+def _session(charged: str, front: int, *steps: MadeCall, hour: bool = True, warm: float = 0.0) -> MadeSession:
+    return MadeSession(charged=charged, hour=hour, is_sub=False, front=front, warm=warm, steps=steps)
 
 
-WORK = Step((Result("run", 4000),), words=20, output=100)
+WORK = MadeCall((MadeResult("run", 4000),), words=20, output=100)
 FOUND = {
-    "a late answer": _session("claude-opus-4-6", 5000, *[WORK] * 3, Step(thought=400.0, words=20), WORK),
+    "a late answer": _session("claude-opus-4-6", 5000, *[WORK] * 3, MadeCall(thought=400.0, words=20), WORK),
     "a big answer behind which nobody comes back": _session(
-        "generic:r=.1,w=1.25", 6000, Step((Result("edit", 20_000),), words=900, output=20_000), warm=1.0
+        "generic:r=.1,w=1.25", 6000, MadeCall((MadeResult("edit", 20_000),), words=900, output=20_000), warm=1.0
     ),
     "a window too small to be cached": _session(
-        "claude-haiku-5-5", 3235, Step((Result("run", 2700),), words=20), Step((Result("run", 1200),)), Step()
+        "claude-haiku-5-5",
+        3235,
+        MadeCall((MadeResult("run", 2700),), words=20),
+        MadeCall((MadeResult("run", 1200),)),
+        MadeCall(),
     ),
     "a front that others hold": _session(
-        "generic:r=.02,w=1,w1h=1.2,out=0,min=0", 87_000, *[Step(idle=3800.0, words=300)] * 4, hour=False, warm=1.0
+        "generic:r=.02,w=1,w1h=1.2,out=0,min=0", 87_000, *[MadeCall(idle=3800.0, words=300)] * 4, hour=False, warm=1.0
     ),
     "a change of the model behind a pause": _session(
         "claude-opus-4-6", 8000, *(replace(WORK, idle=400.0 * place, other=place == 3) for place in range(6))
@@ -50,12 +54,12 @@ FOUND = {
     "a return to the model before, behind a pause that its cache outlives": _session(
         "generic:r=.1,w=1.25",
         6500,
-        *[Step((Result("run", 400),), words=10, hidden=6000)] * 2,
-        Step((Result("edit", 900),)),
-        Step((Result("edit", 900),), other=True),
-        Step((Result("read", 200),), words=600, other=True),
-        Step((Result("run", 100),), other=True, took=1800.0),
-        Step(),
+        *[MadeCall((MadeResult("run", 400),), words=10, hidden=6000)] * 2,
+        MadeCall((MadeResult("edit", 900),)),
+        MadeCall((MadeResult("edit", 900),), other=True),
+        MadeCall((MadeResult("read", 200),), words=600, other=True),
+        MadeCall((MadeResult("run", 100),), other=True, took=1800.0),
+        MadeCall(),
     ),
 }
 

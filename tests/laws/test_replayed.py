@@ -19,12 +19,12 @@ from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger, Tally
-from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.policies.pagein_policy import PageinPolicy
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts
-from pagein.replay.prompt.recording import Recording, record
-from pagein.replay.readers import Source, find, read
+from pagein.replay.prompt.recording import BillableSession, record
+from pagein.replay.readers import Source, find, read_source
 from pagein.testing.story import Story
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,11 +50,11 @@ class Watch:
         return engine
 
 
-def _recordings(path: Path) -> list[Recording]:
+def _recordings(path: Path) -> list[BillableSession]:
     found = []
     for source in find([path]):
         if isinstance(source, Source):
-            for session in read(source):
+            for session in read_source(source):
                 calls = gather(session.entries)
                 if calls.calls:
                     facts = SourceFacts({}, None, 0.0)
@@ -62,8 +62,8 @@ def _recordings(path: Path) -> list[Recording]:
     return found
 
 
-def _replayed(recording: Recording, watch: Watch, charged: Prices = CHARGED, *, stress: bool = True) -> Tally:
-    with Paging(recording, watch, charged) as paging:
+def _replayed(recording: BillableSession, watch: Watch, charged: Prices = CHARGED, *, stress: bool = True) -> Tally:
+    with PageinPolicy(recording, watch, charged) as paging:
         ledger = Ledger(recording, paging, charged, stress=stress, trace=False)
         ledger.run()
         paging.prove(ledger.tally)
@@ -73,7 +73,7 @@ def _replayed(recording: Recording, watch: Watch, charged: Prices = CHARGED, *, 
     return ledger.tally
 
 
-def _worth_it(recording: Recording, tally: Tally, charged: Prices = CHARGED) -> None:
+def _worth_it(recording: BillableSession, tally: Tally, charged: Prices = CHARGED) -> None:
     append = Ledger(recording, APPEND, charged, stress=False, trace=False)
     append.run()
     # at its limit the safety valve opens whatever that costs
@@ -232,7 +232,7 @@ def test_a_sample_of_every_source_is_held_to_every_law(path: Path) -> None:
     sources = [one for one in find([path]) if isinstance(one, Source)]
     held = 0
     for source in sources[:: max(1, len(sources) // 6)]:
-        for session in read(source):
+        for session in read_source(source):
             calls = gather(session.entries)
             if calls.calls:
                 recording = record(session.head, calls, SourceFacts({}, None, 0.0), _RATIO, CHARGED)

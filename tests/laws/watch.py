@@ -19,13 +19,13 @@ from pagein.engine.log.journal import Journal
 from pagein.engine.log.rendering import pieces_since
 from pagein.engine.log.repair import UNANSWERED
 from pagein.engine.log.state import START, Rules, State, step
-from pagein.engine.prepared_request import OPEN_GATE, Gate, Prepared
+from pagein.engine.prepared_request import OPEN_GATE, Gate, WindowRequest
 from pagein.engine.reads.session_reads import Outside
-from pagein.engine.reads.testimony import told_to_witness
+from pagein.engine.reads.testimony import make_testimony
 from pagein.engine.session import Session
 from pagein.errors import MissingBlob
 from pagein.model.codec import decode_entry, encode_entry
-from pagein.model.entries import Compacted, Entry, EntryId, PagedOut, RequestSent, Said
+from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, PagedOut, RequestSent
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.audit.witness import witness
@@ -80,7 +80,7 @@ class Laws:
             if isinstance(block, ToolResult):
                 self.originals.setdefault(block.call_id, set()).add(block.text)
 
-    def left(self, session: Session, prepared: Prepared) -> None:
+    def left(self, session: Session, prepared: WindowRequest) -> None:
         """A request left: hold it to every law that can be told from it."""
         assert prepared.failure is None
         self.requests += 1
@@ -106,7 +106,7 @@ class Laws:
         assert self.objects.setdefault(one.object_id, text) == text
         self.issued.setdefault(one.call_id, set()).add(one.stub)
 
-    def _valid(self, prepared: Prepared) -> None:
+    def _valid(self, prepared: WindowRequest) -> None:
         assert self._checker.check(prepared.keep, prepared.tail) == [], "a provider would refuse it (law 3)"
         if len(self.request) <= _SHORT or self.requests % _OFTEN == 0:
             assert check_messages(self.request) == [], "a provider would refuse it (law 3)"
@@ -146,14 +146,14 @@ class Laws:
 
     def _proven(self, session: Session, reads: ClientReads) -> None:
         """The witness reads the request and the journal's claims: markers and diffs, where there are any."""
-        told = told_to_witness(session.evidence, self.request if session.evidence.path_of else (), self._stored)
+        told = make_testimony(session.evidence, self.request if session.evidence.path_of else (), self._stored)
         assert told.objections(self._stored) == (), "a marker or diff is not borne out (law 2)"
         if self.answered and (len(self.request) <= _SHORT or self.requests % _OFTEN == 0):
             assert witness(self.request, reads.claims(), reads.versions().get) == (), (
                 "an answer is not borne out (law 2)"
             )
 
-    def _frozen(self, session: Session, prepared: Prepared) -> None:
+    def _frozen(self, session: Session, prepared: WindowRequest) -> None:
         """In an epoch the bytes of a request extend those of its parent on the branch, in every wire format."""
         leaf = session.leaf
         assert leaf is not None
@@ -233,11 +233,11 @@ class WatchedSession(Session):
         self.laws.heard(message)
         entry = super().append(message, name=name)
         body = self.journal.entry(entry).body
-        if isinstance(body, Said) and body.message is not message:
+        if isinstance(body, MessageEntry) and body.message is not message:
             self.laws.heard(body.message)  # an answer that its place would not bear out is said in full
         return entry
 
-    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
+    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> WindowRequest:
         prepared = super().advance(at, gate)
         self.laws.left(self, prepared)
         return prepared
@@ -306,7 +306,7 @@ def _parent(session: Session, leaf: EntryId) -> tuple[EntryId | None, bool]:
         entry = session.journal.entry(entry.parent)
         if isinstance(entry.body, RequestSent):
             return entry.id, dropped
-        dropped = dropped or isinstance(entry.body, Compacted)
+        dropped = dropped or isinstance(entry.body, CompactionEntry)
     return None, dropped
 
 

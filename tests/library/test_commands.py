@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pagein.testing.desk import Desk, numbered
+from pagein.testing.desk import Desk, numbered_text
 from pagein.tools import read_commands
 
 
@@ -20,17 +20,17 @@ def pagein(desk: Desk, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_second_read_of_a_named_session_is_answered_by_a_marker(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     first = pagein(desk, "read", "a.txt", "--session", "s")
-    assert (first.returncode, first.stdout, first.stderr) == (0, numbered(60), "")
+    assert (first.returncode, first.stdout, first.stderr) == (0, numbered_text(60), "")
     assert pagein(desk, "read", "a.txt", "-s", "s").stdout == "[readcache: unchanged, 61 lines]\n"
     assert pagein(desk, "read", "a.txt:10-20", "-s", "s").stdout == "[readcache: unchanged in lines 10-20 of 61]\n"
-    assert pagein(desk, "read", "a.txt", "-s", "s", "--bypass-cache").stdout == numbered(60)
-    assert pagein(desk, "read", "a.txt", "-s", "another").stdout == numbered(60)
+    assert pagein(desk, "read", "a.txt", "-s", "s", "--bypass-cache").stdout == numbered_text(60)
+    assert pagein(desk, "read", "a.txt", "-s", "another").stdout == numbered_text(60)
 
 
 def test_a_refresh_from_the_command_line_holds_for_the_next_read(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     pagein(desk, "read", "a.txt", "-s", "s")
     done = pagein(desk, "refresh", "a.txt", "10-20", "-s", "s")
     assert done.stdout == "[readcache-refresh] invalidated lines 10-20 for a.txt\n"
@@ -39,7 +39,7 @@ def test_a_refresh_from_the_command_line_holds_for_the_next_read(desk: Desk) -> 
     assert (
         pagein(desk, "refresh", "a.txt", "-s", "s").stdout == "[readcache-refresh] invalidated full scope for a.txt\n"
     )
-    assert pagein(desk, "read", "a.txt", "-s", "s").stdout == numbered(60)
+    assert pagein(desk, "read", "a.txt", "-s", "s").stdout == numbered_text(60)
 
 
 def test_json_holds_the_answer_and_nothing_else(desk: Desk) -> None:
@@ -58,7 +58,7 @@ def test_json_holds_the_answer_and_nothing_else(desk: Desk) -> None:
 
 
 def test_the_status_is_told_in_lines(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     pagein(desk, "read", "a.txt", "-s", "s")
     pagein(desk, "read", "a.txt", "-s", "s")
     told = pagein(desk, "reads", "-s", "s").stdout.splitlines()
@@ -78,11 +78,11 @@ def test_what_cannot_be_read_ends_with_status_2_and_the_reason(desk: Desk) -> No
 
 
 def test_a_store_that_fails_is_told_of_and_read_around(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.store.parent.mkdir()
     desk.store.write_bytes(b"no database" * 100)
     done = pagein(desk, "read", "a.txt", "-s", "s")
-    assert (done.returncode, done.stdout) == (0, numbered(60))
+    assert (done.returncode, done.stdout) == (0, numbered_text(60))
     assert "as if there were no store" in done.stderr
     status = pagein(desk, "reads", "-s", "s")
     assert "object store: unavailable" in status.stdout
@@ -90,7 +90,7 @@ def test_a_store_that_fails_is_told_of_and_read_around(desk: Desk) -> None:
 
 
 def test_a_refresh_that_cannot_be_kept_is_an_error_on_the_command_line(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.store.parent.mkdir()
     desk.store.write_bytes(b"no database" * 100)
     done = pagein(desk, "refresh", "a.txt", "-s", "s")
@@ -100,7 +100,7 @@ def test_a_refresh_that_cannot_be_kept_is_an_error_on_the_command_line(desk: Des
 
 
 def test_a_session_without_a_name_is_refused(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     done = pagein(desk, "read", "a.txt", "-s", " ")
     assert (done.returncode, done.stdout) == (2, "")
     assert "a session needs a name" in done.stderr
@@ -116,19 +116,19 @@ def test_a_session_without_a_name_is_refused(desk: Desk) -> None:
     ],
 )
 def test_a_malformed_range_of_lines_is_refused(desk: Desk, token: str, error: str) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     with pytest.raises(Exception) as raised:  # noqa: PT011 - the text is the point
         read_commands.refresh(desk.session(), "a.txt", token)
     assert str(raised.value) == error
 
 
 def test_a_single_line_number_reaches_to_the_end(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     answer = read_commands.refresh(desk.session(), "a.txt", "50")
     assert answer["text"] == "[readcache-refresh] invalidated lines 50-61 for a.txt"
 
 
 def test_a_picture_is_told_by_its_type_and_size(desk: Desk) -> None:
     desk.put("a.png", b"\x89PNG\r\n\x1a\n" + bytes(22))
-    answer = read_commands.read(desk.session(), "a.png")
+    answer = read_commands.read_file(desk.session(), "a.png")
     assert answer["images"] == [{"media_type": "image/png", "size": 40}]

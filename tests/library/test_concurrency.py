@@ -12,11 +12,11 @@ from typing import cast
 import pytest
 
 from pagein.errors import StoreError
-from pagein.model.entries import Compacted, Entry, Noted
+from pagein.model.entries import CompactionEntry, Entry, NoteEntry
 from pagein.model.messages import Message, Text
 from pagein.ports import JournalStore
 from pagein.store.sqlite.sqlite_store import SqliteStore
-from pagein.testing.desk import Desk, mode_of, numbered
+from pagein.testing.desk import Desk, mode_of, numbered_text
 
 
 def run(code: str, *arguments: object) -> subprocess.Popen[str]:
@@ -34,7 +34,7 @@ def finished(process: subprocess.Popen[str]) -> str:
 
 
 def test_parallel_reads_of_one_turn_show_a_file_once(desk: Desk) -> None:
-    desk.put("a.txt", numbered(200))
+    desk.put("a.txt", numbered_text(200))
     session = desk.session()
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: session.read("a.txt"), range(16)))
@@ -45,7 +45,7 @@ def test_parallel_reads_of_one_turn_show_a_file_once(desk: Desk) -> None:
 def test_parallel_reads_of_many_files_are_all_known_afterwards(desk: Desk) -> None:
     names = [f"f{n}.txt" for n in range(24)]
     for name in names:
-        desk.put(name, numbered(60, name))
+        desk.put(name, numbered_text(60, name))
     session = desk.session()
     with ThreadPoolExecutor(8) as pool:
         assert {mode_of(result) for result in pool.map(session.read, names)} == {"full"}
@@ -55,7 +55,7 @@ def test_parallel_reads_of_many_files_are_all_known_afterwards(desk: Desk) -> No
 
 
 def test_reads_may_come_while_messages_are_appended(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     stop = threading.Event()
 
@@ -74,11 +74,11 @@ def test_reads_may_come_while_messages_are_appended(desk: Desk) -> None:
         said = talking.result()
     branch = session.journal.branch(session.leaf)
     assert len(branch) == said + 40
-    assert len([entry for entry in branch if isinstance(entry.body, Noted)]) == 40
+    assert len([entry for entry in branch if isinstance(entry.body, NoteEntry)]) == 40
 
 
 def test_different_sessions_of_one_engine_read_at_once(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     engine_session = desk.session("s0")
     engine = desk.engines[-1]
     sessions = [engine_session, *(engine.session(f"s{n}", workspace=desk.folder) for n in range(1, 8))]
@@ -103,7 +103,7 @@ READER = """
 def test_processes_on_one_store_do_not_disturb_each_other(desk: Desk) -> None:
     names = [f"f{n}.txt" for n in range(12)]
     for name in names:
-        desk.put(name, numbered(60, name))
+        desk.put(name, numbered_text(60, name))
     processes = [run(READER, desk.store, desk.folder, f"s{n}", *names, *names) for n in range(4)]
     for process in processes:
         assert finished(process).split() == ["full"] * 12 + ["unchanged"] * 12
@@ -117,7 +117,7 @@ def test_processes_on_one_store_do_not_disturb_each_other(desk: Desk) -> None:
 def test_processes_in_one_session_show_each_file_once_between_them(desk: Desk) -> None:
     names = [f"f{n}.txt" for n in range(12)]
     for name in names:
-        desk.put(name, numbered(60, name))
+        desk.put(name, numbered_text(60, name))
     processes = [run(READER, desk.store, desk.folder, "shared", *names) for _ in range(3)]
     modes = [mode for process in processes for mode in finished(process).split()]
     assert sorted(modes) == ["full"] * 12 + ["unchanged"] * 24
@@ -126,7 +126,7 @@ def test_processes_in_one_session_show_each_file_once_between_them(desk: Desk) -
 
 
 def test_what_another_process_forgets_is_forgotten_here(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     here, there = desk.session("s"), desk.session("s")
     here.read("a.txt")
     assert mode_of(there.read("a.txt")) == "unchanged"
@@ -138,7 +138,7 @@ def test_what_another_process_forgets_is_forgotten_here(desk: Desk) -> None:
 
 
 def test_what_another_process_forgets_holds_also_behind_messages_not_kept_yet(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     here, there = desk.session("s"), desk.session("s")
     here.read("a.txt")
     here.append(Message("user", (Text("not kept until the next request"),)))
@@ -146,13 +146,13 @@ def test_what_another_process_forgets_holds_also_behind_messages_not_kept_yet(de
     assert mode_of(here.read("a.txt")) == "full"
     # and whoever comes next finds one branch with all of it
     bodies = [entry.body for entry in desk.session("s").journal.branch(desk.session("s").leaf)]
-    assert sum(isinstance(body, Compacted) for body in bodies) == 1
+    assert sum(isinstance(body, CompactionEntry) for body in bodies) == 1
     assert len(bodies) == 4
 
 
 def test_a_session_that_went_back_on_purpose_stays_there(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
-    desk.put("b.txt", numbered(60, "b"))
+    desk.put("a.txt", numbered_text(60))
+    desk.put("b.txt", numbered_text(60, "b"))
     here, there = desk.session("s"), desk.session("s")
     here.read("a.txt")
     before = here.leaf
@@ -194,7 +194,7 @@ DIES_BETWEEN = """
 def test_a_death_between_storing_and_journaling_leaves_a_branch_that_claims_nothing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     monkeypatch.setenv("DIES", when)
     process = run(DIES_BETWEEN, desk.store, desk.folder)
     assert finished(process) == ""
@@ -243,7 +243,7 @@ def test_a_death_at_any_moment_leaves_a_branch_whose_every_claim_was_answered(de
 
 
 def test_a_session_whose_process_died_goes_on_in_the_next_one(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     code = READER + '    print("alive", flush=True)\n    import time; time.sleep(60)\n'
     with run(code, desk.store, desk.folder, "s", "a.txt") as process:
         assert process.stdout is not None
@@ -253,7 +253,7 @@ def test_a_session_whose_process_died_goes_on_in_the_next_one(desk: Desk) -> Non
 
 
 def test_a_store_that_fails_halfway_through_catching_up_makes_nothing_forgotten_known_again(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     here, there = desk.session("s"), desk.session("s")
     here.read("a.txt")
     there.compact()

@@ -17,7 +17,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, FileAuthored, ReadServed, claim_of
+from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of
 from pagein.policy.audit.witness import witness
 from pagein.policy.reads.read_records import decode
 
@@ -36,10 +36,10 @@ class Window:
 
     session: Session
     messages: list[Message] = field(default_factory=list)
-    claims: dict[str, Claim] = field(default_factory=dict)
+    claims: dict[str, ReadClaim] = field(default_factory=dict)
     calls: int = 0
 
-    def heard(self, arguments: dict[str, object], text: str, claim: Claim | None) -> None:
+    def heard(self, arguments: dict[str, object], text: str, claim: ReadClaim | None) -> None:
         self.calls += 1
         name = f"call-{self.calls}"
         self.messages.append(Message("assistant", (ToolCall(name, "read", json.dumps(arguments)),)))
@@ -125,7 +125,7 @@ class World:
             assert offset > total
             return
         event = decode(result.details)
-        assert isinstance(event, ReadServed)
+        assert isinstance(event, FileRead)
         assert event.version == ContentHash.of((self.folder / name).read_bytes())
         window.heard({"path": asked, "offset": offset, "limit": limit}, result.text, claim_of(event))
         self.is_no_longer(window, result, asked, offset, limit)
@@ -164,7 +164,7 @@ class World:
 
     def learned(self, window: Window, arguments: dict[str, object]) -> None:
         event = read_notes.event_of(window.session.journal.entry(window.session.leaf or "").body)
-        assert isinstance(event, FileAuthored)
+        assert isinstance(event, FileWrite)
         window.heard(arguments, "ok", claim_of(event))
 
     def refreshes(self, window: Window, name: str) -> None:

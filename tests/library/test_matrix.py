@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from pagein.engine.log import read_notes
-from pagein.model.entries import Noted
+from pagein.model.entries import NoteEntry
 from pagein.model.names import ContentHash
 from pagein.store.sqlite.sqlite_store import SqliteStore
-from pagein.testing.desk import Desk, mode_of, numbered
+from pagein.testing.desk import Desk, mode_of, numbered_text
 from pagein.tools.read import READ, REFRESH, TOOLS
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 
 
 def test_matrix_11_a_read_on_one_branch_leaks_nothing_into_another(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60, "one"))
-    desk.put("b.txt", numbered(60, "two"))
+    desk.put("a.txt", numbered_text(60, "one"))
+    desk.put("b.txt", numbered_text(60, "two"))
     session = desk.session()
     session.read("b.txt")
     fork_point = session.leaf
@@ -29,7 +29,7 @@ def test_matrix_11_a_read_on_one_branch_leaks_nothing_into_another(desk: Desk) -
 
 
 def test_matrix_12_going_back_before_a_compaction_brings_back_what_was_known_there(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     before = session.leaf
@@ -40,7 +40,7 @@ def test_matrix_12_going_back_before_a_compaction_brings_back_what_was_known_the
 
 
 def test_matrix_15_the_first_read_after_a_compaction_shows_the_text(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     session.read("a.txt:10-30")
@@ -50,7 +50,7 @@ def test_matrix_15_the_first_read_after_a_compaction_shows_the_text(desk: Desk) 
 
 
 def test_matrix_16_a_fork_knows_the_branch_so_far_and_goes_its_own_way(desk: Desk) -> None:
-    first, second = numbered(60, "v1"), numbered(60, "v2")
+    first, second = numbered_text(60, "v1"), numbered_text(60, "v2")
     desk.put("a.txt", first)
     source = desk.session("source")
     source.read("a.txt")
@@ -65,20 +65,20 @@ def test_matrix_16_a_fork_knows_the_branch_so_far_and_goes_its_own_way(desk: Des
 
 
 def test_matrix_17_another_process_finds_the_session_where_it_was_left(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.session("s").read("a.txt")
     assert desk.session("s").read("a.txt").text == "[readcache: unchanged, 61 lines]"
     assert mode_of(desk.session("t").read("a.txt")) == "full"
 
 
 def test_matrix_17_nothing_but_the_store_is_needed_to_resume(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.session("s").read("a.txt")
     assert [path.name for path in desk.folder.iterdir()] == ["a.txt"]
 
 
 def test_matrix_20_many_writers_of_the_same_content_store_it_once_and_whole(desk: Desk) -> None:
-    content = numbered(500)
+    content = numbered_text(500)
     desk.put("a.txt", content)
     sessions = [desk.session(f"s{n}") for n in range(8)]
     with ThreadPoolExecutor(8) as pool:
@@ -101,11 +101,11 @@ def test_matrix_22_a_read_called_off_while_it_compares_is_off_and_changes_nothin
             self.asked += 1
             return self.asked > 3
 
-    desk.put("a.txt", numbered(1600, "one"))
+    desk.put("a.txt", numbered_text(1600, "one"))
     session = desk.session()
     session.read("a.txt")
     before = session.leaf
-    desk.put("a.txt", numbered(1600, "two"))
+    desk.put("a.txt", numbered_text(1600, "two"))
     result = session.read("a.txt", signal=OnceStored())
     assert (result.text, result.is_error, dict(result.details)) == ("Operation aborted", True, {})
     assert session.leaf == before
@@ -115,7 +115,7 @@ def test_matrix_22_a_read_called_off_while_it_compares_is_off_and_changes_nothin
 def test_matrix_22_a_read_called_off_before_it_begins_reads_nothing(desk: Desk) -> None:
     signal = threading.Event()
     signal.set()
-    desk.put("a.txt", numbered(10))
+    desk.put("a.txt", numbered_text(10))
     result = desk.session().read("a.txt", signal=signal)
     assert (result.text, result.is_error) == ("Operation aborted", True)
 
@@ -137,7 +137,7 @@ def test_matrix_23_images_and_binaries_pass_through(desk: Desk) -> None:
 
 
 def test_matrix_24_truncation_is_told_as_the_host_tells_it(desk: Desk) -> None:
-    desk.put("a.txt", numbered(2200))
+    desk.put("a.txt", numbered_text(2200))
     result = desk.session().read("a.txt")
     assert mode_of(result) == "full"
     truncation = result.details["truncation"]
@@ -149,7 +149,7 @@ def test_matrix_24_truncation_is_told_as_the_host_tells_it(desk: Desk) -> None:
 
 
 def test_matrix_24_a_cut_text_with_markers_in_it_still_tells_of_the_cut(desk: Desk) -> None:
-    desk.put("a.txt", numbered(2200))
+    desk.put("a.txt", numbered_text(2200))
     session = desk.session()
     session.read("a.txt:100-200")
     result = session.read("a.txt")
@@ -161,7 +161,7 @@ def test_matrix_24_a_cut_text_with_markers_in_it_still_tells_of_the_cut(desk: De
 
 
 def test_matrix_24_a_marker_tells_of_no_cut(desk: Desk) -> None:
-    desk.put("a.txt", numbered(2200))
+    desk.put("a.txt", numbered_text(2200))
     session = desk.session()
     session.read("a.txt")
     session.read("a.txt:1495-2201")
@@ -170,7 +170,7 @@ def test_matrix_24_a_marker_tells_of_no_cut(desk: Desk) -> None:
 
 
 def test_matrix_25_a_result_has_the_shape_of_the_hosts_own(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     for _ in range(2):
         result = session.read("a.txt")
@@ -191,19 +191,19 @@ def test_matrix_26_the_tool_has_the_name_and_the_arguments_of_the_hosts_own(desk
         "limit": "number",
     }
     assert READ.schema["required"] == ["path"]
-    desk.put("a.txt", numbered(20))
+    desk.put("a.txt", numbered_text(20))
     result = READ.call(desk.session(), {"path": "a.txt", "offset": 3, "limit": 2}, None)
     assert result.text.startswith("line 3 :: original text payload\nline 4 :: original text payload\n\n[17 more lines")
 
 
 def test_matrix_27_a_refresh_is_journaled_and_the_next_read_shows_the_text(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     assert session.refresh("a.txt").text == "[readcache-refresh] invalidated full scope for a.txt"
     assert session.leaf is not None
     body = session.journal.entry(session.leaf).body
-    assert isinstance(body, Noted)
+    assert isinstance(body, NoteEntry)
     assert body.kind == read_notes.KIND
     assert '"kind":"invalidate"' in body.data
     assert mode_of(session.read("a.txt")) == "full"
@@ -211,20 +211,20 @@ def test_matrix_27_a_refresh_is_journaled_and_the_next_read_shows_the_text(desk:
 
 
 def test_matrix_27_a_refresh_of_lines_shows_those_lines(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     result = session.refresh("a.txt", 10, 11)
     assert result.text == "[readcache-refresh] invalidated lines 10-20 for a.txt"
     shown = session.read("a.txt", 10, 11).text
-    assert shown == "\n".join(numbered(60).split("\n")[9:20]) + (
+    assert shown == "\n".join(numbered_text(60).split("\n")[9:20]) + (
         "\n\n[41 more lines in file. Use offset=21 to continue.]"
     )
     assert mode_of(session.read("a.txt:30-40")) == "unchanged_range"
 
 
 def test_matrix_28_the_tool_refreshes_as_the_command_does(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     by_tool = REFRESH.call(session, {"path": "a.txt:10-20"}, None)
@@ -235,7 +235,7 @@ def test_matrix_28_the_tool_refreshes_as_the_command_does(desk: Desk) -> None:
 
 @pytest.mark.parametrize(("offset", "limit"), [(None, None), (10, 11)])
 def test_matrix_29_a_refresh_outlives_its_process(desk: Desk, offset: int | None, limit: int | None) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session("s")
     session.read("a.txt")
     session.refresh("a.txt", offset, limit)
@@ -245,7 +245,7 @@ def test_matrix_29_a_refresh_outlives_its_process(desk: Desk, offset: int | None
 
 
 def test_the_store_can_be_read_by_its_user_alone(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.session().read("a.txt")
     modes = {path.name: path.stat().st_mode & 0o077 for path in (desk.store.parent, *desk.store.parent.iterdir())}
     assert set(modes.values()) == {0}
@@ -254,7 +254,7 @@ def test_the_store_can_be_read_by_its_user_alone(desk: Desk) -> None:
 def test_a_folder_may_be_named_as_the_store(tmp_path: Path) -> None:
     desk = Desk(tmp_path, tmp_path / "stores")
     desk.store.mkdir()
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.session().read("a.txt")
     assert mode_of(desk.session().read("a.txt")) == "unchanged"
     for engine in desk.engines:

@@ -11,14 +11,14 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.log.state import WITHHELD_READ
 from pagein.engine.reads.session_reads import Outside
 from pagein.errors import HostError, StoreError
-from pagein.model.documents import Document, Located
-from pagein.model.entries import Compacted, Noted
+from pagein.model.documents import Document, LocatedFile
+from pagein.model.entries import CompactionEntry, NoteEntry
 from pagein.model.names import ContentHash
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.ports import Signal
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.sqlite.sqlite_store import SqliteStore
-from pagein.testing.desk import Desk, mode_of, numbered
+from pagein.testing.desk import Desk, mode_of, numbered_text
 from pagein.tools.read import READ, REFRESH
 from pagein.wiring import default_counter
 from pagein.workspace.folder import Folder
@@ -36,7 +36,7 @@ def stored(desk: Desk) -> list[bytes]:
 
 
 def test_the_first_read_carries_metadata_of_what_it_emitted(desk: Desk) -> None:
-    content = numbered(60)
+    content = numbered_text(60)
     file = desk.put("a.txt", content)
     result = desk.session().read("a.txt")
     assert result.text == content
@@ -90,7 +90,7 @@ def test_an_over_long_first_line_proves_nothing(desk: Desk) -> None:
 
 
 def test_bypassing_the_cache_shows_the_text_and_counts_as_shown(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     assert mode_of(session.read("a.txt", bypass_cache=True)) == "full"
@@ -102,7 +102,7 @@ def test_bypassing_the_cache_shows_the_text_and_counts_as_shown(desk: Desk) -> N
 def test_odd_arguments_get_the_hosts_answer_and_prove_nothing(
     desk: Desk, offset: float | None, limit: float | None
 ) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     result = session.read("a.txt", offset, limit)
     assert not result.is_error
@@ -132,7 +132,7 @@ def test_text_that_looks_like_a_marker_is_text(desk: Desk) -> None:
 
 
 def test_all_names_of_a_file_share_what_is_known_of_it(desk: Desk) -> None:
-    file = desk.put("src/a.txt", numbered(60))
+    file = desk.put("src/a.txt", numbered_text(60))
     (desk.folder / "link.txt").symlink_to("src/a.txt")
     (desk.folder / "hard.txt").hardlink_to(file)
     session = desk.session()
@@ -142,7 +142,7 @@ def test_all_names_of_a_file_share_what_is_known_of_it(desk: Desk) -> None:
 
 
 def test_a_path_may_be_a_path(desk: Desk) -> None:
-    file = desk.put("a.txt", numbered(60))
+    file = desk.put("a.txt", numbered_text(60))
     session = desk.session()
     assert mode_of(session.read(file)) == "full"
     assert mode_of(session.read(Path("a.txt"), 2, 9)) == "unchanged_range"
@@ -152,7 +152,7 @@ def test_a_path_may_be_a_path(desk: Desk) -> None:
 
 
 def test_a_refresh_by_one_name_holds_for_the_others(desk: Desk) -> None:
-    file = desk.put("a.txt", numbered(60))
+    file = desk.put("a.txt", numbered_text(60))
     (desk.folder / "hard.txt").hardlink_to(file)
     session = desk.session()
     session.read("a.txt")
@@ -185,7 +185,7 @@ def test_excluded_files_are_shown_and_never_kept(desk: Desk, name: str) -> None:
     session.wrote(name, "SECRET=2\n" * 40)
     session.edited(name, "SECRET=1", "SECRET=3")
     # keyed digests, by which another process knows the text when it is said there
-    assert {one.body.kind for one in session.journal if isinstance(one.body, Noted)} == {WITHHELD_READ}
+    assert {one.body.kind for one in session.journal if isinstance(one.body, NoteEntry)} == {WITHHELD_READ}
     assert "SECRET" not in repr(list(session.journal))
     assert b"SECRET" not in b"".join(path.read_bytes() for path in desk.store.parent.glob("*"))
 
@@ -194,7 +194,7 @@ def test_excluded_files_are_shown_and_never_kept(desk: Desk, name: str) -> None:
 
 
 def test_what_the_model_wrote_it_knows(desk: Desk) -> None:
-    content = numbered(60)
+    content = numbered_text(60)
     session = desk.session()
     desk.put("new.txt", content)
     assert session.wrote("new.txt", content).lines.count == 61
@@ -203,8 +203,8 @@ def test_what_the_model_wrote_it_knows(desk: Desk) -> None:
 
 def test_what_was_written_may_not_be_what_is_there(desk: Desk) -> None:
     session = desk.session()
-    session.wrote("new.txt", numbered(60))
-    changed = numbered(60).replace("line 30 ", "LINE 30 ")
+    session.wrote("new.txt", numbered_text(60))
+    changed = numbered_text(60).replace("line 30 ", "LINE 30 ")
     desk.put("new.txt", changed)
     result = session.read("new.txt")
     assert "LINE 30 ::" in result.text
@@ -213,7 +213,7 @@ def test_what_was_written_may_not_be_what_is_there(desk: Desk) -> None:
 
 @pytest.mark.parametrize("applied_first", [True, False])
 def test_an_edit_carries_what_was_known_around_it(desk: Desk, applied_first: bool) -> None:  # noqa: FBT001 - a case
-    before = numbered(100)
+    before = numbered_text(100)
     old, new = "line 50 :: original text payload\n", "".join(f"new line {n} of the edit\n" for n in range(8))
     after = before.replace(old, new)
     desk.put("a.txt", before)
@@ -229,7 +229,7 @@ def test_an_edit_carries_what_was_known_around_it(desk: Desk, applied_first: boo
 
 
 def test_an_edit_of_all_occurrences_is_understood(desk: Desk) -> None:
-    before = numbered(60)
+    before = numbered_text(60)
     desk.put("a.txt", before)
     session = desk.session()
     session.read("a.txt:1-20")
@@ -252,20 +252,20 @@ def test_an_edit_of_a_file_never_read_teaches_only_what_was_written(desk: Desk) 
 
 
 def test_an_edit_that_fits_nothing_teaches_nothing(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     learned = session.edited("a.txt", "not there", "not there either")
     assert (learned.failure, learned.lines.count, session.leaf) == (None, 0, None)
 
 
 def test_an_edit_that_fits_nothing_leaves_no_line_known_for_nobody_can_tell_where_it_was(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
-    desk.put("a.txt", numbered(50))
+    desk.put("a.txt", numbered_text(50))
     learned = session.edited("a.txt", "not there", "not there either")
     assert (learned.failure, learned.lines.count) == (None, 0)
-    assert session.read("a.txt:10-40").text.startswith(numbered(60).split("\n")[9])
+    assert session.read("a.txt:10-40").text.startswith(numbered_text(60).split("\n")[9])
 
 
 def test_text_that_cannot_be_written_is_reported_and_costs_nothing(desk: Desk) -> None:
@@ -278,7 +278,7 @@ def test_text_that_cannot_be_written_is_reported_and_costs_nothing(desk: Desk) -
 
 
 def test_a_fork_outlives_its_process_and_needs_a_free_name(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     source = desk.session("source")
     source.read("a.txt")
     source.fork("fork")
@@ -290,7 +290,7 @@ def test_a_fork_outlives_its_process_and_needs_a_free_name(desk: Desk) -> None:
 
 
 def test_a_fork_begins_with_what_other_processes_added_to_its_session(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     source = desk.session("source")
     source.read("a.txt", 1, 5)
     other = desk.session("source")
@@ -301,7 +301,7 @@ def test_a_fork_begins_with_what_other_processes_added_to_its_session(desk: Desk
 
 
 def test_a_fork_knows_of_a_compaction_and_of_a_refresh_by_another_process(desk: Desk) -> None:
-    text = numbered(60)
+    text = numbered_text(60)
     desk.put("a.txt", text)
     source = desk.session("source")
     source.read("a.txt")
@@ -313,7 +313,7 @@ def test_a_fork_knows_of_a_compaction_and_of_a_refresh_by_another_process(desk: 
 
 
 def test_the_status_of_a_session_tells_of_reads_by_other_processes(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     source = desk.session("source")
     source.read("a.txt")
     desk.session("source").read("a.txt")
@@ -321,7 +321,7 @@ def test_the_status_of_a_session_tells_of_reads_by_other_processes(desk: Desk) -
 
 
 def test_a_fork_in_memory_is_a_fork(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(numbered(60))
+    (tmp_path / "a.txt").write_text(numbered_text(60))
     with pagein.open(store=":memory:") as engine:
         source = engine.session("source", workspace=tmp_path)
         source.read("a.txt")
@@ -332,7 +332,7 @@ def test_a_fork_in_memory_is_a_fork(tmp_path: Path) -> None:
 
 
 def test_a_refresh_says_what_it_did_and_what_was_wrong(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     assert session.refresh("a.txt:50-99").text == "[readcache-refresh] invalidated lines 50-61 for a.txt"
     assert session.refresh("a.txt:1-99").text == "[readcache-refresh] invalidated full scope for a.txt"
@@ -384,22 +384,22 @@ def test_the_status_counts_what_the_host_would_really_have_sent(desk: Desk) -> N
 
 
 def test_the_status_begins_anew_at_a_compaction(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     session.read("a.txt")
     session.compact()
     status = session.status()
     assert (status.entries, status.start, status.saved, status.files, status.scopes) == (0, 3, 0, 0, 0)
-    assert session.read("a.txt").text == numbered(60)
+    assert session.read("a.txt").text == numbered_text(60)
     assert session.status().modes == {"full": 1}
 
 
 @pytest.mark.damages_store
 def test_strange_records_are_counted_and_create_no_trust(desk: Desk) -> None:
-    file = desk.put("a.txt", numbered(60))
+    file = desk.put("a.txt", numbered_text(60))
     session = desk.session()
-    version = ContentHash.of(numbered(60).encode()).hex
+    version = ContentHash.of(numbered_text(60).encode()).hex
     for data in ("not json", "[]", '{"readcache":{"v":1,"mode":"full"}}', f'{{"v":1,"kind":"x","pathKey":"{file}"}}'):
         session.note("reading", data)
     session.note("reading", f'{{"v":1,"kind":"authored","pathKey":"{file}","servedHash":"{version}"}}')
@@ -435,14 +435,14 @@ def engine_on(store: MemoryStore, folder: Path) -> Engine:
 
 @pytest.mark.parametrize("operation", ["put", "has", "append", "news", "exclusive"])
 def test_a_store_that_fails_costs_the_saving_and_never_the_read(desk: Desk, operation: str) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     store = Failing()
     with engine_on(store, desk.folder) as engine:
         session = engine.session("s")
         store.operations = (operation,)
         for _ in range(2):
             result = session.read("a.txt")
-            assert (result.text, dict(result.details), result.is_error) == (numbered(60), {}, False)
+            assert (result.text, dict(result.details), result.is_error) == (numbered_text(60), {}, False)
             assert result.failure is not None
             assert "no space left" in result.failure
         store.operations = ()
@@ -452,24 +452,24 @@ def test_a_store_that_fails_costs_the_saving_and_never_the_read(desk: Desk, oper
 
 
 def test_a_store_that_fails_from_the_start_still_gives_a_session_that_reads(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     store = Failing("news", "append", "exclusive", "leaf")
     with engine_on(store, desk.folder) as engine:
-        assert engine.session("s").read("a.txt").text == numbered(60)
+        assert engine.session("s").read("a.txt").text == numbered_text(60)
         assert engine.session("s").status().store is not None
 
 
 def test_a_store_that_cannot_be_asked_keeps_no_fork_from_reading(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.store.parent.mkdir()
     desk.store.write_bytes(b"no database" * 100)
     forked = desk.session("s").fork("t")
-    assert forked.read("a.txt").text == numbered(60)
+    assert forked.read("a.txt").text == numbered_text(60)
 
 
 @pytest.mark.parametrize("operation", ["append", "exclusive"])
 def test_what_forgets_holds_at_once_even_where_it_cannot_be_kept(desk: Desk, operation: str) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     store = Failing()
     with engine_on(store, desk.folder) as engine:
         session = engine.session("s")
@@ -483,41 +483,41 @@ def test_what_forgets_holds_at_once_even_where_it_cannot_be_kept(desk: Desk, ope
         store.operations = ()
         assert mode_of(session.read("a.txt")) == "full"
     bodies = [entry.body for entry in store.entries("s") if hasattr(entry, "body")]
-    assert any(isinstance(body, Compacted) for body in bodies)
-    assert any(isinstance(body, Noted) and '"invalidate"' in body.data for body in bodies)
+    assert any(isinstance(body, CompactionEntry) for body in bodies)
+    assert any(isinstance(body, NoteEntry) and '"invalidate"' in body.data for body in bodies)
 
 
 @pytest.mark.damages_store
 def test_a_lost_or_damaged_base_costs_the_diff_and_nothing_else(desk: Desk) -> None:
-    desk.put("a.txt", numbered(300))
+    desk.put("a.txt", numbered_text(300))
     session = desk.session()
     session.read("a.txt")
     session.status()
     with sqlite3.connect(desk.store) as connection:
         connection.execute("DELETE FROM blob")
     connection.close()
-    changed = numbered(300).replace("line 200 ", "LINE 200 ")
+    changed = numbered_text(300).replace("line 200 ", "LINE 200 ")
     desk.put("a.txt", changed)
     result = session.read("a.txt")
     assert (result.text, mode_of(result)) == (changed, "baseline_fallback")
     with sqlite3.connect(desk.store) as connection:
         connection.execute("UPDATE blob SET data = x'00'")
     connection.close()
-    desk.put("a.txt", numbered(300))
+    desk.put("a.txt", numbered_text(300))
     again = session.read("a.txt")
     # the version from before is still known, and needs no bytes to be told unchanged; a diff would
     assert mode_of(again) in ("baseline_fallback", "full")
-    assert again.text == numbered(300)
+    assert again.text == numbered_text(300)
 
 
 def test_a_store_that_is_no_store_is_reported_and_read_around(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     desk.store.parent.mkdir()
     desk.store.write_bytes(b"this is no database, but some file of the user's own" * 100)
     before = desk.store.read_bytes()
     session = desk.session()
     result = session.read("a.txt")
-    assert (result.text, result.is_error) == (numbered(60), False)
+    assert (result.text, result.is_error) == (numbered_text(60), False)
     assert result.failure is not None
     assert session.status().store is None
     assert "object store: unavailable" in session.status().text
@@ -525,46 +525,46 @@ def test_a_store_that_is_no_store_is_reported_and_read_around(desk: Desk) -> Non
 
 
 def test_a_closed_engine_still_answers_as_the_host_would(desk: Desk) -> None:
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     session = desk.session()
     session.read("a.txt")
     desk.close()
     result = session.read("a.txt")
-    assert (result.text, result.failure) == (numbered(60), "StoreError: store s.pagein is closed")
+    assert (result.text, result.failure) == (numbered_text(60), "StoreError: store s.pagein is closed")
 
 
 def test_even_a_bug_of_ours_costs_no_read(desk: Desk) -> None:
     class Buggy(Folder):
-        def same_file(self, located: Located, among: object) -> str | None:
+        def same_file(self, located: LocatedFile, among: object) -> str | None:
             raise ZeroDivisionError("a bug")
 
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     store = MemoryStore()
     outside = Outside(store, Buggy, str(desk.folder), lambda: 1.0)
     with Engine(blobs=store, counter=default_counter(), outside=outside) as engine:
         result = engine.session("s").read("a.txt")
-    assert (result.text, result.failure) == (numbered(60), "ZeroDivisionError: a bug")
+    assert (result.text, result.failure) == (numbered_text(60), "ZeroDivisionError: a bug")
 
 
 def test_a_file_that_changes_while_it_is_read_is_hashed_shown_and_stored_as_one(desk: Desk) -> None:
     class Racing(Folder):
         """Changes the file behind every reading of it."""
 
-        def read(self, located: Located, signal: Signal | None = None) -> Document:
+        def read(self, located: LocatedFile, signal: Signal | None = None) -> Document:
             document = super().read(located, signal)
-            Path(located.absolute).write_text(numbered(60, f"after {document.hash.hex[:8]}"))
+            Path(located.absolute).write_text(numbered_text(60, f"after {document.hash.hex[:8]}"))
             return document
 
-    desk.put("a.txt", numbered(60))
+    desk.put("a.txt", numbered_text(60))
     store = MemoryStore()
     outside = Outside(store, Racing, str(desk.folder), lambda: 1.0)
     with Engine(blobs=store, counter=default_counter(), outside=outside) as engine:
         result = engine.session("s").read("a.txt")
-    assert result.text == numbered(60)
+    assert result.text == numbered_text(60)
     readcache = result.details["readcache"]
     assert isinstance(readcache, dict)
-    assert readcache["servedHash"] == ContentHash.of(numbered(60).encode()).hex
-    assert [store.get(name) for name in store.names()] == [numbered(60).encode()]
+    assert readcache["servedHash"] == ContentHash.of(numbered_text(60).encode()).hex
+    assert [store.get(name) for name in store.names()] == [numbered_text(60).encode()]
 
 
 def test_a_session_without_a_workspace_says_so() -> None:
@@ -578,7 +578,7 @@ def test_a_session_without_a_workspace_says_so() -> None:
 
 def test_names_with_bytes_that_are_no_text_are_read(desk: Desk) -> None:
     name = os.fsdecode(b"odd-\xff.txt")
-    (desk.folder / name).write_text(numbered(60))
+    (desk.folder / name).write_text(numbered_text(60))
     session = desk.session()
     assert mode_of(session.read(name)) == "full"
     assert mode_of(desk.session().read(name)) == "unchanged"
@@ -588,8 +588,8 @@ def test_names_with_bytes_that_are_no_text_are_read(desk: Desk) -> None:
 
 
 def test_what_is_excluded_and_what_is_answered_are_settings(desk: Desk) -> None:
-    desk.put("plan.secret", numbered(60))
-    desk.put("a.txt", numbered(60))
+    desk.put("plan.secret", numbered_text(60))
+    desk.put("a.txt", numbered_text(60))
     settings = Settings(reading=ReadingSettings(new_answers=False, cap_lines=50), excluded=("*.secret",))
     with pagein.open(store=desk.store, settings=settings) as engine:
         session = engine.session("s", workspace=desk.folder)

@@ -37,12 +37,12 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_every_marker_is_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     texts = (
-        markers.unchanged(7),
-        markers.unchanged_lines(1, 2, 7),
-        markers.unchanged_inside(1, 2),
-        markers.moved(1, 2, 7, 3),
-        markers.changed(5, 7),
-        markers.changed_lines(5, 1, 2, 7),
+        markers.unchanged_marker(7),
+        markers.lines_unchanged_marker(1, 2, 7),
+        markers.inside_unchanged_marker(1, 2),
+        markers.moved_marker(1, 2, 7, 3),
+        markers.changed_marker(5, 7),
+        markers.lines_changed_marker(5, 1, 2, 7),
     )
     shown = re.findall(r"`(\[readcache: [^`]*\])`", page)
     as_patterns = [re.compile(re.sub(r"\b[A-DKN]\b", r"\\d+", re.escape(text).replace(r"\-", "-"))) for text in shown]

@@ -10,9 +10,9 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.log import read_notes
 from pagein.engine.session import Session
 from pagein.engine.window.dependencies import UNPROVEN
-from pagein.model.messages import Access, Message, Text, ToolCall, ToolResult
+from pagein.model.messages import FileAccess, Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import ReadServed
+from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.reads.read_records import decode
@@ -71,7 +71,7 @@ def reads(session: Session, call: str, path: str, offset: int | None = None, lim
 
 def mode(details: object) -> str:
     event = decode(details)
-    assert isinstance(event, ReadServed)
+    assert isinstance(event, FileRead)
     return event.mode
 
 
@@ -348,7 +348,7 @@ def test_a_read_is_never_shown_as_a_preview(tmp_path: Path) -> None:
 def lied_to(session: Session, room: Room) -> None:
     """A record that claims more than its answer showed, as a defect of ours might write it."""
     content = (room.folder / "a.py").read_bytes()
-    event = ReadServed(
+    event = FileRead(
         str((room.folder / "a.py").resolve()),
         "full",
         ContentHash.of(content),
@@ -359,7 +359,7 @@ def lied_to(session: Session, room: Room) -> None:
         emitted=Spans.of((1, 30)),
     )
     session._parts.pager._blobs.put(content)
-    session.note(read_notes.KIND, read_notes.served(event, read_notes.NO_SIZES, "only this was shown", "a.py"))
+    session.note(read_notes.KIND, read_notes.encode_read(event, read_notes.NO_SIZES, "only this was shown", "a.py"))
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py"}'),)))
     session.append(Message("tool", (ToolResult("c1", "only this was shown", "read"),)))
 
@@ -425,7 +425,7 @@ def test_the_witness_has_nothing_against_what_is_right(tmp_path: Path) -> None:
         ToolCall("s", "bash", '{"command":"cat my plans.private"}'),
         ToolCall("s", "read", '{"path":"deep/my plans.private"}'),
         ToolCall("s", "read", '{"path":"\\u006dy.private"}'),
-        ToolCall("s", "read", "{}", (Access("read", "x.private"),)),
+        ToolCall("s", "read", "{}", (FileAccess("read", "x.private"),)),
         ToolCall("s", "bash", "cat x.private"),
     ],
 )

@@ -15,7 +15,7 @@ from pagein.engine.session import Session
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, FileAuthored, ReadServed, claim_of
+from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of
 from pagein.model.spans import Spans
 from pagein.policy.audit.witness import witness
 from pagein.policy.eviction.residency import Residency
@@ -40,7 +40,7 @@ class Heard:
     """An answer that the test got, and what it was to stand for."""
 
     text: str
-    claim: Claim
+    claim: ReadClaim
     in_full: str
 
 
@@ -148,7 +148,7 @@ class World:
         if result.is_error:
             return result.text
         event = decode(result.details)
-        assert isinstance(event, ReadServed)
+        assert isinstance(event, FileRead)
         whole = baseline((self.folder / path).read_text(), path, offset=offset, limit=limit)
         talk.heard[call] = Heard(result.text, claim_of(event), whole.text)
         return result.text
@@ -172,7 +172,7 @@ class World:
 
     def noted(self, talk: Talk, call: str, said: str) -> None:
         event = read_notes.event_of(talk.session.journal.entry(talk.session.leaf or "").body)
-        if isinstance(event, FileAuthored):
+        if isinstance(event, FileWrite):
             talk.heard[call] = Heard(said, claim_of(event), said)
 
     # --- what else may happen
@@ -219,9 +219,9 @@ class World:
         self.requests += 1
         assert witness(messages, self.claims(talk, messages), self.versions.get) == ()
 
-    def claims(self, talk: Talk, messages: list[Message]) -> dict[str, Claim]:
+    def claims(self, talk: Talk, messages: list[Message]) -> dict[str, ReadClaim]:
         """What each answer that stands in the request was to stand for: as it was given, or in full."""
-        found: dict[str, Claim] = {}
+        found: dict[str, ReadClaim] = {}
         for block in (block for message in messages for block in message.blocks if isinstance(block, ToolResult)):
             heard = talk.heard.get(block.call_id)
             self.stubs += block.text.startswith("[pagein: ")
@@ -232,7 +232,7 @@ class World:
             elif block.text == heard.in_full:
                 count = heard.claim.last - heard.claim.first + 1
                 emitted = Spans.of((heard.claim.first, heard.claim.first + count - 1))
-                found[block.call_id] = Claim(
+                found[block.call_id] = ReadClaim(
                     heard.claim.path,
                     heard.claim.version,
                     heard.claim.total,

@@ -5,11 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
-from pagein.policy.stubs.manifest import EMPTY_STORE, NO_MANIFEST, PI_RLM, Manifest, Row, joined, manifest, tokens_of
+from pagein.policy.stubs.manifest import (
+    EMPTY_STORE,
+    NO_MANIFEST,
+    PI_RLM,
+    Manifest,
+    ManifestRow,
+    join_page,
+    manifest,
+    tokens_of,
+)
 
 ROWS = st.lists(
     st.builds(
-        Row,
+        ManifestRow,
         st.from_regex(r"pg-[0-9a-f]{8}-[0-9a-f]{8}", fullmatch=True),
         st.sampled_from(["toolcall", "file", "chat"]),
         st.integers(0, 10**7),
@@ -19,8 +28,8 @@ ROWS = st.lists(
 )
 
 
-def row(number: int, about: str = "npm test - 47 lines") -> Row:
-    return Row(f"pg-{number:08x}-0000000f", "toolcall", 1000 + number, about)
+def row(number: int, about: str = "npm test - 47 lines") -> ManifestRow:
+    return ManifestRow(f"pg-{number:08x}-0000000f", "toolcall", 1000 + number, about)
 
 
 def lines_of(text: str) -> list[str]:
@@ -79,7 +88,7 @@ def test_bars_and_newlines_do_not_break_the_table() -> None:
 
 
 @given(ROWS, st.integers(1, 3000))
-def test_a_page_stays_near_its_budget_and_counts_everything(rows: list[Row], budget: int) -> None:
+def test_a_page_stays_near_its_budget_and_counts_everything(rows: list[ManifestRow], budget: int) -> None:
     after, page = NO_MANIFEST.at_edge(rows, budget=budget)
     if page is None:
         assert not rows
@@ -95,7 +104,7 @@ def test_a_page_stays_near_its_budget_and_counts_everything(rows: list[Row], bud
 
 
 @given(st.lists(ROWS, max_size=5))
-def test_what_was_written_never_changes_and_totals_run_on(edges: list[list[Row]]) -> None:
+def test_what_was_written_never_changes_and_totals_run_on(edges: list[list[ManifestRow]]) -> None:
     """Append-only: a page depends on its own rows and on sums, so the same edges give the same pages, one behind the other."""
     written: list[str] = []
     standing, again = NO_MANIFEST, Manifest()
@@ -134,4 +143,4 @@ def test_after_a_compaction_everything_is_listed_on_one_page() -> None:
 
 
 def test_a_page_stands_in_front_of_what_a_user_said() -> None:
-    assert joined("PAGE", "hello") == "PAGE\n\n---\n\nhello"
+    assert join_page("PAGE", "hello") == "PAGE\n\n---\n\nhello"

@@ -13,7 +13,7 @@ from pagein.providers.caches.cache_values import LONG
 from pagein.providers.validity import Api, check_body
 from pagein.providers.wire import decode
 from pagein.providers.wire.breakpoint_edits import NO_WISHES, Changes, Wishes, changes, with_changes
-from pagein.providers.wire.breakpoint_edits import marked as with_marks
+from pagein.providers.wire.breakpoint_edits import add_breakpoints as with_marks
 from pagein.providers.wire.spliced_breakpoints import with_marks as with_marks_in_bytes
 
 Wire = dict[str, Any]

@@ -10,19 +10,19 @@ from pagein.errors import BadInput
 from pagein.model.codec import Fields, decode_entry, decode_message, encode_body, encode_entry, encode_message
 from pagein.model.entries import (
     Body,
-    Compacted,
+    CompactionEntry,
     Entry,
-    EpochOpened,
-    Inserted,
-    Noted,
+    EpochEntry,
+    InsertEntry,
+    MessageEntry,
+    NoteEntry,
     PagedOut,
-    Recalled,
+    RecallEntry,
     RequestSent,
-    Restored,
-    Said,
-    Thought,
+    Restoration,
+    ThinkingObject,
 )
-from pagein.model.messages import Message, Text, Unreadable
+from pagein.model.messages import Message, Text, UnreadableLine
 from pagein.model.names import ContentHash
 
 PAGED = st.builds(
@@ -37,26 +37,26 @@ PAGED = st.builds(
     block=NUMBERS,
 )
 RESTORED = st.builds(
-    Restored, call_id=TEXTS, object_id=TEXTS, text=TEXTS, tokens=NUMBERS, message=NUMBERS, block=NUMBERS
+    Restoration, call_id=TEXTS, object_id=TEXTS, text=TEXTS, tokens=NUMBERS, message=NUMBERS, block=NUMBERS
 )
 THOUGHT = st.builds(
-    Thought, object_id=TEXTS, content=st.binary(max_size=4).map(ContentHash.of), tokens=NUMBERS, chars=NUMBERS
+    ThinkingObject, object_id=TEXTS, content=st.binary(max_size=4).map(ContentHash.of), tokens=NUMBERS, chars=NUMBERS
 )
 BODIES: st.SearchStrategy[Body] = st.one_of(
-    st.builds(Said, message=MESSAGES, result_tokens=st.lists(NUMBERS, max_size=3).map(tuple)),
-    st.builds(Compacted, kept=NUMBERS),
+    st.builds(MessageEntry, message=MESSAGES, result_tokens=st.lists(NUMBERS, max_size=3).map(tuple)),
+    st.builds(CompactionEntry, kept=NUMBERS),
     st.builds(
-        EpochOpened,
+        EpochEntry,
         number=NUMBERS,
         frontier=NUMBERS,
         paged=st.lists(PAGED, max_size=2).map(tuple),
         restored=st.lists(RESTORED, max_size=2).map(tuple),
         thought=st.none() | THOUGHT,
     ),
-    st.builds(Inserted, kind=TEXTS, text=TEXTS, tokens=NUMBERS, names=st.lists(TEXTS, max_size=2).map(tuple)),
+    st.builds(InsertEntry, kind=TEXTS, text=TEXTS, tokens=NUMBERS, names=st.lists(TEXTS, max_size=2).map(tuple)),
     st.builds(RequestSent, epoch=NUMBERS, length=NUMBERS),
-    st.builds(Recalled, object_id=TEXTS),
-    st.builds(Noted, kind=TEXTS, data=TEXTS),
+    st.builds(RecallEntry, object_id=TEXTS),
+    st.builds(NoteEntry, kind=TEXTS, data=TEXTS),
 )
 ENTRIES = st.builds(Entry, id=TEXTS, parent=st.none() | TEXTS, body=BODIES, at=st.none() | TIMES)
 
@@ -85,14 +85,14 @@ def test_a_torn_line_is_a_value_and_never_an_exception(entry: Entry, data: st.Da
     line = encode_entry(entry)
     torn = line[: data.draw(st.integers(0, len(line) - 1))]
     found = decode_entry(torn, number=7)
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, UnreadableLine)
     assert found.line == 7
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace")))
 def test_garbage_is_a_value_and_never_an_exception(garbage: bytes) -> None:
-    assert isinstance(decode_entry(garbage), Unreadable)
-    assert isinstance(decode_message(garbage), Unreadable)
+    assert isinstance(decode_entry(garbage), UnreadableLine)
+    assert isinstance(decode_message(garbage), UnreadableLine)
 
 
 JSON = st.recursive(
@@ -105,7 +105,7 @@ JSON = st.recursive(
 def test_a_line_with_one_wrong_value_is_read_or_is_a_value(entry: Entry, data: st.DataObject, wrong: object) -> None:
     fields = json.loads(encode_entry(entry))
     fields[data.draw(st.sampled_from(sorted(fields)))] = wrong
-    assert isinstance(decode_entry(json.dumps(fields).encode()), Entry | Unreadable)
+    assert isinstance(decode_entry(json.dumps(fields).encode()), Entry | UnreadableLine)
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_a_line_with_one_wrong_value_is_read_or_is_a_value(entry: Entry, data: s
 )
 def test_what_cannot_be_understood_is_unreadable(line: bytes) -> None:
     found = decode_entry(line)
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, UnreadableLine)
     assert found.why
     assert len(found.excerpt) <= 80
 
 
 def test_fields_of_a_later_writer_are_passed_over() -> None:
     assert decode_entry(b'{"v":1,"id":"a","entry":"compacted","kept":2,"why":"later"}') == Entry(
-        "a", None, Compacted(2)
+        "a", None, CompactionEntry(2)
     )
 
 
@@ -151,12 +151,12 @@ def test_an_older_line_is_lifted_one_version_at_a_time() -> None:
         return {"v": 0, "id": old["name"], "entry": "compacted", "kept": old["kept"]}
 
     line = b'{"v":-1,"name":"a","kept":"3"}'
-    assert decode_entry(line, upgrades={-1: first, 0: second}) == Entry("a", None, Compacted(3))
-    assert isinstance(decode_entry(line, upgrades={-1: first}), Unreadable)
+    assert decode_entry(line, upgrades={-1: first, 0: second}) == Entry("a", None, CompactionEntry(3))
+    assert isinstance(decode_entry(line, upgrades={-1: first}), UnreadableLine)
 
 
 def test_a_step_that_leads_nowhere_does_not_hang() -> None:
-    assert isinstance(decode_entry(b'{"v":0}', upgrades={0: lambda old: old}), Unreadable)
+    assert isinstance(decode_entry(b'{"v":0}', upgrades={0: lambda old: old}), UnreadableLine)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
@@ -164,4 +164,4 @@ def test_a_time_that_json_cannot_hold_is_refused(number: float) -> None:
     with pytest.raises(BadInput):
         encode_message(Message("user", (Text("hi"),), at=number))
     with pytest.raises(BadInput):
-        encode_entry(Entry("a", None, Compacted(), at=number))
+        encode_entry(Entry("a", None, CompactionEntry(), at=number))

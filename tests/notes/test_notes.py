@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.workspace.frontmatter import Unreadable, read_frontmatter, scalar
+from pagein.workspace.frontmatter import BadFrontmatter, parse_frontmatter, scalar
 from pagein.workspace.notes import Note, NoteLink, is_note, parse_note
 
 
@@ -168,7 +168,7 @@ def test_frontmatter_that_is_not_closed_is_text() -> None:
 
 
 def test_nothing_in_the_frontmatter_runs() -> None:
-    assert read_frontmatter("a: !!python/object/apply:os.system ['true']") == {"a": ["true"]}
+    assert parse_frontmatter("a: !!python/object/apply:os.system ['true']") == {"a": ["true"]}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
 
 
 def test_quoted_scalars_are_texts() -> None:
-    assert read_frontmatter("a: \"5\"\nb: 'true'\nc: |\n  5\n") == {"a": "5", "b": "true", "c": "5\n"}
+    assert parse_frontmatter("a: \"5\"\nb: 'true'\nc: |\n  5\n") == {"a": "5", "b": "true", "c": "5\n"}
 
 
 @given(st.text(max_size=200))
@@ -198,8 +198,8 @@ def test_every_text_is_a_note(text: str) -> None:
 def test_frontmatter_is_read_or_refused_in_words(text: str) -> None:
     problem = ""
     try:
-        read = read_frontmatter(text)
-    except Unreadable as refused:
+        read = parse_frontmatter(text)
+    except BadFrontmatter as refused:
         read, problem = {}, str(refused)
     assert isinstance(read, dict)
     assert not (read and problem)

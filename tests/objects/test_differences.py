@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import DamagedBlob
-from pagein.model.chats import Turn, turns_to_value
+from pagein.model.chats import ChatTurn, turns_to_value
 from pagein.model.messages import Message, Text
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Query
-from pagein.store.sql.packed_bytes import DIFFERENCE, packed, packed_against, unpacked
+from pagein.store.sql.packed_bytes import DIFFERENCE, pack, pack_against, unpack
 from pagein.store.sql.sql_blobs import DEEPEST, put_blob
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -74,7 +74,7 @@ def test_a_hundred_versions_take_less_than_two(store: SqliteUpkeep, lines: int) 
     for text in texts:
         put(store, a_file(1, text))
     _, taken = store.figures()
-    one = len(packed(texts[-1].encode())[1])
+    one = len(pack(texts[-1].encode())[1])
     assert [store.content(version) for version in store.history(object_number(1))] == texts
     assert taken < 2 * one
 
@@ -122,11 +122,11 @@ def test_a_record_that_was_changed_is_noticed(store: SqliteUpkeep, path: Path) -
 
 
 def test_a_chat_that_grows_costs_what_it_grows_by(store: SqliteUpkeep) -> None:
-    turns: list[Turn] = []
+    turns: list[ChatTurn] = []
     sizes = []
     for number in range(200):
         said = Message("user", (Text(" ".join(words(("said", number), 30))),))
-        turns.append(Turn((said,), (Message("assistant", (Text(" ".join(words(("answer", number), 60))),)),)))
+        turns.append(ChatTurn((said,), (Message("assistant", (Text(" ".join(words(("answer", number), 60))),)),)))
         put(store, Draft(id=object_number(1), type="chat", additional={"turns": turns_to_value(turns)}))
         sizes.append(store.figures()[1])
     first, second = sizes[99], sizes[199] - sizes[99]
@@ -137,27 +137,27 @@ def test_a_chat_that_grows_costs_what_it_grows_by(store: SqliteUpkeep) -> None:
 @given(st.binary(max_size=400), st.binary(max_size=400), st.integers(1, 40))
 def test_what_is_packed_against_anything_comes_back(base: bytes, content: bytes, times: int) -> None:
     large, other = base * times + content, content + base * times
-    codec, data = packed_against(large, other)
-    assert unpacked(codec, data, other) == large
+    codec, data = pack_against(large, other)
+    assert unpack(codec, data, other) == large
 
 
 @pytest.mark.parametrize("size", [300_000, 900_000, 3_000_000])
 def test_large_files_are_told_by_their_differences_too(size: int) -> None:
     before = "\n".join(source("large", size // 33)).encode()
     after = before.replace(before[size // 2 : size // 2 + 20], b"changed")
-    codec, data = packed_against(after, before)
+    codec, data = pack_against(after, before)
     assert codec == DIFFERENCE
     assert len(data) < 2_000
-    assert unpacked(codec, data, before) == after
+    assert unpack(codec, data, before) == after
 
 
 def test_the_wrong_base_is_noticed() -> None:
     before = "\n".join(source("a", 100)).encode()
-    codec, data = packed_against(before + b"\nmore", before)
+    codec, data = pack_against(before + b"\nmore", before)
     assert codec == DIFFERENCE
     for wrong in (before[:-1] + b"x", b"x" * len(before), None):
         with pytest.raises(DamagedBlob):
-            unpacked(codec, data, wrong)
+            unpack(codec, data, wrong)
 
 
 def damaged(path: Path, name: ContentHash) -> None:

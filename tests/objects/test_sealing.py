@@ -7,14 +7,14 @@ import pytest
 from pagein.errors import BadInput, BadName
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.version_hash import Sealed, metadata_view, object_hash_of, version_of, view_hash_of
+from pagein.model.version_hash import SealedDraft, metadata_view, object_hash_of, version_of, view_hash_of
 from pagein.model.versions import Draft, Provenance, Version, Writer
 from pagein.testing.object_store import HARD_FIELDS, a_file, object_number
 
 WRITER = Writer("system")
 
 
-def sealed(**changes: object) -> Sealed:
+def sealed(**changes: object) -> SealedDraft:
     draft = Draft(
         id=object_number(1),
         type="file",
@@ -24,14 +24,14 @@ def sealed(**changes: object) -> Sealed:
         nickname="name",
         provenance=Provenance("/a", "human", (Reference("parent"),)),
     )
-    return Sealed.of(replace(draft, **changes))  # type: ignore[arg-type]
+    return SealedDraft.of(replace(draft, **changes))  # type: ignore[arg-type]
 
 
-def version(one: Sealed) -> Version:
+def version(one: SealedDraft) -> Version:
     return one.version(sequence=3, number=2, at=1.5, writer=WRITER)
 
 
-def shown(one: Sealed) -> dict[str, object]:
+def shown(one: SealedDraft) -> dict[str, object]:
     return dict(metadata_view(version(one)))
 
 
@@ -121,7 +121,7 @@ def test_a_view_of_its_own_may_show_a_summary_and_a_default_view_spelled_out_is_
 
 
 def test_views_show_what_their_type_says() -> None:
-    call = Sealed.of(
+    call = SealedDraft.of(
         Draft(id="call", type="toolcall", metadata={"tool": "ls", "args": {"b": 1, "a": 2}, "status": "ok"})
     )
     assert shown(call) == {
@@ -131,14 +131,14 @@ def test_views_show_what_their_type_says() -> None:
         "args_display": '{"a":2,"b":1}',
         "status": "ok",
     }
-    assert shown(Sealed.of(Draft(id=object_number(1), type="session"))) == {}
-    assert list(shown(Sealed.of(Draft(id=object_number(1), type="chat")))) == [
+    assert shown(SealedDraft.of(Draft(id=object_number(1), type="session"))) == {}
+    assert list(shown(SealedDraft.of(Draft(id=object_number(1), type="chat")))) == [
         "id",
         "type",
         "session_ref",
         "turn_count",
     ]
-    assert list(shown(Sealed.of(Draft(id=object_number(1), type="drawing")))) == [
+    assert list(shown(SealedDraft.of(Draft(id=object_number(1), type="drawing")))) == [
         "id",
         "type",
         "nickname",
@@ -148,10 +148,10 @@ def test_views_show_what_their_type_says() -> None:
 
 
 def test_a_version_says_what_its_record_says() -> None:
-    one = Sealed.of(Draft(id=object_number(1), type="artifact", metadata=HARD_FIELDS, additional={"more": 1}))
+    one = SealedDraft.of(Draft(id=object_number(1), type="artifact", metadata=HARD_FIELDS, additional={"more": 1}))
     read = version_of(one.record, sequence=3, number=2, at=1.5, chars=0, writer=WRITER)
     assert read == version(one)
-    assert Sealed.of(read.draft(None, {"more": 1})).object_hash == one.object_hash
+    assert SealedDraft.of(read.draft(None, {"more": 1})).object_hash == one.object_hash
 
 
 @pytest.mark.parametrize("record", ["", "[]", "{}", "3", '{"id":1}', a_file(1).id])

@@ -4,12 +4,12 @@ from hypothesis import strategies as st
 from tests.engine.conversations import MESSAGES
 
 from pagein.errors import BadInput
-from pagein.model.chats import Called, Turn, turns_as_text, turns_from_value, turns_of, turns_to_value
+from pagein.model.chats import ChatCall, ChatTurn, turns_as_text, turns_from_value, turns_of, turns_to_value
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.shapes import chat_draft, file_draft, file_type, session_draft, text_draft, toolcall_draft
 from pagein.model.values import frozen
-from pagein.model.version_hash import Sealed, metadata_view
+from pagein.model.version_hash import SealedDraft, metadata_view
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, Written
 from pagein.store.memory.memory_store import MemoryStore
@@ -42,15 +42,15 @@ CONVERSATION = [
 ]
 
 
-def kinds(turn: Turn) -> list[str]:
-    return [step.call_id if isinstance(step, Called) else step.role for step in turn.steps]
+def kinds(turn: ChatTurn) -> list[str]:
+    return [step.call_id if isinstance(step, ChatCall) else step.role for step in turn.steps]
 
 
 def test_a_turn_holds_every_step_in_its_order() -> None:
     first, second = turns_of(CONVERSATION, Reference)
     assert [one.role for one in first.said] == ["system", "user"]
     assert kinds(first) == ["assistant", "a", "bad", "assistant", "c", "assistant"]
-    assert first.steps[2] == Called("bad", "bash", '{"command":"ls -la"}', "fail", Reference("bad"))
+    assert first.steps[2] == ChatCall("bad", "bash", '{"command":"ls -la"}', "fail", Reference("bad"))
     assert second.said == (said("second"), said("and third"))
     assert kinds(second) == ["assistant"]
 
@@ -74,7 +74,7 @@ def test_nothing_that_was_said_is_lost(messages: list[Message]) -> None:
         block for block in blocks if not isinstance(block, ToolResult)
     ]
     results = [block.call_id for block in blocks if isinstance(block, ToolResult)]
-    assert [step.call_id for step in steps if isinstance(step, Called)] == results
+    assert [step.call_id for step in steps if isinstance(step, ChatCall)] == results
     turns_as_text(turns)
 
 
@@ -135,7 +135,7 @@ def test_the_shapes_show_what_the_specification_lists() -> None:
         ToolCall("id", "bash", '{"command": "' + "x" * 300 + '"}'),
         ToolResult("id", "", is_error=True, images=(Image("image/png", 4, "abcd"),)),
     )
-    shown = dict(metadata_view(Sealed.of(call).version(sequence=1, number=1, at=0.0, writer=Writer())))
+    shown = dict(metadata_view(SealedDraft.of(call).version(sequence=1, number=1, at=0.0, writer=Writer())))
     assert list(shown) == ["id", "type", "tool", "args_display", "status"]
     assert shown["status"] == "fail"
     assert len(str(shown["args_display"])) == 200
@@ -152,7 +152,7 @@ def test_the_shapes_show_what_the_specification_lists() -> None:
 def test_arguments_of_any_form_are_kept(arguments: str) -> None:
     draft = toolcall_draft(ToolCall("id", "t", arguments), ToolResult("id", "out"))
     assert "args" in draft.additional
-    Sealed.of(draft)
+    SealedDraft.of(draft)
 
 
 def test_files_are_told_by_their_names() -> None:

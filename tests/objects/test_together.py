@@ -13,7 +13,7 @@ from typing import Protocol
 import pytest
 
 from pagein.model.versions import Version
-from pagein.model.writes import Refused, Write, Written
+from pagein.model.writes import Write, WriteRefusal, Written
 from pagein.store.postgres.postgres_store import PostgresStore
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.object_store import a_file, object_number, put
@@ -194,5 +194,5 @@ def test_threads_share_a_store(place: Place) -> None:
         thread.join()
     assert problems == []
     assert len(store.log()) == 4 * ROUNDS
-    assert isinstance(store.write(Write("late", a_file(0, "x"), 1.0, 3)), Refused)
+    assert isinstance(store.write(Write("late", a_file(0, "x"), 1.0, 3)), WriteRefusal)
     store.close()

@@ -8,10 +8,10 @@ from pagein.errors import BadInput, BadName
 from pagein.model.identifiers import RANDOM_BYTES, object_id, uuid7
 from pagein.model.names import ContentHash
 from pagein.model.references import Pin, Reference
-from pagein.model.values import Fields, canonical, frozen, parsed, place_order, references_in
+from pagein.model.values import Fields, canonical, frozen, parse_value, place_order, references_in
 from pagein.store.random_ids import RandomIds
-from pagein.store.sql.sql_rows import given as unkept
-from pagein.store.sql.sql_rows import kept
+from pagein.store.sql.sql_rows import decode_text as unkept
+from pagein.store.sql.sql_rows import encode_text
 
 HASHES = st.binary(max_size=2).map(ContentHash.of)
 TIMES = st.floats(allow_nan=False, allow_infinity=False)
@@ -32,7 +32,7 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 def test_what_is_written_canonically_reads_back_as_the_same(value: object) -> None:
     text = canonical(frozen(value))
     assert text.isascii()
-    again = parsed(text)
+    again = parse_value(text)
     assert again == frozen(value)
     assert canonical(again) == text
 
@@ -79,7 +79,7 @@ def test_what_is_nested_without_end_is_refused() -> None:
 )
 def test_what_is_no_canonical_form_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
-        parsed(text)
+        parse_value(text)
 
 
 def test_frozen_values_cannot_be_changed_through_what_they_were_made_of() -> None:
@@ -103,16 +103,16 @@ def test_places_are_pointers_sorted_as_a_reader_meets_them() -> None:
 
 @given(WILD, WILD)
 def test_texts_are_kept_so_that_every_database_takes_them(one: str, other: str) -> None:
-    text = kept(one)
+    text = encode_text(one)
     assert unkept(text) == one
     assert "\0" not in text
     text.encode()
-    assert kept(one + other).startswith(text)
-    assert (kept(other) == text) == (one == other)
+    assert encode_text(one + other).startswith(text)
+    assert (encode_text(other) == text) == (one == other)
 
 
 def test_json_beyond_our_own_is_read_alike() -> None:
-    assert parsed(json.dumps({"a": [1, {"b": "ü"}]}, indent=2)) == frozen({"a": [1, {"b": "ü"}]})
+    assert parse_value(json.dumps({"a": [1, {"b": "ü"}]}, indent=2)) == frozen({"a": [1, {"b": "ü"}]})
 
 
 @given(st.lists(st.floats(0, 2**31, allow_nan=False), min_size=1, max_size=50))

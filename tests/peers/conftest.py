@@ -18,7 +18,7 @@ from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.providers.validity.rules import Api
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger, Recall, Tally
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
 
 Edit = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
@@ -30,7 +30,7 @@ class Bench:
     def __init__(self) -> None:
         self.charged = prices("generic:r=.1,w=1.25,min=1")
 
-    def script(self, recording: Recording, api: Api = "anthropic") -> Script:
+    def script(self, recording: BillableSession, api: Api = "anthropic") -> Script:
         return write_script(recording, Shapes(api))
 
     def rendered(self, script: Script, ask: Asking) -> list[Rendered]:
@@ -39,12 +39,12 @@ class Bench:
     def looks(self, script: Script, rendered: list[Rendered], recall: Recall = "full") -> list[Look]:
         return look_at(script, rendered, recall)
 
-    def bill(self, recording: Recording, edit: Edit, api: Api = "anthropic", recall: Recall = "full") -> Bill:
+    def bill(self, recording: BillableSession, edit: Edit, api: Api = "anthropic", recall: Recall = "full") -> Bill:
         script = self.script(recording, api)
         rendered = self.rendered(script, asking(edit))
         return price(script, rendered, self.looks(script, rendered, recall), self.charged, recording)
 
-    def append(self, recording: Recording) -> Tally:
+    def append(self, recording: BillableSession) -> Tally:
         ledger = Ledger(recording, APPEND, self.charged, stress=False, trace=False)
         ledger.run()
         return ledger.tally

@@ -15,10 +15,10 @@ from tests.peers.conftest import Bench
 
 from pagein.model.messages import HostEvent, Image, Message, Text, ToolCall, ToolResult, Usage
 from pagein.providers.validity.rules import Api
-from pagein.replay.policies.baselines import APPEND, Clear, Rolling
+from pagein.replay.policies.baselines import APPEND, Clear, RollingStubs
 from pagein.replay.policies.ledger import Ledger, Policy, Recall, Tally
-from pagein.replay.prompt.recording import Recording
-from pagein.replay.run import Asked, replay
+from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.run import ReplayRequest, replay
 from pagein.testing.story import FLOOR, RATIO, Story
 from pagein.wiring import open_for_replay
 
@@ -178,7 +178,7 @@ def test_a_quote_that_is_cut_is_lost_and_one_that_was_recalled_before_is_seen(be
     assert (raw.quotes_visible, raw.quotes_lost) == (2, 0)
 
 
-def long_story(story: Story, calls: int = 30) -> Recording:
+def long_story(story: Story, calls: int = 30) -> BillableSession:
     story.asks("x" * 400)
     for _ in range(calls):
         story.works(1000)
@@ -242,7 +242,7 @@ def test_a_new_window_is_no_bust_and_begins_with_nothing(bench: Bench, story: St
 @pytest.mark.parametrize("name", OURS[:3])
 def test_watching_a_policy_changes_nothing_of_its_bill(bench: Bench, story: Story, name: str) -> None:
     recording = long_story(story)
-    plain: Policy = {"append": APPEND, "rolling": Rolling(), "clear": Clear()}[name]
+    plain: Policy = {"append": APPEND, "rolling": RollingStubs(), "clear": Clear()}[name]
     ledger = Ledger(recording, plain, bench.charged, stress=False, trace=False)
     ledger.run()
     watched = replayed(name, recording, bench.charged)
@@ -277,7 +277,7 @@ def test_the_demo_session_is_sized_as_the_replay_sizes_it(bench: Bench) -> None:
     [session], skipped = load([DEMO])
     assert skipped == []
     recording = session.under(bench.charged)
-    asked = Asked((DEMO,), prices=bench.charged.name, policies=("append",), stress=False, jobs=1)
+    asked = ReplayRequest((DEMO,), prices=bench.charged.name, policies=("append",), stress=False, jobs=1)
     row = replay(asked, open_for_replay).bill["policies"]["append"]
     assert bench.append(recording).cost == pytest.approx(row["cost"], abs=0.06)
     bill = bench.bill(recording, same)

@@ -11,18 +11,18 @@ from pagein.policy.economics.rewrite_cost import (
     Account,
     Economics,
     Moment,
-    carried,
+    account_after_call,
+    account_with_previews,
+    cliff_savings,
     falls_short,
     is_cold,
     pays,
-    previewed,
     readable,
     rewrite_cost,
     rewritten,
-    spared_by_cliff,
 )
-from pagein.policy.eviction.residency import EMPTY, PRICED, Resident, Standing, plan
-from pagein.providers.cache_simulator import CacheRequest, Mark, simulate
+from pagein.policy.eviction.residency import EMPTY, PRICED, Resident, ResidentSet, plan
+from pagein.providers.cache_simulator import Breakpoint, CacheRequest, simulate
 from pagein.providers.caches.cache_rules import ANTHROPIC
 from pagein.providers.prices.token_prices import Cliff
 
@@ -37,7 +37,7 @@ def _cold(size: int = 100_000) -> Moment:
     return Moment(now=1000.0, last=0.0, size=size, new=1000)
 
 
-def _standing(calls: int, tokens: int = 2000, *, reads: bool = False, now: int | None = None) -> Standing:
+def _standing(calls: int, tokens: int = 2000, *, reads: bool = False, now: int | None = None) -> ResidentSet:
     standing = EMPTY
     for call in range(calls):
         resident = Resident(f"c{call}", 2 * call + 1, 0, tokens, call, before=call * (tokens + 100), is_read=reads)
@@ -55,7 +55,7 @@ def test_a_pause_of_the_lifetime_makes_the_cache_cold_and_an_unknown_time_does_n
 @given(st.floats(0.0, 1000.0))
 def test_the_engine_takes_for_cold_what_the_simulator_does(gap: float) -> None:
     rules = ANTHROPIC.least(1)
-    first = CacheRequest(at=0.0, chain=(1,), cumulative=(100.0,), marks=(Mark(1),))
+    first = CacheRequest(at=0.0, chain=(1,), cumulative=(100.0,), marks=(Breakpoint(1),))
     again = simulate((first, replace(first, at=gap)), rules)[1]
     assert is_cold(Moment(gap, 0.0, 100, 0), replace(PRICES, lifetime=rules.ttl + rules.grace)) == (again.read == 0.0)
 
@@ -73,14 +73,14 @@ def test_where_a_cache_holds_whole_requests_only_nothing_in_front_is_counted_on(
 
 
 def test_carrying_the_window_is_billed_at_the_prices_of_the_cache() -> None:
-    account = carried(Account(), _warm(), PRICES)
+    account = account_after_call(Account(), _warm(), PRICES)
     assert account.bill == pytest.approx(0.1 * 99_000 + 1.25 * 1000)
-    assert carried(Account(), _cold(), PRICES).bill == pytest.approx(1.25 * 100_000)
+    assert account_after_call(Account(), _cold(), PRICES).bill == pytest.approx(1.25 * 100_000)
 
 
 def test_what_is_absent_is_saved_at_every_call() -> None:
-    assert carried(Account(absent=10_000), _warm(), PRICES).saved == pytest.approx(1000)
-    assert carried(Account(absent=10_000), _cold(), PRICES).saved == pytest.approx(12_500)
+    assert account_after_call(Account(absent=10_000), _warm(), PRICES).saved == pytest.approx(1000)
+    assert account_after_call(Account(absent=10_000), _cold(), PRICES).saved == pytest.approx(12_500)
 
 
 def test_the_rent_must_have_reached_the_price_and_half_of_it_at_a_user_turn() -> None:
@@ -164,11 +164,11 @@ def test_a_rewrite_that_brings_requests_below_a_price_cliff_pays_sooner() -> Non
     gain = standing.old_gain
     steep = replace(PRICES, cliff=Cliff(95_000, 2.0, 1.5))
     settings = replace(PRICED, economics=steep)
-    assert spared_by_cliff(_warm(), steep, gain) == pytest.approx(0.1 * 99_000 + 1.25 * 1000)
+    assert cliff_savings(_warm(), steep, gain) == pytest.approx(0.1 * 99_000 + 1.25 * 1000)
     below = replace(steep, cliff=Cliff(101_000, 2.0, 1.5))
-    assert spared_by_cliff(_warm(), below, gain) == 0
+    assert cliff_savings(_warm(), below, gain) == 0
     out_of_reach = replace(steep, cliff=Cliff(50_000, 2.0, 1.5))
-    assert spared_by_cliff(_warm(), out_of_reach, gain) == 0
+    assert cliff_savings(_warm(), out_of_reach, gain) == 0
     rich = Account(saved=200_000.0)
     assert plan(standing, settings, _warm(), rich).epoch is None  # twice the price of reading is less than writing anew
     steeper = replace(steep, cliff=Cliff(95_000, 5.0, 5.0))
@@ -182,8 +182,8 @@ def test_a_rewrite_that_brings_requests_below_a_price_cliff_pays_sooner() -> Non
 def test_above_the_cliff_all_of_a_request_is_billed_at_its_price() -> None:
     steep = replace(PRICES, cliff=Cliff(50_000, 2.0, 1.5))
     moment = replace(_warm(), replied=100)
-    usual = carried(Account(), moment, PRICES).bill
-    assert carried(Account(), moment, steep).bill == pytest.approx(2 * (usual - 500) + 1.5 * 500)
+    usual = account_after_call(Account(), moment, PRICES).bill
+    assert account_after_call(Account(), moment, steep).bill == pytest.approx(2 * (usual - 500) + 1.5 * 500)
 
 
 @pytest.mark.parametrize(("scale", "counts"), [(0.5, 0.5), (1.0, 1.0), (2.0, 1.0)])
@@ -191,17 +191,19 @@ def test_what_entered_as_a_preview_is_saved_once_at_each_later_call_and_not_twic
     scale: float, counts: float
 ) -> None:
     prices = Economics()
-    account = previewed(Account(), prices, 1000, scale)
+    account = account_with_previews(Account(), prices, 1000, scale)
     moment = Moment(now=10.0, last=5.0, size=5000, new=100, scale=scale)
-    entered = carried(account, moment, prices)
+    entered = account_after_call(account, moment, prices)
     assert account.absent == 1000
     assert entered.saved == account.saved
-    assert carried(entered, moment, prices).saved - entered.saved == pytest.approx(prices.read * counts * 1000)
+    assert account_after_call(entered, moment, prices).saved - entered.saved == pytest.approx(
+        prices.read * counts * 1000
+    )
 
 
 def test_where_the_cache_is_cold_what_others_may_hold_of_the_front_is_no_part_of_the_bill_that_is_risked() -> None:
-    with_front = carried(Account(), replace(_cold(), floor=20_000.0), PRICES).bill
-    assert with_front - carried(Account(), _cold(), PRICES).bill == pytest.approx(PRICES.read * 20_000)
+    with_front = account_after_call(Account(), replace(_cold(), floor=20_000.0), PRICES).bill
+    assert with_front - account_after_call(Account(), _cold(), PRICES).bill == pytest.approx(PRICES.read * 20_000)
 
 
 def test_what_was_written_in_one_go_is_read_up_to_the_last_entry_that_is_sure_to_be_found() -> None:
@@ -232,6 +234,6 @@ def test_nothing_leaves_a_window_that_would_be_too_small_to_be_cached_without_it
 def test_what_enters_as_a_preview_spares_no_more_than_we_count_however_much_of_a_request_nobody_sees(
     scale: float, counts: float
 ) -> None:
-    spared = previewed(Account(), PRICES, 1000, scale).saved
-    assert spared == pytest.approx(counts * previewed(Account(), PRICES, 1000, 1.0).saved)
+    spared = account_with_previews(Account(), PRICES, 1000, scale).saved
+    assert spared == pytest.approx(counts * account_with_previews(Account(), PRICES, 1000, 1.0).saved)
     assert spared <= PRICES.write * 1000

@@ -1,6 +1,6 @@
 import pytest
 
-from pagein.model.messages import Access, ToolCall
+from pagein.model.messages import FileAccess, ToolCall
 from pagein.policy.privacy.exclusions import is_excluded, may_show_excluded
 
 
@@ -46,4 +46,4 @@ def test_a_call_that_names_none_does_not(arguments: str) -> None:
 
 
 def test_what_a_call_touches_counts_though_its_arguments_do_not_say_so() -> None:
-    assert may_show_excluded(ToolCall("a", "Read", "{}", (Access("read", "app/.env"),)))
+    assert may_show_excluded(ToolCall("a", "Read", "{}", (FileAccess("read", "app/.env"),)))

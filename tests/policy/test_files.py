@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.policy.eviction.read_ages import FileRules
-from pagein.policy.eviction.residency import EMPTY, Residency, Resident, Standing
+from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet
 
 RULES = FileRules(after_edit=2, after_task=4)
 SETTINGS = Residency(batch_tokens=1, keep_calls=1, files=RULES)
@@ -18,11 +18,11 @@ def _read(call: int, path: str = "a.py") -> Resident:
     return Resident(f"c{call}", 2 * call, 0, 500, call, before=100 * call, is_read=True, path=path)
 
 
-def _old(standing: Standing, call: int, settings: Residency = SETTINGS) -> list[str]:
+def _old(standing: ResidentSet, call: int, settings: Residency = SETTINGS) -> list[str]:
     return [one.call_id for one in standing.at_call(call, settings).old()]
 
 
-def _shown(call: int = 1) -> Standing:
+def _shown(call: int = 1) -> ResidentSet:
     return EMPTY.at_call(call, SETTINGS).touched("a.py", call, edited=False).born(_read(call))
 
 

@@ -7,16 +7,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pagein.policy.economics.cache_keepalive import (
-    Asked,
     Lease,
     Lifetimes,
     Request,
-    begun_anew,
+    UpcomingRequest,
     chosen,
     keeps,
-    kept,
-    sent,
-    switched,
+    lease_after_keepalive,
+    lease_after_request,
+    lease_after_restart,
+    lease_after_switch,
 )
 from pagein.providers.prices.token_prices import Cliff
 
@@ -33,8 +33,8 @@ def _working(saved: float = 50_000.0) -> Lease:
     return Lease(300.0, saved=saved, sent=0.0, held=50_000.0)
 
 
-def _asked(size: float, new: float, *, at: float = 10.0, rewritten: bool = False) -> Asked:
-    return Asked(at, size, new, rewritten)
+def _asked(size: float, new: float, *, at: float = 10.0, rewritten: bool = False) -> UpcomingRequest:
+    return UpcomingRequest(at, size, new, rewritten)
 
 
 def test_a_host_that_asks_for_the_short_lifetime_gets_it() -> None:
@@ -51,16 +51,18 @@ def test_the_short_lifetime_is_chosen_where_what_is_in_hand_pays_for_all_that_a_
 
 
 def test_what_an_anchor_holds_is_not_at_risk_unless_the_window_is_rewritten() -> None:
-    anchored = sent(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
     assert anchored.anchored == 50_000
     in_hand = LONG.lost_with(1000, 51_000)
     assert chosen(anchored, LONG, _asked(51_000, 1000), in_hand) == 300.0
     assert chosen(anchored, LONG, _asked(51_000, 1000, rewritten=True), in_hand) == 3600.0
     assert chosen(anchored, LONG, _asked(51_000, 1000, at=4000.0), in_hand) == 3600.0
-    short = sent(anchored, LONG, _request(10.0, 300.0, 51_000.0))
+    short = lease_after_request(anchored, LONG, _request(10.0, 300.0, 51_000.0))
     assert short.anchored == 50_000
     assert short.held_at(500.0) == 50_000
-    lost = sent(short, LONG, Request(20.0, 300.0, 52_000.0, 1000.0, 12_000.0))  # the provider lost a fifth
+    lost = lease_after_request(
+        short, LONG, Request(20.0, 300.0, 52_000.0, 1000.0, 12_000.0)
+    )  # the provider lost a fifth
     assert lost.anchored == 0
 
 
@@ -72,51 +74,51 @@ def test_above_a_price_cliff_all_that_may_be_lost_is_dearer() -> None:
 
 
 def test_every_token_written_for_the_short_lifetime_saves_what_the_long_one_costs_more() -> None:
-    first = sent(Lease(3600.0), LONG, _request(0.0, new=20_000))
+    first = lease_after_request(Lease(3600.0), LONG, _request(0.0, new=20_000))
     assert first.saved == pytest.approx(0.75 * 20_000)
-    assert sent(first, LONG, _request(10.0, 3600.0)).saved == first.saved
-    assert sent(Lease(300.0), SHORT, _request(0.0)).saved == 0
+    assert lease_after_request(first, LONG, _request(10.0, 3600.0)).saved == first.saved
+    assert lease_after_request(Lease(300.0), SHORT, _request(0.0)).saved == 0
 
 
 def test_a_pause_that_the_hosts_own_lifetime_would_have_bridged_is_a_loss() -> None:
-    lost = sent(_working(), LONG, Request(400.0, 300.0, 51_000.0, 1000.0, 51_000.0))
+    lost = lease_after_request(_working(), LONG, Request(400.0, 300.0, 51_000.0, 1000.0, 51_000.0))
     assert lost.saved == pytest.approx(50_000 + 0.75 * 1000 - 1.15 * 50_000)
 
 
 def test_what_the_provider_lost_by_itself_is_not_our_loss_and_takes_what_was_kept_alive() -> None:
-    alive = kept(_working(), LONG, 280.0, 5000.0)
-    missed = sent(alive, LONG, Request(290.0, 300.0, 51_000.0, 1000.0, 51_000.0))
+    alive = lease_after_keepalive(_working(), LONG, 280.0, 5000.0)
+    missed = lease_after_request(alive, LONG, Request(290.0, 300.0, 51_000.0, 1000.0, 51_000.0))
     assert missed.saved == pytest.approx(45_000 + 0.75 * 1000)
     assert missed.anchored == 0
 
 
 def test_a_window_kept_alive_outlasts_the_pause_and_no_entry_in_front_of_its_end_does() -> None:
-    alive = kept(_working(), LONG, 280.0, 5400.0)
+    alive = lease_after_keepalive(_working(), LONG, 280.0, 5400.0)
     assert alive.saved == pytest.approx(44_600)
     assert alive.alive(3880.0)
     assert not alive.alive(3881.0)
-    back = sent(alive, LONG, _request(2000.0, size=51_000.0))
+    back = lease_after_request(alive, LONG, _request(2000.0, size=51_000.0))
     assert back.whole
     assert back.until == 2000.0 + 3600.0
-    assert not sent(alive, LONG, _request(290.0)).whole
+    assert not lease_after_request(alive, LONG, _request(290.0)).whole
 
 
 def test_a_rewrite_or_a_window_begun_anew_ends_what_was_kept_alive() -> None:
-    alive = kept(_working(), LONG, 280.0, 5000.0)
-    assert sent(alive, LONG, replace(_request(290.0), rewritten=True)).anchored == 0
-    assert not begun_anew(alive).alive(301.0)
+    alive = lease_after_keepalive(_working(), LONG, 280.0, 5000.0)
+    assert lease_after_request(alive, LONG, replace(_request(290.0), rewritten=True)).anchored == 0
+    assert not lease_after_restart(alive).alive(301.0)
 
 
 def test_what_another_models_cache_may_lose_is_written_off_and_nothing_more_is_exposed_beside_it() -> None:
-    gone = switched(_working(saved=100_000.0), LONG)
+    gone = lease_after_switch(_working(saved=100_000.0), LONG)
     assert gone.saved == pytest.approx(100_000 - LONG.lost_with(50_000, 50_000))
     assert gone.held_at(1.0) == 0
     assert gone.expires() == 3600.0  # so no rewrite is free before
     assert chosen(gone, LONG, _asked(1000, 1000, at=3600.0), in_hand=1e9) == 3600.0
     assert chosen(gone, LONG, _asked(1000, 1000, at=3601.0), in_hand=1e9) == 300.0
-    anchored = sent(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
-    assert switched(anchored, LONG).saved == anchored.saved
-    assert switched(_working(), SHORT).saved == _working().saved
+    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    assert lease_after_switch(anchored, LONG).saved == anchored.saved
+    assert lease_after_switch(_working(), SHORT).saved == _working().saved
 
 
 def test_nothing_is_kept_alive_that_is_not_paid_for_with_its_answer() -> None:
@@ -135,7 +137,7 @@ def test_nothing_is_kept_alive_that_the_long_lifetime_holds_anyway() -> None:
 
 def test_where_the_host_asks_for_the_short_lifetime_somebody_must_have_come_back_before() -> None:
     assert not keeps(_working(), SHORT, in_hand=1e9)
-    returned = sent(_working(), SHORT, Request(1000.0, 300.0, 50_000.0, 0.0, 50_000.0))
+    returned = lease_after_request(_working(), SHORT, Request(1000.0, 300.0, 50_000.0, 0.0, 50_000.0))
     assert keeps(returned, SHORT, in_hand=1e9)
 
 
@@ -161,15 +163,15 @@ def test_it_never_costs_more_than_what_the_host_asks_for_and_what_was_in_hand(
     for gap, new, says, works in steps:
         if works and last is not None and gap > 280.0 and keeps(lease, terms, in_hand, answer):
             ours += terms.kept_for(size, answer)
-            lease = kept(lease, terms, last + 280.0, terms.kept_for(size, answer))
+            lease = lease_after_keepalive(lease, terms, last + 280.0, terms.kept_for(size, answer))
         assert ours <= theirs + in_hand + 1e-6
         now += gap
         bigger = size + answer + new
-        lifetime = chosen(lease, terms, Asked(now, bigger, bigger - size), in_hand)
+        lifetime = chosen(lease, terms, UpcomingRequest(now, bigger, bigger - size), in_hand)
         written = bigger - lease.held_at(now)
         theirs_written = bigger - (size if last is not None and now - last <= terms.asked else 0.0)
         ours += terms.read * (bigger - written) + terms.price(lifetime) * written
         theirs += terms.read * (bigger - theirs_written) + terms.price(terms.asked) * theirs_written
-        lease = sent(lease, terms, Request(now, lifetime, bigger, bigger - size, written))
+        lease = lease_after_request(lease, terms, Request(now, lifetime, bigger, bigger - size, written))
         size, last, answer = bigger, now, says
         assert ours <= theirs + in_hand + 1e-6

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.model.messages import Access, Image, ToolCall, ToolResult
+from pagein.model.messages import FileAccess, Image, ToolCall, ToolResult
 from pagein.policy.stubs.previews import Previews, is_previewed, preview
 
 SETTINGS = Previews(chars=8000, shown=3000)
@@ -17,8 +17,8 @@ BIG = "\n".join(f"test_{n} ... ok" for n in range(1000))
         (RUN, ToolResult("c", BIG[:7999]), False),
         (RUN, ToolResult("c", BIG, is_error=True), False),
         (RUN, ToolResult("c", BIG, images=(Image("image/png", 10),)), False),
-        (ToolCall("c", "Read", "{}", (Access("read", "a.py"),)), ToolResult("c", BIG), False),
-        (ToolCall("c", "Bash", "{}", (Access("read", "a.py", via="shell"),)), ToolResult("c", BIG), False),
+        (ToolCall("c", "Read", "{}", (FileAccess("read", "a.py"),)), ToolResult("c", BIG), False),
+        (ToolCall("c", "Bash", "{}", (FileAccess("read", "a.py", via="shell"),)), ToolResult("c", BIG), False),
     ],
 )
 def test_only_big_outputs_of_calls_that_succeeded_and_read_no_file_enter_as_previews(

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Image, ToolResult
-from pagein.policy.eviction.residency import EMPTY, Epoch, Residency, Resident, Standing, decide, removable
+from pagein.policy.eviction.residency import EMPTY, Epoch, Residency, Resident, ResidentSet, decide, removable
 
 SETTINGS = Residency(batch_tokens=1000, keep_calls=3, low_water_tokens=200)
 
 
-def standing(*groups: tuple[int, ...], settings: Residency = SETTINGS, call: int | None = None) -> Standing:
+def standing(*groups: tuple[int, ...], settings: Residency = SETTINGS, call: int | None = None) -> ResidentSet:
     """Group by group the sizes of its results; group n is first seen by call n. The next call is number `call`."""
     found = EMPTY
     for born, sizes in enumerate(groups):

@@ -13,8 +13,8 @@ import pytest
 
 from pagein.cli.cli import main
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import LivedIn, lived_in
-from pagein.testing.upkeep_contract import exported
+from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
+from pagein.testing.upkeep_contract import export_all
 
 PAGEIN = (sys.executable, "-m", "pagein")
 
@@ -31,7 +31,7 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def lived(tmp_path: Path) -> LivedIn:
-    return lived_in(tmp_path / "one.pagein", tmp_path / "work", 5, 60)
+    return make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 5, 60)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def run(
 def lines_of(store: Path) -> bytes:
     opened = SqliteUpkeep(store)
     try:
-        return b"".join(exported(opened))
+        return b"".join(export_all(opened))
     finally:
         opened.close()
 

@@ -13,8 +13,8 @@ import pytest
 
 from pagein.store.memory.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import lived_in
-from pagein.testing.upkeep_contract import exported, taken_in
+from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.upkeep_contract import export_all, import_all
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "format.md"
 
@@ -100,9 +100,9 @@ def example() -> bytes:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_stranger_reads_and_proves_real_exports(tmp_path: Path, seed: int) -> None:
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", seed, 90)
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", seed, 90)
     store = SqliteUpkeep(lived.store)
-    read = Stranger().read(b"".join(exported(store)))
+    read = Stranger().read(b"".join(export_all(store)))
     assert {name: read.blobs[one["content"]].decode() for name, one in read.objects.items()} == lived.stubs
     assert set(read.sessions) == {one.name for one in store.sessions()}
     assert {name: len(history) for name, history in read.versions.items()} == {
@@ -115,8 +115,8 @@ def test_a_stranger_reads_the_example_of_the_page_and_so_do_we() -> None:
     read = Stranger().read(example())
     assert read.blobs[read.versions["01900000-0000-7000-8000-000000000001"][-1]["content"]] == b"second\n"
     store = MemoryUpkeep()
-    taken_in(store, example().splitlines(keepends=True))
-    assert b"".join(exported(store)) == example()
+    import_all(store, example().splitlines(keepends=True))
+    assert b"".join(export_all(store)) == example()
 
 
 def test_the_page_explains_every_type_of_record_and_every_field_of_the_example() -> None:
@@ -141,6 +141,6 @@ def test_an_export_that_was_written_by_a_stranger_is_taken_in() -> None:
     digest = hashlib.sha256(b"".join(lines)).hexdigest()
     lines.append(json.dumps({"sha256": digest, "records": len(lines) - 1, "type": "end"}).encode() + b"\n")
     store = MemoryUpkeep()
-    taken_in(store, lines)
+    import_all(store, lines)
     assert sorted(map(store.get, store.names())) == [b"never named", content]
     assert store.leaf("theirs") == "1"

@@ -21,8 +21,8 @@ from pagein.model.versions import Draft
 from pagein.model.writes import Write
 from pagein.store.memory.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import lived_in
-from pagein.testing.upkeep_contract import exported, taken_in
+from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.upkeep_contract import export_all, import_all
 from pagein.upkeep import check_store
 
 Record = dict[str, Any]
@@ -32,9 +32,9 @@ Record = dict[str, Any]
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """The records of a real export, without its end."""
     folder = tmp_path_factory.mktemp("lived")
-    lived = lived_in(folder / "one.pagein", folder / "work", 5, 40)
+    lived = make_lived_in_store(folder / "one.pagein", folder / "work", 5, 40)
     store = SqliteUpkeep(lived.store)
-    lines = exported(store)
+    lines = export_all(store)
     store.close()
     return [json.loads(line) for line in lines[:-1]]
 
@@ -105,7 +105,7 @@ def test_what_contradicts_the_format_is_refused_with_its_line(
     harm(made)
     store = MemoryUpkeep()
     with pytest.raises(BadInput, match=rf"file.jsonl, line \d+: .*({why}).*nothing was imported"):
-        taken_in(store, file_of(made))
+        import_all(store, file_of(made))
     assert list(store.names()) == []
 
 
@@ -148,7 +148,7 @@ def hostile(draw: st.DrawFn, records: list[Record]) -> list[Record]:
 def test_whatever_a_file_says_is_taken_in_whole_or_refused_in_words(records: list[Record], data: st.DataObject) -> None:
     store = MemoryUpkeep()
     try:
-        taken_in(store, file_of(data.draw(hostile(records))))
+        import_all(store, file_of(data.draw(hostile(records))))
     except BadInput as problem:
         assert "nothing was imported" in str(problem)  # noqa: PT017 - either way something is held
         assert (list(store.names()), list(store.sessions()), store.log()) == ([], [], ())
@@ -156,7 +156,7 @@ def test_whatever_a_file_says_is_taken_in_whole_or_refused_in_words(records: lis
     # stubs and answers are claims of the sessions themselves, which a check holds them to
     kinds = {one.kind for one in check_store(store).findings}
     assert kinds <= {"stub", "answer", "thinking", "turns", "session"}
-    exported(store)
+    export_all(store)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -168,7 +168,7 @@ def test_bytes_that_changed_on_the_way_are_refused_in_words(records: list[Record
     line[dice.randrange(len(line))] ^= 1 << dice.randrange(8)
     lines[at] = bytes(line)
     with pytest.raises(BadInput, match="nothing was imported"):
-        taken_in(MemoryUpkeep(), b"".join(lines).splitlines(keepends=True))
+        import_all(MemoryUpkeep(), b"".join(lines).splitlines(keepends=True))
 
 
 HEAD = b'{"pagein":"export","v":1}\n'
@@ -230,7 +230,7 @@ def test_versions_of_files_that_must_not_be_stored_are_left_out(tmp_path: Path) 
             {"type": "version", "object": version.id, "number": 1, "at": 1.0, "writer": writer, "object_hash": version.object_hash.hex, "record": version.record}
         )  # fmt: skip
     store = SqliteUpkeep(tmp_path / "one.pagein")
-    done = taken_in(store, file_of(records))
+    done = import_all(store, file_of(records))
     assert (done.withheld, done.added["version"]) == (2, 2)
     assert {store.content(version) for version in store.log()} == {"x = 1\n", "shared\n"}
     assert sorted(store.get(name) for name in store.names()) == [b"shared\n", b"x = 1\n"]
@@ -268,7 +268,7 @@ def test_no_number_or_cursor_ends_in_a_traceback(
 ) -> None:
     from pagein.cli.cli import main
 
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 5, 30)
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 5, 30)
     monkeypatch.setattr(sys, "argv", ["pagein", *arguments, "--store", str(lived.store)])
     with pytest.raises(SystemExit) as left:
         main()

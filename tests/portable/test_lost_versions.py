@@ -13,7 +13,7 @@ from pagein.model.references import Reference
 from pagein.model.versions import Draft, Provenance, Version, Writer
 from pagein.model.writes import Write, Written
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.upkeep_contract import exported, taken_in
+from pagein.testing.upkeep_contract import export_all, import_all
 from pagein.upkeep import check_store, import_from
 
 pytestmark = pytest.mark.damages_store
@@ -82,10 +82,10 @@ def test_they_come_back_at_their_places(whole: Path, lost: tuple[int, ...], *, b
 def test_an_old_file_that_lost_some_gives_the_others(whole: Path) -> None:
     """The damaged file that a repair kept, read into a store that has what it lost."""
     store = SqliteUpkeep(whole)
-    before = exported(store)
+    before = export_all(store)
     done = import_from(store, str(without(whole, 5)))
     assert done.added == {}
-    assert exported(store) == before
+    assert export_all(store) == before
     store.close()
 
 
@@ -104,6 +104,6 @@ def test_another_version_in_a_place_that_is_taken_is_refused(whole: Path, tmp_pa
     wrote(other, NAME.format(1), 7)
     store = SqliteUpkeep(whole)
     with pytest.raises(BadInput, match="parted"):
-        taken_in(store, exported(other))
+        import_all(store, export_all(other))
     store.close()
     other.close()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pagein.model.entries import Entry, Noted, Said
+from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
@@ -13,7 +13,7 @@ from pagein.model.writes import Write
 from pagein.policy.privacy.redaction import WITHHELD
 from pagein.store.exchange.exporter import export
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.upkeep_contract import exported, taken_in
+from pagein.testing.upkeep_contract import export_all, import_all
 from pagein.upkeep import check_store
 
 SECRET = "hunter2-is-what-nobody-may-see"  # noqa: S105 - a test's
@@ -37,7 +37,10 @@ def talk(name: str, arguments: str, answer: str) -> list[Entry]:
     """A call and its answer, as a host told of them."""
     call = Message("assistant", (Text(f"let me look, {name}"), ToolCall(name, "Bash", arguments)))
     result = Message("tool", (ToolResult(name, answer, "Bash"),))
-    return [Entry(f"{name} call", None, Said(call)), Entry(f"{name} result", f"{name} call", Said(result, (9,)))]
+    return [
+        Entry(f"{name} call", None, MessageEntry(call)),
+        Entry(f"{name} result", f"{name} call", MessageEntry(result, (9,))),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_what_a_call_may_have_shown_of_an_excluded_file_never_leaves(
     store: SqliteUpkeep, arguments: str, answer: str
 ) -> None:
     store.append("one", [*talk("secret", arguments, answer), *talk("plain", '{"command":"ls"}', "a.py")])
-    text = b"".join(exported(store)).decode()
+    text = b"".join(export_all(store)).decode()
     assert SECRET not in text
     assert WITHHELD in text
     assert "let me look, secret" in text
@@ -63,12 +66,12 @@ def test_what_a_call_may_have_shown_of_an_excluded_file_never_leaves(
 def test_calls_of_the_same_id_in_another_session_are_not_mixed_up(store: SqliteUpkeep) -> None:
     store.append("one", talk("call", '{"command":"cat .env"}', SECRET))
     store.append("two", talk("call", '{"command":"ls"}', "a.py"))
-    text = b"".join(exported(store)).decode()
+    text = b"".join(export_all(store)).decode()
     assert SECRET not in text
     assert "a.py" in text
 
 
-def reading(path: str, content: bytes) -> Noted:
+def reading(path: str, content: bytes) -> NoteEntry:
     record = {
         "v": 1,
         "pathKey": path,
@@ -81,7 +84,7 @@ def reading(path: str, content: bytes) -> Noted:
         "bytes": len(content),
         "spans": [[1, content.count(b"\n") + 1]],
     }
-    return Noted("reading", json.dumps({"readcache": record, "baselineBytes": 1, "sentBytes": 1}))
+    return NoteEntry("reading", json.dumps({"readcache": record, "baselineBytes": 1, "sentBytes": 1}))
 
 
 def test_what_was_read_of_a_file_before_its_name_was_excluded_never_leaves(
@@ -94,9 +97,9 @@ def test_what_was_read_of_a_file_before_its_name_was_excluded_never_leaves(
         Entry("b", "a", reading("/w/a.py", b"harmless")),
     ]
     store.append("one", entries)
-    lines = exported(store)
+    lines = export_all(store)
     assert SECRET not in b"".join(lines).decode()
-    taken_in(fresh, lines)
+    import_all(fresh, lines)
     assert [name.hex for name in fresh.names()] == [ContentHash.of(b"harmless").hex]
     assert fresh.leaf("one") == "b"
     assert check_store(fresh).is_clean
@@ -114,18 +117,18 @@ def test_objects_that_are_excluded_files_never_leave_with_all_their_versions(
     done = export(store, written.append)
     assert SECRET not in b"".join(written).decode()
     assert done.withheld == 4  # two versions and their contents
-    taken_in(fresh, written)
+    import_all(fresh, written)
     assert [one.id for one in fresh.log()] == [plain.id]
 
 
 def test_content_that_something_else_has_too_does_leave(store: SqliteUpkeep) -> None:
     store.write(Write("1", Draft(id=uuid7(1, bytes(10)), type="file", content="", metadata={"path": ".env"}), 1.0))
     store.write(Write("2", Draft(id=uuid7(2, bytes(10)), type="file", content="", metadata={"path": "a.py"}), 1.0))
-    assert any(b'"text":""' in line for line in exported(store))
+    assert any(b'"text":""' in line for line in export_all(store))
 
 
 def test_what_was_withheld_is_withheld_once(store: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
     store.append("one", talk("secret", '{"command":"cat .env"}', SECRET))
-    lines = exported(store)
-    taken_in(fresh, lines)
-    assert exported(fresh) == lines
+    lines = export_all(store)
+    import_all(fresh, lines)
+    assert export_all(fresh) == lines

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from pagein.errors import BadInput, StoreError
 from pagein.store.exchange.rlm_format import (
     RlmRecord,
+    RlmSource,
     RlmWriter,
-    Source,
     append,
-    indexed,
-    read_store,
+    load_index,
+    load_store,
     session_folder,
     tokens_of,
 )
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import lived_in
+from pagein.testing.lived_in_store import make_lived_in_store
 from pagein.upkeep import check_store, export_rlm, import_from
 
 TEXTS = st.text(st.characters(), max_size=30)
@@ -37,7 +37,7 @@ RECORDS = st.builds(
     description=TEXTS,
     created=st.integers(0, 2**42),
     tokens=st.integers(0, 10**6),
-    source=st.builds(Source, st.sampled_from(["externalized", "ingested", "child_result"]), TEXTS),
+    source=st.builds(RlmSource, st.sampled_from(["externalized", "ingested", "child_result"]), TEXTS),
     content=TEXTS,
 )
 
@@ -49,7 +49,7 @@ def record(number: int = 1, content: str = "content", **more: object) -> RlmReco
         "Bash: content - 1 line",
         1_700_000_000_000 + number,
         tokens_of(content),
-        Source("externalized", f"toolResult:call-{number}"),
+        RlmSource("externalized", f"toolResult:call-{number}"),
         content,
     )
     return replace(made, **more)  # type: ignore[arg-type]  # whatever a test wants
@@ -73,7 +73,7 @@ def test_records_come_back_and_the_index_finds_them(
     for batch in batches:
         append(folder, batch)
         newest |= {one.id: one for one in batch}
-    assert {one.id: one for one in read_store(folder).records} == newest
+    assert {one.id: one for one in load_store(folder).records} == newest
     if batches:
         index = json.loads((folder / "index.json").read_bytes())
         assert (index["version"], index["sessionId"]) == (1, "session")
@@ -113,7 +113,7 @@ def test_an_index_that_is_missing_or_wrong_is_made_anew_from_the_log(tmp_path: P
         path.unlink()
     else:
         path.write_bytes(index)
-    assert len(indexed(folder)["objects"]) == 2
+    assert len(load_index(folder)["objects"]) == 2
     assert path.read_bytes() == right
     append(folder, [record(3, "three")])
     assert sought(folder)["rlm-obj-00000003"] == "three"
@@ -136,7 +136,7 @@ def test_lines_that_cannot_be_understood_are_passed_over(tmp_path: Path, damage:
     with (folder / "store.jsonl").open("ab") as file:
         file.write(damage)
     append(folder, [record(2)])
-    found = read_store(folder)
+    found = load_store(folder)
     assert [one.id for one in found.records] == ["rlm-obj-00000001", "rlm-obj-00000002"]
     assert len(found.skipped) == bool(damage.strip())
     assert set(sought(folder)) == {"rlm-obj-00000001", "rlm-obj-00000002"}
@@ -150,7 +150,7 @@ def test_a_log_that_was_cut_at_any_byte_gives_all_whole_lines_and_takes_more(tmp
     for cut in range(0, len(log), 5):
         (folder / "store.jsonl").write_bytes(log[:cut])
         whole = sum(end <= cut for end in ends)
-        assert len(read_store(folder).records) == whole
+        assert len(load_store(folder).records) == whole
         append(folder, [record(4, "four")])
         assert list(sought(folder).values())[-1] == "four"
         assert len(sought(folder)) == whole + 1
@@ -206,7 +206,7 @@ def test_a_disk_that_is_full_costs_nothing_that_was_there(tmp_path: Path) -> Non
 def test_a_log_that_cannot_be_read_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "s" / "store.jsonl").mkdir(parents=True)
     with pytest.raises(StoreError):
-        read_store(tmp_path / "s")
+        load_store(tmp_path / "s")
 
 
 def test_adding_costs_what_is_added(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_several_processes_lose_no_record(tmp_path: Path) -> None:
         process.start()
     for process in processes:
         process.join()
-    found = read_store(tmp_path / "s")
+    found = load_store(tmp_path / "s")
     assert (len(found.records), found.skipped) == (60, ())
     assert len(sought(tmp_path / "s")) == 60
 
@@ -251,7 +251,7 @@ def test_a_writer_that_is_killed_leaves_whole_records(tmp_path: Path, lines: int
         told = [int(process.stdout.readline()) for _ in range(lines)]
         os.kill(process.pid, signal.SIGKILL)
         told += [int(line) for line in process.stdout.read().split()]
-    assert {f"id-{number}" for number in told} <= {one.id for one in read_store(tmp_path / "s").records}
+    assert {f"id-{number}" for number in told} <= {one.id for one in load_store(tmp_path / "s").records}
     append(tmp_path / "s", [record()])
     assert set(sought(tmp_path / "s")) >= {f"id-{number}" for number in told} | {"rlm-obj-00000001"}
 
@@ -264,9 +264,9 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / ".pi" / "rlm" / "their-session"
     records = [
         record(1, "first"),
-        record(2, "text of a file", type="file", source=Source("ingested", "/w/a.py")),
-        record(3, "SECRET=1", type="file", source=Source("ingested", "/w/.env")),
-        record(4, "said \ud800", type="conversation", source=Source("externalized", "user:1700000000000")),
+        record(2, "text of a file", type="file", source=RlmSource("ingested", "/w/a.py")),
+        record(3, "SECRET=1", type="file", source=RlmSource("ingested", "/w/.env")),
+        record(4, "said \ud800", type="conversation", source=RlmSource("externalized", "user:1700000000000")),
     ]
     append(folder, records)
     return folder
@@ -305,7 +305,7 @@ def test_two_sessions_with_one_id_are_two_objects(tmp_path: Path, folder: Path) 
 
 
 def test_what_was_paged_out_here_can_be_read_there(tmp_path: Path) -> None:
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 2, 80)
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 2, 80)
     store = SqliteUpkeep(lived.store)
     made = [export_rlm(store, tmp_path / "rlm", name) for name in lived.names]
     found = {name: content for one in made for name, content in sought(one).items()}

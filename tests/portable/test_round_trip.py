@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pagein.engine.log.pageout import Pager
 from pagein.errors import BadInput, NotRecallable
-from pagein.model.entries import Entry, Noted, Said
+from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text
 from pagein.model.objects import ObjectId
@@ -18,8 +18,8 @@ from pagein.store.exchange.exporter import export
 from pagein.store.memory.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object
-from pagein.testing.lived_in_store import lived_in
-from pagein.testing.upkeep_contract import exported, noted, taken_in
+from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.upkeep_contract import export_all, import_all, note_entry
 from pagein.upkeep import check_store
 
 TEXTS = st.text(st.characters(), max_size=40)  # lone surrogates and NUL among them
@@ -55,7 +55,8 @@ def journals(draw: st.DrawFn, names: st.SearchStrategy[str]) -> tuple[str, list[
     entries = []
     for number in range(size):
         body = draw(
-            st.builds(Noted, TEXTS, st.just("{}")) | st.builds(lambda text: Said(Message("user", (Text(text),))), TEXTS)
+            st.builds(NoteEntry, TEXTS, st.just("{}"))
+            | st.builds(lambda text: MessageEntry(Message("user", (Text(text),))), TEXTS)
         )
         parent = str(draw(st.integers(0, number - 1))) if number and draw(st.booleans()) else None
         at = draw(st.none() | st.floats(allow_nan=False, allow_infinity=False))
@@ -116,18 +117,18 @@ def test_whatever_a_database_keeps_comes_back_the_same(
 
 
 def comes_back(here: WholeStore, there: WholeStore) -> None:
-    lines = exported(here)
-    taken_in(there, lines)
-    assert exported(there) == lines
+    lines = export_all(here)
+    import_all(there, lines)
+    assert export_all(there) == lines
     for store in (here, there):
-        assert taken_in(store, lines).added == {}
-        assert exported(store) == lines
+        assert import_all(store, lines).added == {}
+        assert export_all(store) == lines
         store.close()
 
 
 @pytest.fixture
 def lived(tmp_path: Path) -> Iterator[SqliteUpkeep]:
-    lived_in(tmp_path / "lived.pagein", tmp_path / "work", 3, 100)
+    make_lived_in_store(tmp_path / "lived.pagein", tmp_path / "work", 3, 100)
     store = SqliteUpkeep(tmp_path / "lived.pagein")
     yield store
     store.close()
@@ -141,10 +142,10 @@ def fresh(tmp_path: Path) -> Iterator[SqliteUpkeep]:
 
 
 def test_a_store_that_moved_recalls_everything_and_proves_everything(tmp_path: Path, fresh: SqliteUpkeep) -> None:
-    lived = lived_in(tmp_path / "lived.pagein", tmp_path / "work", 7, 100)
+    lived = make_lived_in_store(tmp_path / "lived.pagein", tmp_path / "work", 7, 100)
     assert len(lived.stubs) > 5
     store = SqliteUpkeep(lived.store)
-    taken_in(fresh, exported(store))
+    import_all(fresh, export_all(store))
     store.close()
     pager = Pager(fresh, str(lived.folder.resolve()))
     assert {name: pager.recall(name) for name in lived.stubs} == lived.stubs
@@ -159,7 +160,7 @@ def test_a_moved_store_is_as_small_as_before(tmp_path: Path, fresh: SqliteUpkeep
         lines[number * 5] = f"edited {number}"
         draft = Draft(id=uuid7(1, bytes(10)), type="note", content="\n".join(lines))
         here.write(Write(f"write {number}", draft, float(number)))
-    taken_in(fresh, exported(here))
+    import_all(fresh, export_all(here))
     assert sum(fresh.blob_sizes().values()) == sum(here.blob_sizes().values()) < 3 * len("\n".join(lines))
     here.close()
 
@@ -167,37 +168,37 @@ def test_a_moved_store_is_as_small_as_before(tmp_path: Path, fresh: SqliteUpkeep
 def test_every_shorter_file_is_refused_with_its_line_and_nothing_is_kept(
     lived: SqliteUpkeep, fresh: SqliteUpkeep
 ) -> None:
-    lines = exported(lived)
+    lines = export_all(lived)
     fresh.put(b"was here")
-    before = exported(fresh)
+    before = export_all(fresh)
     for cut in [0, 1, 2, *range(3, len(lines), 37), len(lines) - 1]:
         with pytest.raises(BadInput, match=rf"^file.jsonl, line {cut}: .*cut short; nothing was imported$"):
-            taken_in(fresh, lines[:cut])
+            import_all(fresh, lines[:cut])
         with pytest.raises(BadInput, match=rf"^file.jsonl, line {cut + 1}: .*middle of this line; nothing"):
-            taken_in(fresh, [*lines[:cut], lines[cut][:-1]])
-    assert exported(fresh) == before
+            import_all(fresh, [*lines[:cut], lines[cut][:-1]])
+    assert export_all(fresh) == before
 
 
 def test_a_file_with_a_changed_byte_is_refused_wherever_it_is(lived: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
-    lines = exported(lived)
-    before = exported(fresh)
+    lines = export_all(lived)
+    before = export_all(fresh)
     for place in range(0, len(lines), 23):
         line = bytearray(lines[place])
         at = len(line) // 2
         line[at] ^= 1
         with pytest.raises(BadInput, match=r"file.jsonl, line \d+: "):
-            taken_in(fresh, [*lines[:place], bytes(line), *lines[place + 1 :]])
-    assert exported(fresh) == before
+            import_all(fresh, [*lines[:place], bytes(line), *lines[place + 1 :]])
+    assert export_all(fresh) == before
 
 
 @pytest.mark.parametrize("place", [1, 4, -2])
 def test_a_file_that_lacks_a_line_in_the_middle_is_refused(
     lived: SqliteUpkeep, fresh: SqliteUpkeep, place: int
 ) -> None:
-    lines = exported(lived)
+    lines = export_all(lived)
     del lines[place]
     with pytest.raises(BadInput):
-        taken_in(fresh, lines)
+        import_all(fresh, lines)
     assert list(fresh.names()) == []
 
 
@@ -218,15 +219,15 @@ def test_a_file_that_lacks_a_line_in_the_middle_is_refused(
 )
 def test_what_is_no_export_is_refused_in_words(fresh: SqliteUpkeep, lines: list[bytes], why: str) -> None:
     with pytest.raises(BadInput) as caught:
-        taken_in(fresh, lines)
+        import_all(fresh, lines)
     assert str(caught.value).startswith(f"file.jsonl, {why}")
     assert str(caught.value).endswith("nothing was imported")
 
 
 def test_more_behind_the_end_is_refused(fresh: SqliteUpkeep) -> None:
-    lines = exported(MemoryUpkeep())
+    lines = export_all(MemoryUpkeep())
     with pytest.raises(BadInput, match="more behind the last record"):
-        taken_in(fresh, [*lines, lines[0]])
+        import_all(fresh, [*lines, lines[0]])
 
 
 # --- meeting what is there already -------------------------------------------------------------------------------
@@ -234,13 +235,13 @@ def test_more_behind_the_end_is_refused(fresh: SqliteUpkeep) -> None:
 
 def journal(*names: str) -> list[Entry]:
     parents = (None, *names[:-1])
-    return [noted(name, parent) for name, parent in zip(names, parents, strict=True)]
+    return [note_entry(name, parent) for name, parent in zip(names, parents, strict=True)]
 
 
 def one_session(name: str, *entries: str) -> list[bytes]:
     store = MemoryUpkeep()
     store.append(name, journal(*entries))
-    return exported(store)
+    return export_all(store)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_a_session_that_is_here_stands_where_it_should(
     fresh: SqliteUpkeep, here: str, there: str, leaf: str, why: str
 ) -> None:
     fresh.append("one", journal(*here))
-    taken_in(fresh, one_session("one", *there))
+    import_all(fresh, one_session("one", *there))
     assert fresh.leaf("one") == leaf, why
     assert {entry.id for entry in fresh.entries("one") if isinstance(entry, Entry)} == {*here, *there}
 
@@ -273,15 +274,15 @@ def histories(*drafts: Draft) -> MemoryUpkeep:
 
 
 def test_a_history_goes_on_where_the_one_here_ended(fresh: SqliteUpkeep) -> None:
-    taken_in(fresh, exported(histories(note(1, "a"), note(1, "b"))))
-    done = taken_in(fresh, exported(histories(note(1, "a"), note(1, "b"), note(1, "c"))))
+    import_all(fresh, export_all(histories(note(1, "a"), note(1, "b"))))
+    done = import_all(fresh, export_all(histories(note(1, "a"), note(1, "b"), note(1, "c"))))
     assert done.added == {"blob": 1, "version": 1}
     assert [fresh.content(one) for one in fresh.history(note(1, "").id)] == ["a", "b", "c"]
 
 
 def test_an_older_export_changes_nothing(fresh: SqliteUpkeep) -> None:
-    taken_in(fresh, exported(histories(note(1, "a"), note(1, "b"))))
-    assert taken_in(fresh, exported(histories(note(1, "a")))).added == {}
+    import_all(fresh, export_all(histories(note(1, "a"), note(1, "b"))))
+    assert import_all(fresh, export_all(histories(note(1, "a")))).added == {}
 
 
 @pytest.mark.parametrize(
@@ -292,20 +293,20 @@ def test_an_older_export_changes_nothing(fresh: SqliteUpkeep) -> None:
     ],
 )
 def test_what_contradicts_the_store_is_refused_whole(fresh: SqliteUpkeep, other: MemoryUpkeep, why: str) -> None:
-    taken_in(fresh, exported(histories(note(1, "a"), note(1, "b", "name"))))
-    before = exported(fresh)
+    import_all(fresh, export_all(histories(note(1, "a"), note(1, "b", "name"))))
+    before = export_all(fresh)
     other.append("session", journal("a"))
     with pytest.raises(BadInput, match=why):
-        taken_in(fresh, exported(other))
-    assert exported(fresh) == before
+        import_all(fresh, export_all(other))
+    assert export_all(fresh) == before
 
 
 @pytest.mark.damages_store
 def test_a_store_with_its_own_key_keeps_it_and_recalls_what_it_imported(tmp_path: Path, fresh: SqliteUpkeep) -> None:
-    lived = lived_in(tmp_path / "lived.pagein", tmp_path / "work", 3, 60)
+    lived = make_lived_in_store(tmp_path / "lived.pagein", tmp_path / "work", 3, 60)
     own = fresh.secret()
     store = SqliteUpkeep(lived.store)
-    taken_in(fresh, exported(store))
+    import_all(fresh, export_all(store))
     store.close()
     assert fresh.secret() == own
     pager = Pager(fresh, str(lived.folder.resolve()))
@@ -329,7 +330,7 @@ def test_what_is_damaged_is_left_out_and_told(lived: SqliteUpkeep, fresh: Sqlite
     done = export(lived, written.append)
     assert len(done.lost) == 2
     assert any(str(stored.id) in line for line in done.lost)
-    taken_in(fresh, written)
+    import_all(fresh, written)
     assert fresh.find(stored.id) is None
 
 
@@ -345,7 +346,7 @@ def test_an_export_is_a_snapshot_while_others_write(tmp_path: Path, fresh: Sqlit
         writer.append(f"new {len(written)}", journal("a"))
 
     export(here, write)
-    assert taken_in(fresh, written).counts == {"key": 1, "blob": 1, "session": 1, "entry": 1}
+    assert import_all(fresh, written).counts == {"key": 1, "blob": 1, "session": 1, "entry": 1}
     assert len(list(writer.names())) > 3
     here.close()
     writer.close()

@@ -7,8 +7,8 @@ import pytest
 from pagein.store.memory.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import lived_in
-from pagein.testing.upkeep_contract import WholeStoreContract, exported, noted, taken_in
+from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.upkeep_contract import WholeStoreContract, export_all, import_all, note_entry
 from pagein.upkeep import check_store
 
 _SCHEMAS = count()
@@ -42,14 +42,14 @@ class TestPostgres(WholeStoreContract):
 
 
 def test_a_store_moves_from_sqlite_to_postgres_and_back(kept: PostgresUpkeep, tmp_path: Path) -> None:
-    lived = lived_in(tmp_path / "one.pagein", tmp_path / "work", 1, 80)
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 1, 80)
     here, back = SqliteUpkeep(lived.store), SqliteUpkeep(tmp_path / "back.pagein")
-    lines = exported(here)
-    taken_in(kept, lines)
-    assert exported(kept) == lines
+    lines = export_all(here)
+    import_all(kept, lines)
+    assert export_all(kept) == lines
     assert check_store(kept).is_clean
-    taken_in(back, exported(kept))
-    assert exported(back) == lines
+    import_all(back, export_all(kept))
+    assert export_all(back) == lines
     here.close()
     back.close()
 
@@ -64,13 +64,13 @@ def test_numbers_of_rows_that_went_are_not_given_again(tmp_path: Path, table: st
             return [number for (number,) in rows.execute(f"SELECT number FROM {table} ORDER BY number").fetchall()]  # noqa: S608
 
     names = store.put_many([b"one", b"two", b"three"])
-    store.append("a", [noted(name) for name in "123"])
+    store.append("a", [note_entry(name) for name in "123"])
     seen = numbers()[-1]
     for _ in range(3):
         store.drop_blobs(names)
         store.drop_sessions(["a"])
         names = store.put_many([b"one", b"two", b"three"])
-        store.append("a", [noted(name) for name in "123"])
+        store.append("a", [note_entry(name) for name in "123"])
         fresh = numbers()[-3:]
         assert fresh[0] > seen
         seen = fresh[-1]

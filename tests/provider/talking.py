@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from pagein.providers.validity import Api
-from pagein.simulator import Settings, SimulatedProvider
+from pagein.simulator import ProviderSettings, SimulatedProvider
 
 Wire = dict[str, Any]
 T = TypeVar("T")
@@ -76,7 +76,10 @@ def talk(
     import asyncio
 
     async def both() -> T:
-        async with SimulatedProvider(script, Settings(**settings)) as provider, aiohttp.ClientSession() as session:
+        async with (
+            SimulatedProvider(script, ProviderSettings(**settings)) as provider,
+            aiohttp.ClientSession() as session,
+        ):
             return await converse(provider, session)
 
     return asyncio.run(both())

@@ -9,23 +9,23 @@ from tests.provider.talking import APIS, Wire, begun, grown, tools
 from pagein.errors import BadInput
 from pagein.model.codec import encode_json
 from pagein.providers.validity import Api
-from pagein.simulator import Asked, Call, Say, Scripts, Turn
-from pagein.simulator.model_call import asked
+from pagein.simulator import ProviderCall, Say, ScriptCall, Scripts, ScriptTurn
+from pagein.simulator.model_call import parse_call
 from pagein.simulator.script import scripts_from, turn_from
-from pagein.simulator.turn_choice import EXHAUSTED, UNSCRIPTED, Chosen, chosen
+from pagein.simulator.turn_choice import EXHAUSTED, UNSCRIPTED, TurnChoice, chosen
 
 SCRIPT: list[Any] = [[{"tool": "read", "args": {}}], [{"tool": "edit", "args": {}}], [{"text": "done"}]]
 
 
-def choice(body: Wire, api: Api = "anthropic", scripts: object = None) -> Chosen:
+def choice(body: Wire, api: Api = "anthropic", scripts: object = None) -> TurnChoice:
     return chosen(call(body, api), Scripts() if scripts is None else scripts_from(scripts))
 
 
-def call(body: Wire, api: Api = "anthropic") -> Asked:
-    return asked(encode_json(body), api)
+def call(body: Wire, api: Api = "anthropic") -> ProviderCall:
+    return parse_call(encode_json(body), api)
 
 
-def said(turn: Turn) -> str:
+def said(turn: ScriptTurn) -> str:
     return "".join(one.text for one in turn.said if isinstance(one, Say))
 
 
@@ -159,7 +159,7 @@ def test_a_turn_uses_what_the_newest_text_names() -> None:
     turn = choice(shown("see: peek id=0a1b, peek id=0a1c", "nothing here")).turn
     assert turn.said == (
         Say("looking at 0a1b, {{unknown}}"),
-        Call("peek", {"id": "0a1b", "more": [{"same": "0a1b"}], "lines": 3}),
+        ScriptCall("peek", {"id": "0a1b", "more": [{"same": "0a1b"}], "lines": 3}),
     )
 
 

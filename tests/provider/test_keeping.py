@@ -12,8 +12,8 @@ from tests.validity.bodies import result, text, use
 from pagein.model.codec import encode_json
 from pagein.simulator import SimulatedProvider
 from pagein.simulator.context_clearing import CLEARED
-from pagein.simulator.kept_responses import Kept
-from pagein.simulator.model_call import asked
+from pagein.simulator.kept_responses import KeptResponses
+from pagein.simulator.model_call import parse_call
 from pagein.simulator.refusals import Refusal
 
 BETA = {"anthropic-beta": "context-management-2025-06-27"}
@@ -197,12 +197,13 @@ def test_bodies_of_the_oldest_requests_are_let_go_and_what_they_cost_is_not() ->
 
 
 def test_of_conversations_that_may_be_gone_on_from_the_oldest_are_let_go() -> None:
-    kept = Kept(most=1)
-    calls = [asked(encode_json(begun("openai_responses", str(number))), "openai_responses") for number in range(2)]
+    kept = KeptResponses(most=1)
+    calls = [parse_call(encode_json(begun("openai_responses", str(number))), "openai_responses") for number in range(2)]
     for number, call in enumerate(calls):
         kept.keep(call, f"resp_{number}", [])
     goes_on = [
-        asked(encode_json({"model": "m", "previous_response_id": f"resp_{n}"}), "openai_responses") for n in range(2)
+        parse_call(encode_json({"model": "m", "previous_response_id": f"resp_{n}"}), "openai_responses")
+        for n in range(2)
     ]
     assert [isinstance(kept.resolved(call), Refusal) for call in goes_on] == [True, False]
 

@@ -12,7 +12,7 @@ from tests.provider.talking import APIS, PATHS, Heard, Wire, answered, ask, begu
 from tests.validity.bodies import ASK, call, marked, model, output, reasoning, result, text, thought, use, user
 
 from pagein.providers.validity import Api
-from pagein.simulator import Record, Settings, SimulatedProvider
+from pagein.simulator import ProviderSettings, Record, SimulatedProvider
 
 BETAS = "context-management-2025-06-27,thinking-binding-controls-2026-08-01"
 
@@ -236,7 +236,7 @@ def test_a_format_that_is_not_spoken_is_not_found() -> None:
 
 def test_a_refused_call_costs_nothing_and_leaves_nothing_in_the_cache() -> None:
     async def both() -> tuple[float, int]:
-        async with SimulatedProvider(["a"], Settings()) as provider, aiohttp.ClientSession() as session:
+        async with SimulatedProvider(["a"], ProviderSettings()) as provider, aiohttp.ClientSession() as session:
             long = text("word " * 20_000, **marked())
             await ask(session, provider.url, "anthropic", messages(user(long), model(text())))
             before = provider.bill()

@@ -11,7 +11,7 @@ from tests.provider.talking import APIS, PATHS, Wire, ask, begun, job, talk
 
 from pagein.errors import BadInput
 from pagein.providers.validity import Api
-from pagein.simulator import Asked, Call, Say, Script, Settings, SimulatedProvider, Turn
+from pagein.simulator import ProviderCall, ProviderSettings, Say, Script, ScriptCall, ScriptTurn, SimulatedProvider
 
 
 def test_many_conversations_at_once_each_get_their_own_turns() -> None:
@@ -70,18 +70,18 @@ def test_an_address_that_is_taken_is_an_error_and_leaves_no_thread() -> None:
     before = threading.active_count()
     with SimulatedProvider() as provider:
         port = int(provider.url.rpartition(":")[2])
-        with pytest.raises(OSError, match="in use"), SimulatedProvider(None, Settings(port=port)):
+        with pytest.raises(OSError, match="in use"), SimulatedProvider(None, ProviderSettings(port=port)):
             pass
     assert threading.active_count() == before
 
 
 def test_a_script_may_be_values_or_a_function_of_what_was_asked() -> None:
-    script = Script((Turn((Say("reading"), Call("read", {"path": "a"}))), Turn((Say("done"),))))
+    script = Script((ScriptTurn((Say("reading"), ScriptCall("read", {"path": "a"}))), ScriptTurn((Say("done"),))))
     with SimulatedProvider(script) as provider:
         content = post(provider.url + "/v1/messages", begun("anthropic", "hi"))["content"]
         assert [block["type"] for block in content] == ["text", "tool_use"]
 
-    def echo(asked: Asked) -> object:
+    def echo(asked: ProviderCall) -> object:
         return [{"text": f"{asked.api} {asked.model} {len(asked.messages)} {asked.headers['x-probe']}"}]
 
     with SimulatedProvider(echo) as provider:
@@ -95,7 +95,7 @@ def test_a_script_that_means_nothing_is_refused_at_the_start() -> None:
 
 
 def test_a_function_that_fails_is_the_providers_own_error() -> None:
-    def fails(_asked: Asked) -> object:
+    def fails(_asked: ProviderCall) -> object:
         raise RuntimeError("no idea")
 
     async def converse(provider: SimulatedProvider, session: aiohttp.ClientSession) -> tuple[int, str, str]:
@@ -109,7 +109,7 @@ def test_a_function_that_fails_is_the_providers_own_error() -> None:
 
 
 def test_requests_and_the_bill_are_served_as_json() -> None:
-    with SimulatedProvider(["a", "b"], Settings(prices="generic:r=.1,w=1,in=3")) as provider:
+    with SimulatedProvider(["a", "b"], ProviderSettings(prices="generic:r=.1,w=1,in=3")) as provider:
         for text in ("one", "two"):
             post(provider.url + "/v1/messages", begun("anthropic", text))
         served: Any = get(provider.url + "/__provider/requests")
@@ -125,7 +125,7 @@ def test_requests_and_the_bill_are_served_as_json() -> None:
 @pytest.mark.parametrize(("api", "name"), [("anthropic", "x-api-key"), ("openai_chat", "Authorization")])
 def test_credentials_are_in_no_record(api: Api, name: str, tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
-    with SimulatedProvider(None, Settings(record=path)) as provider:
+    with SimulatedProvider(None, ProviderSettings(record=path)) as provider:
         headers = {name: "Bearer hush-hush", "Cookie": "hush-hush", "X-Other": "kept"}
         post(provider.url + PATHS[api], begun(api, "hi"), **headers)
         shown = json.dumps(get(provider.url + "/__provider/requests")) + repr(provider.requests)
@@ -136,7 +136,7 @@ def test_credentials_are_in_no_record(api: Api, name: str, tmp_path: Path) -> No
 
 def test_records_are_written_to_a_file_one_a_line(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
-    with SimulatedProvider(["x"], Settings(record=path)) as provider:
+    with SimulatedProvider(["x"], ProviderSettings(record=path)) as provider:
         post(provider.url + "/v1/messages?beta=true", begun("anthropic", "hi"))
     (row,) = (json.loads(line) for line in path.read_text().splitlines())
     assert (row["path"], row["outcome"], row["api"], row["turn"]) == (
@@ -148,7 +148,7 @@ def test_records_are_written_to_a_file_one_a_line(tmp_path: Path) -> None:
 
 
 def test_bodies_are_left_out_of_records_where_that_is_asked_for() -> None:
-    with SimulatedProvider(None, Settings(keeps_bodies=False)) as provider:
+    with SimulatedProvider(None, ProviderSettings(keeps_bodies=False)) as provider:
         post(provider.url + "/v1/messages", begun("anthropic", "hi"))
         assert provider.requests[0].body is None
 

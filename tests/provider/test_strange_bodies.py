@@ -12,8 +12,8 @@ from tests.validity.bodies import call, output, reasoning, result, text, thought
 from pagein.errors import BadInput
 from pagein.model.codec import encode_json
 from pagein.providers.validity import Api
-from pagein.simulator import Asked, Settings
-from pagein.simulator.model_call import asked
+from pagein.simulator import ProviderCall, ProviderSettings
+from pagein.simulator.model_call import parse_call
 from pagein.simulator.refusals import Refusal
 from pagein.simulator.service import Service
 
@@ -73,11 +73,11 @@ def replaced(value: Any, path: tuple[Any, ...], new: object) -> Any:  # noqa: AN
 
 def provider() -> Service:
     turn = [{"thinking": "hm"}, {"text": "x"}, {"tool": "f", "args": {}}]
-    return Service([turn] * 9, Settings(takes_foreign_thinking=True))
+    return Service([turn] * 9, ProviderSettings(takes_foreign_thinking=True))
 
 
-def sent(api: Api, body: Any) -> Asked:  # noqa: ANN401 - plain JSON
-    return replace(asked(encode_json(body), api), betas=frozenset({"context-management-2025-06-27"}))
+def sent(api: Api, body: Any) -> ProviderCall:  # noqa: ANN401 - plain JSON
+    return replace(parse_call(encode_json(body), api), betas=frozenset({"context-management-2025-06-27"}))
 
 
 @pytest.mark.parametrize("api", APIS)

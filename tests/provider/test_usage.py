@@ -13,13 +13,22 @@ from hypothesis import strategies as st
 from tests.provider.talking import MODELS, Clock, Heard, Wire, answered, ask, begun, grown, results, talk
 
 from pagein.model.messages import Usage
-from pagein.providers.cache_simulator import LONG, SHORT, CacheRequest, CacheSimulator, Chains, Mark, Served, bill
+from pagein.providers.cache_simulator import (
+    LONG,
+    SHORT,
+    Breakpoint,
+    CacheRequest,
+    CacheSimulator,
+    CacheUsage,
+    Chains,
+    bill,
+)
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.tokens.counters import counter_for
 from pagein.providers.validity import Api
-from pagein.simulator import Settings, SimulatedProvider
+from pagein.simulator import ProviderSettings, SimulatedProvider
 from pagein.simulator.accounts import Accounts
-from pagein.simulator.model_call import asked
+from pagein.simulator.model_call import parse_call
 
 ON = date(2026, 9, 21)
 
@@ -40,7 +49,9 @@ class Twin:
         self.simulator = CacheSimulator(self.prices.cache)
         self.bit = 0.0
 
-    def serve(self, at: float, blocks: Sequence[str], marks: Iterable[Mark], output: str, **more: int) -> Served:
+    def serve(
+        self, at: float, blocks: Sequence[str], marks: Iterable[Breakpoint], output: str, **more: int
+    ) -> CacheUsage:
         parent, total = Chains.ROOT, 0
         chain: list[int] = []
         cumulative: list[float] = []
@@ -71,7 +82,7 @@ def usage(heard: Heard, api: Api) -> tuple[int, int, int, int]:
     return told[f"{kind}_tokens"] - read - written, read, written, out
 
 
-def figures(served: Served) -> tuple[int, int, int, int]:
+def figures(served: CacheUsage) -> tuple[int, int, int, int]:
     return round(served.fresh), round(served.read), round(served.written), round(served.output)
 
 
@@ -113,14 +124,14 @@ def test_usage_of_messages_is_what_the_simulator_says(
             clock.at += gap
             said.append(words(number, size))
             turns: list[Wire] = []
-            blocks, marks = [system], [Mark(1, LONG if ttl else SHORT)] if of_system else []
+            blocks, marks = [system], [Breakpoint(1, LONG if ttl else SHORT)] if of_system else []
             for place, text in enumerate(said):
                 is_end, is_previous = place == len(said) - 1, place == len(said) - 2
                 mark = (is_end and of_end) or (is_previous and of_previous)
                 turns.append({"role": "user", "content": marked(text, ttl, mark=mark)})
                 blocks.append(text)
                 if mark:
-                    marks.append(Mark(len(blocks), LONG if ttl else SHORT))
+                    marks.append(Breakpoint(len(blocks), LONG if ttl else SHORT))
                 if not is_end:
                     turns.append({"role": "assistant", "content": reply})
                     blocks.append(reply)
@@ -200,7 +211,7 @@ HALF = Accounts().prompts.tokens(MODELS["anthropic"], LONG_TEXT)
 def test_a_changed_setting_voids_what_the_provider_says_it_voids(change: Wire, share: int) -> None:
     tools = sum(
         Accounts()
-        .prompt(asked(f'{{"model":"{MODELS["anthropic"]}","tools":{text},"messages":[]}}'.encode(), "anthropic"))
+        .prompt(parse_call(f'{{"model":"{MODELS["anthropic"]}","tools":{text},"messages":[]}}'.encode(), "anthropic"))
         .tokens
         for text in [
             '[{"name":"read","input_schema":{"type":"object"}}]',
@@ -324,4 +335,4 @@ def test_prices_that_mean_nothing_are_refused_at_the_start() -> None:
     from pagein.errors import BadSetting
 
     with pytest.raises(BadSetting, match="no prices"):
-        SimulatedProvider(None, Settings(prices="no such model"))
+        SimulatedProvider(None, ProviderSettings(prices="no such model"))

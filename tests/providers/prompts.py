@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pagein.providers.cache_simulator import CacheRequest, CacheRules, CacheSimulator, Chains, Mark, Served
+from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheRules, CacheSimulator, CacheUsage, Chains
 
 Block = tuple[object, float]
 
@@ -20,7 +20,7 @@ class Conversation:
         self.simulator = CacheSimulator(rules)
 
     def request(
-        self, at: float, prompt: Sequence[Block], marks: Iterable[Mark | int] = (), **more: float
+        self, at: float, prompt: Sequence[Block], marks: Iterable[Breakpoint | int] = (), **more: float
     ) -> CacheRequest:
         parent, total = Chains.ROOT, 0.0
         chain: list[int] = []
@@ -30,8 +30,12 @@ class Conversation:
             total += size
             chain.append(parent)
             cumulative.append(total)
-        made = CacheRequest(at, chain, cumulative, tuple(m if isinstance(m, Mark) else Mark(m) for m in marks))
+        made = CacheRequest(
+            at, chain, cumulative, tuple(m if isinstance(m, Breakpoint) else Breakpoint(m) for m in marks)
+        )
         return replace(made, **more)  # type: ignore[arg-type]  # the fields are numbers
 
-    def ask(self, at: float, prompt: Sequence[Block], marks: Iterable[Mark | int] = (), **more: float) -> Served:
+    def ask(
+        self, at: float, prompt: Sequence[Block], marks: Iterable[Breakpoint | int] = (), **more: float
+    ) -> CacheUsage:
         return self.simulator.serve(self.request(at, prompt, marks, **more))

@@ -9,8 +9,8 @@ import pytest
 from tests.providers.prompts import Conversation, blocks
 
 from pagein.errors import BadInput
-from pagein.providers.cache_simulator import KINDS, LONG, CacheRequest, CacheSimulator, Chains, Mark
-from pagein.providers.caches.invalidation import Settings, anthropic_domains
+from pagein.providers.cache_simulator import KINDS, LONG, Breakpoint, CacheRequest, CacheSimulator, Chains
+from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains
 
 ANTHROPIC = KINDS["anthropic"].least(1024)
 OPENAI = KINDS["openai"]
@@ -55,7 +55,7 @@ def test_a_rewind_that_wrote_in_between_is_kept_alive_by_its_own_mark() -> None:
 def test_an_hour_entry_outlives_the_five_minute_entry_that_it_extends() -> None:
     talk = Conversation(ANTHROPIC)
     talk.ask(0, blocks(3), [3])
-    talk.ask(10, blocks(6), [Mark(6, LONG)])
+    talk.ask(10, blocks(6), [Breakpoint(6, LONG)])
     assert talk.ask(2000, blocks(3), [3]).reason == "expired"
     assert talk.ask(2001, blocks(6), [6]).read == 6000
 
@@ -81,28 +81,32 @@ def test_conversations_of_one_account_share_their_system_prompt() -> None:
 
 def test_the_matrix_of_what_a_setting_voids() -> None:
     chains = Chains()
-    plain = anthropic_domains(chains, Settings("m"), ["t1", "t2"], ["s"])
+    plain = anthropic_domains(chains, PromptSettings("m"), ["t1", "t2"], ["s"])
 
-    def voids(settings: Settings) -> str:
+    def voids(settings: PromptSettings) -> str:
         head = anthropic_domains(chains, settings, ["t1", "t2"], ["s"])
         same = (head.chain[: head.tools] == plain.chain[: plain.tools], head.chain == plain.chain)
         return {(False, False): "tools", (True, False): "system", (True, True): "messages"}[same]
 
-    assert voids(Settings("other")) == "tools"
-    assert voids(Settings("m", features=("beta",))) == "tools"
-    for of_system in (Settings("m", web_search=True), Settings("m", citations=True), Settings("m", speed="fast")):
+    assert voids(PromptSettings("other")) == "tools"
+    assert voids(PromptSettings("m", features=("beta",))) == "tools"
+    for of_system in (
+        PromptSettings("m", web_search=True),
+        PromptSettings("m", citations=True),
+        PromptSettings("m", speed="fast"),
+    ):
         assert voids(of_system) == "system"
     for of_messages in (
-        Settings("m", tool_choice="any"),
-        Settings("m", parallel_tools=False),
-        Settings("m", images=True),
-        Settings("m", effort="high"),
-        Settings("m", thinking=1024),
+        PromptSettings("m", tool_choice="any"),
+        PromptSettings("m", parallel_tools=False),
+        PromptSettings("m", images=True),
+        PromptSettings("m", effort="high"),
+        PromptSettings("m", thinking=1024),
     ):
         assert voids(of_messages) == "messages"
         assert anthropic_domains(chains, of_messages, ["t1", "t2"], ["s"]).messages != plain.messages
-    assert voids(Settings("m", effort="high", thinking_voids_all=True)) == "tools"
-    assert anthropic_domains(chains, Settings("m"), ["t2", "t1"], ["s"]).chain[0] != plain.chain[0]
+    assert voids(PromptSettings("m", effort="high", thinking_voids_all=True)) == "tools"
+    assert anthropic_domains(chains, PromptSettings("m"), ["t2", "t1"], ["s"]).chain[0] != plain.chain[0]
 
 
 def test_from_gpt_5_6_on_the_provider_marks_the_newest_message_itself() -> None:
@@ -138,7 +142,7 @@ def test_from_gpt_5_6_on_only_the_latest_four_marks_are_written() -> None:
 
 def test_from_gpt_5_6_on_a_long_mark_lives_twelve_hours() -> None:
     talk = Conversation(replace(OPENAI, implicit_eligible="none"))
-    assert talk.ask(0, blocks(2), [Mark(2, LONG)]).written_1h == 2000
+    assert talk.ask(0, blocks(2), [Breakpoint(2, LONG)]).written_1h == 2000
     assert talk.ask(43_000, blocks(2), [2]).read == 2000
     assert talk.ask(43_001 + 1801 + 43_200, blocks(2), [2]).read == 0
 
@@ -236,7 +240,12 @@ def test_work_per_call_grows_with_new_blocks_and_marks_not_with_the_prompt(pause
         end = len(chain)
         before = chain.looks
         simulator.serve(
-            CacheRequest(call * pause, chain, cumulative, (Mark(1, LONG), Mark(max(1, end // 2), LONG), Mark(end)))
+            CacheRequest(
+                call * pause,
+                chain,
+                cumulative,
+                (Breakpoint(1, LONG), Breakpoint(max(1, end // 2), LONG), Breakpoint(end)),
+            )
         )
         looks.append(chain.looks - before)
     assert max(looks[50:]) <= 8 + 3 * 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagein.providers.caches.cache_entries import Entry
+from pagein.providers.caches.cache_entries import CacheEntry
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class Plain:
 @given(st.integers(0, 2**32))
 def test_an_entry_lives_as_long_as_one_that_is_stamped_with_all_its_descendants(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311  seeded: a run of forty evenly drawn steps, which a strategy draws too small
-    pairs: list[tuple[Entry, Plain]] = []
+    pairs: list[tuple[CacheEntry, Plain]] = []
     at = 0.0
     for _ in range(40):
         what = draw.choice(("write", "read and write", "read and write", "use", "use", "lose"))
@@ -49,16 +49,16 @@ def test_an_entry_lives_as_long_as_one_that_is_stamped_with_all_its_descendants(
                 chosen[1].use(at)
         if "write" in what:
             fast, plain = chosen or (None, None)
-            pairs.append((Entry(at, ttl, at, fast, joins=True), Plain(at, ttl, plain)))
+            pairs.append((CacheEntry(at, ttl, at, fast, joins=True), Plain(at, ttl, plain)))
         for later in (at, at + 150, at + 299, at + 301, at + 3000):
             assert [fast.alive(later) for fast, _ in pairs] == [plain.alive(later) for _, plain in pairs]
 
 
 def test_a_conversation_that_only_grows_keeps_one_group() -> None:
-    entry = Entry(0, 300, 0, None, joins=True)
+    entry = CacheEntry(0, 300, 0, None, joins=True)
     for call in range(1, 50):
         entry.use(call)
-        entry = Entry(call, 300, call, entry, joins=True)
+        entry = CacheEntry(call, 300, call, entry, joins=True)
     assert entry.group.beyond is None
     assert entry.above is not None
     assert entry.group is entry.above.group

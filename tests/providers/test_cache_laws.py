@@ -13,10 +13,10 @@ from pagein.providers.cache_simulator import (
     KINDS,
     LONG,
     SHORT,
+    Breakpoint,
     CacheRequest,
     CacheRules,
     CacheSimulator,
-    Mark,
     bill,
     simulate,
 )
@@ -33,7 +33,7 @@ class Call:
 
     at: float
     prompt: tuple[Block, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[Breakpoint, ...]
     answered_after: float
     cap: float | None
     warm: float
@@ -68,14 +68,14 @@ def story(draw: random.Random) -> list[Call]:
     return made
 
 
-def marks_on(length: int, draw: random.Random) -> tuple[Mark, ...]:
+def marks_on(length: int, draw: random.Random) -> tuple[Breakpoint, ...]:
     if not length:
         return ()
     if draw.random() < 0.4:
-        return (Mark(length),)
+        return (Breakpoint(length),)
     positions = {length} | {draw.randint(1, length) for _ in range(draw.randint(0, 3))}
     long = draw.choice((0, 0, 0, 1, 2, 4))
-    return tuple(Mark(p, LONG if i < long else SHORT) for i, p in enumerate(sorted(positions)))
+    return tuple(Breakpoint(p, LONG if i < long else SHORT) for i, p in enumerate(sorted(positions)))
 
 
 def named(made: Sequence[Call]) -> list[CacheRequest]:
@@ -180,7 +180,7 @@ class Reference:
         split = min(max(long, read), last)
         return read, last - split, split - read, size[-1] - last
 
-    def found(self, prefix: list[Prefix], marks: list[Mark], at: float) -> int:
+    def found(self, prefix: list[Prefix], marks: list[Breakpoint], at: float) -> int:
         for mark in reversed(marks):
             for position in range(mark.position, max(mark.position - 20, 0), -1):
                 entry = self.entries.get(prefix[position])
@@ -188,7 +188,7 @@ class Reference:
                     return position
         return 0
 
-    def use(self, prefix: list[Prefix], hit: int, marks: list[Mark], at: float, lost: list[int]) -> None:
+    def use(self, prefix: list[Prefix], hit: int, marks: list[Breakpoint], at: float, lost: list[int]) -> None:
         reached = [self.entries[prefix[hit]]] if hit else []
         for position in lost:
             if entry := self.entries.pop(prefix[position], None):
@@ -206,7 +206,7 @@ class Reference:
                 if one.alive(at):
                     one.used = at
 
-    def write(self, call: Call, prefix: list[Prefix], mark: Mark) -> None:
+    def write(self, call: Call, prefix: list[Prefix], mark: Breakpoint) -> None:
         key = prefix[mark.position]
         ttl = 300.0 if mark.ttl == SHORT else 3600.0
         usable = call.at + call.answered_after

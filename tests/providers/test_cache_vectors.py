@@ -9,9 +9,9 @@ import pytest
 from tests.providers.prompts import Conversation, blocks
 
 from pagein.errors import BadInput
-from pagein.providers.cache_simulator import KINDS, LONG, Mark, bill
-from pagein.providers.caches.breakpoint_rules import Refused, refused, with_automatic
-from pagein.providers.caches.invalidation import Settings, anthropic_domains
+from pagein.providers.cache_simulator import KINDS, LONG, Breakpoint, bill
+from pagein.providers.caches.breakpoint_rules import BreakpointRefusal, breakpoint_refusal, with_automatic
+from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains
 from pagein.providers.prices.price_lookup import prices
 
 ANTHROPIC = KINDS["anthropic"].least(1024)
@@ -36,8 +36,8 @@ def test_v2_a_timestamp_in_the_marked_block_writes_everything_every_time() -> No
 def test_v3_mixed_lifetimes_are_billed_each_at_its_own_price() -> None:
     talk = Conversation(ANTHROPIC)
     prompt = [("a", 2000.0), ("b", 3000.0), ("c", 2000.0), ("d", 400.0)]
-    talk.ask(0, prompt[:1], [Mark(1, LONG)])
-    served = talk.ask(1, prompt, [Mark(2, LONG), Mark(3)])
+    talk.ask(0, prompt[:1], [Breakpoint(1, LONG)])
+    served = talk.ask(1, prompt, [Breakpoint(2, LONG), Breakpoint(3)])
     assert (served.read, served.written_1h, served.written_5m, served.fresh) == (2000, 3000, 2000, 400)
     assert bill(served, GENERIC) == pytest.approx(9100)
 
@@ -75,22 +75,22 @@ def test_v7_concurrent_cold_requests_both_pay_the_write() -> None:
 
 
 def test_v8_marks_that_the_provider_refuses_are_refused_with_its_rule() -> None:
-    five = tuple(Mark(position) for position in range(1, 6))
-    late_hour = (Mark(1), Mark(2, LONG))
-    answers = (refused(five), with_automatic(five[:4], last=5), refused(late_hour))
-    assert [answer.rule for answer in answers if isinstance(answer, Refused)] == ["M14", "M16", "M15"]
-    for marks in (five, late_hour, (Mark(0),), (Mark(9),), (Mark(1, 60),)):
+    five = tuple(Breakpoint(position) for position in range(1, 6))
+    late_hour = (Breakpoint(1), Breakpoint(2, LONG))
+    answers = (breakpoint_refusal(five), with_automatic(five[:4], last=5), breakpoint_refusal(late_hour))
+    assert [answer.rule for answer in answers if isinstance(answer, BreakpointRefusal)] == ["M14", "M16", "M15"]
+    for marks in (five, late_hour, (Breakpoint(0),), (Breakpoint(9),), (Breakpoint(1, 60),)):
         with pytest.raises(BadInput):
             Conversation(ANTHROPIC).ask(0, blocks(8), marks)
 
 
 def test_v8_an_automatic_mark_takes_a_free_slot_or_clashes() -> None:
-    marks = (Mark(1, LONG), Mark(5))
-    assert with_automatic(marks, last=6) == (*marks, Mark(6))
+    marks = (Breakpoint(1, LONG), Breakpoint(5))
+    assert with_automatic(marks, last=6) == (*marks, Breakpoint(6))
     assert with_automatic(marks, last=5) == marks
     assert with_automatic(marks, last=0) == marks
     clash = with_automatic(marks, last=5, ttl=LONG)
-    assert isinstance(clash, Refused)
+    assert isinstance(clash, BreakpointRefusal)
     assert clash.rule == "M16"
     assert "ttl='1h' but the target block already has cache_control with ttl='5m'" in clash.message
 
@@ -98,14 +98,19 @@ def test_v8_an_automatic_mark_takes_a_free_slot_or_clashes() -> None:
 def test_v9_another_tool_choice_voids_the_messages_and_leaves_the_system() -> None:
     talk = Conversation(ANTHROPIC)
 
-    def chain(settings: Settings) -> list[int]:
+    def chain(settings: PromptSettings) -> list[int]:
         head = anthropic_domains(talk.chains, settings, ["tool"], ["system"])
         return [*head.chain, talk.chains.extend(head.messages, "question")]
 
     request = talk.request(0, blocks(3), [2, 3])
     served = [
         talk.simulator.serve(replace(request, chain=chain(settings)))
-        for settings in (Settings("m"), Settings("m"), Settings("m", tool_choice="any"), Settings("other"))
+        for settings in (
+            PromptSettings("m"),
+            PromptSettings("m"),
+            PromptSettings("m", tool_choice="any"),
+            PromptSettings("other"),
+        )
     ]
     assert [s.read for s in served] == [0, 3000, 2000, 0]
 

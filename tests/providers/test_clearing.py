@@ -6,7 +6,7 @@ from urllib.request import Request, urlopen
 
 from hypothesis import given
 from hypothesis import strategies as st
-from scripts.clearing import BETA, Clearing, Use, clearing, grown, management, uses_in, with_beta
+from scripts.clearing import BETA, ClearRun, Use, clear_run, grown, management, uses_in, with_beta
 
 from pagein.providers.validity import check_body
 from pagein.simulator import SimulatedProvider
@@ -18,7 +18,7 @@ TOOLS = ("Bash", "Read", "Grep")
 def test_what_the_parameters_say_is_what_is_wanted_or_nothing_is_said(calls: list[tuple[str, bool, bool]]) -> None:
     uses = [Use(str(place), tool, answered) for place, (tool, answered, _) in enumerate(calls)]
     wanted = {str(place) for place, (_, answered, wants) in enumerate(calls) if wants and answered}
-    found = clearing(uses, wanted)
+    found = clear_run(uses, wanted)
     if found is None:
         return
     for later in (uses, [*uses, Use("later", "Bash"), Use("latest", "Read")]):
@@ -29,28 +29,28 @@ def test_what_the_parameters_say_is_what_is_wanted_or_nothing_is_said(calls: lis
 
 def test_a_result_that_stays_between_others_of_its_tool_cannot_be_said() -> None:
     uses = [Use("a", "Bash"), Use("b", "Bash"), Use("c", "Bash")]
-    assert clearing(uses, {"a", "c"}) is None
-    assert clearing(uses, {"a", "b"}) == Clearing(2)
-    assert clearing([Use("a", "Bash"), Use("b", "Read"), Use("c", "Bash")], {"a", "c"}) == Clearing(3, ("Read",))
-    assert clearing(uses, set()) is None
-    assert clearing(uses, {"nobody"}) is None
+    assert clear_run(uses, {"a", "c"}) is None
+    assert clear_run(uses, {"a", "b"}) == ClearRun(2)
+    assert clear_run([Use("a", "Bash"), Use("b", "Read"), Use("c", "Bash")], {"a", "c"}) == ClearRun(3, ("Read",))
+    assert clear_run(uses, set()) is None
+    assert clear_run(uses, {"nobody"}) is None
 
 
 def test_a_run_grows_and_gives_nothing_back() -> None:
     uses = [Use("a", "Bash"), Use("b", "Read"), Use("c", "Bash"), Use("d", "Bash")]
-    first = clearing(uses[:2], {"a"})
-    assert first == Clearing(1)
-    assert grown(first, uses, {"c"}) == Clearing(3, ("Read",))
+    first = clear_run(uses[:2], {"a"})
+    assert first == ClearRun(1)
+    assert grown(first, uses, {"c"}) == ClearRun(3, ("Read",))
     assert grown(first, uses, {"d"}) is None
 
 
 def test_the_clients_edits_stay_in_front_and_its_own_clearing_is_left_alone() -> None:
     thinking = {"type": "clear_thinking_20251015", "keep": "all"}
-    made = management({"context_management": {"edits": [thinking]}, "messages": []}, Clearing(2))
+    made = management({"context_management": {"edits": [thinking]}, "messages": []}, ClearRun(2))
     assert made is not None
     assert [one["type"] for one in made["edits"]] == ["clear_thinking_20251015", "clear_tool_uses_20250919"]
     for kind in ("clear_tool_uses_20250919", "compact_20260112"):
-        assert management({"context_management": {"edits": [{"type": kind}]}}, Clearing(2)) is None
+        assert management({"context_management": {"edits": [{"type": kind}]}}, ClearRun(2)) is None
 
 
 def test_the_beta_is_added_once() -> None:
@@ -80,7 +80,7 @@ def _asked(url: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_provider_clears_what_was_wanted_and_no_later_result_and_writes_all_of_it_again() -> None:
     tools = [{"name": name, "input_schema": {"type": "object", "properties": {}}} for name in ("Bash", "Read")]
-    found: Clearing | None = None
+    found: ClearRun | None = None
     with SimulatedProvider([[{"text": str(number)}] for number in range(9)]) as provider:
         for rounds in (4, 5, 6):
             messages = _conversation(rounds)
@@ -91,7 +91,7 @@ def test_the_provider_clears_what_was_wanted_and_no_later_result_and_writes_all_
                 "tools": tools,
                 "messages": messages,
             }
-            found = found or clearing(uses_in(body), {"toolu_0", "toolu_2"})
+            found = found or clear_run(uses_in(body), {"toolu_0", "toolu_2"})
             assert found is not None
             body["context_management"] = management(body, found)
             assert [one.rule for one in check_body(body, "anthropic")] == []

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Usage
-from pagein.providers.cache_simulator import Served, bill
-from pagein.providers.prices.price_lookup import cost, known_models, prices
+from pagein.providers.cache_simulator import CacheUsage, bill
+from pagein.providers.prices.price_lookup import cost, models_with_prices, prices
 from pagein.providers.prices.price_table import ALIASES, CATALOGUE
 from pagein.providers.prices.token_prices import Peak
 
@@ -106,7 +106,7 @@ def test_any_specification_gives_prices_or_a_setting_error(spec: str) -> None:
 
 
 def test_every_model_resolves_by_its_own_name_and_every_alias_to_a_model() -> None:
-    assert [prices(name).name for name in known_models()] == list(CATALOGUE)
+    assert [prices(name).name for name in models_with_prices()] == list(CATALOGUE)
     assert all(prices(alias).name == name for alias, name in ALIASES.items())
 
 
@@ -141,15 +141,15 @@ def test_rows_are_dated_in_order_sourced_and_sane() -> None:
 )
 def test_a_million_tokens_cost_what_the_table_says(model: str, into: float, read: float, out: float) -> None:
     table = prices(model)
-    per_class = [Served(0, 0, 0, 1e5, 0), Served(1e5, 0, 0, 0, 0), Served(0, 0, 0, 0, 1e5)]
+    per_class = [CacheUsage(0, 0, 0, 1e5, 0), CacheUsage(1e5, 0, 0, 0, 0), CacheUsage(0, 0, 0, 0, 1e5)]
     dollars = [table.usd(bill(served, table)) for served in per_class]
     assert dollars == [pytest.approx(each / 10) for each in (into, read, out)]
 
 
 def test_above_the_cliff_prompt_and_output_cost_more_each_by_its_factor() -> None:
     sol = prices("gpt-5.6-sol")
-    below = bill(Served(0, 0, 0, 272_000, 1000), sol)
-    above = bill(Served(272_001, 0, 0, 0, 1000), sol)
+    below = bill(CacheUsage(0, 0, 0, 272_000, 1000), sol)
+    above = bill(CacheUsage(272_001, 0, 0, 0, 1000), sol)
     assert below == pytest.approx(272_000 + 6 * 1000)
     assert above == pytest.approx(2 * 0.1 * 272_001 + 1.5 * 6 * 1000)
 
@@ -168,7 +168,7 @@ def test_above_the_cliff_prompt_and_output_cost_more_each_by_its_factor() -> Non
 )
 def test_peak_hours_are_those_of_working_days(moment: datetime, peak: bool) -> None:  # noqa: FBT001  a column of the table
     flash = prices("deepseek-v4-flash")
-    served = Served(0, 0, 0, 1000, 0)
+    served = CacheUsage(0, 0, 0, 1000, 0)
     assert bill(served, flash, moment.timestamp()) == (2000 if peak else 1000)
     assert bill(served, flash) == 1000
 
@@ -182,5 +182,5 @@ def test_peak_weekdays_agree_with_the_calendar(at: float) -> None:
 def test_recorded_usage_costs_what_the_same_simulated_call_costs() -> None:
     usage = Usage(fresh=100, read=2000, written=700, written_1h=300, output=50)
     table = prices("claude-haiku-5-5")
-    assert cost(usage, table) == pytest.approx(bill(Served(2000, 400, 300, 100, 50), table))
+    assert cost(usage, table) == pytest.approx(bill(CacheUsage(2000, 400, 300, 100, 50), table))
     assert cost(usage, table) == pytest.approx(100 + 200 + 400 * 1.25 + 300 * 2 + 50 * 5)

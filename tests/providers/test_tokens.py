@@ -146,9 +146,9 @@ def test_models_without_a_public_vocabulary_are_counted_by_ratio() -> None:
 
 
 def test_without_the_extra_every_model_is_counted_by_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
-    vocabularies._loaded.cache_clear()
+    vocabularies._load.cache_clear()
     monkeypatch.setitem(sys.modules, "splintr", None)
     try:
         assert counter_for("gpt-5.5") == ratio_counter("gpt-5.5")
     finally:
-        vocabularies._loaded.cache_clear()
+        vocabularies._load.cache_clear()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
-from pagein.policy.reads.baseline import Baseline, Caps, baseline, byte_length, format_size, number, truncated
+from pagein.policy.reads.baseline import Baseline, ReadCaps, baseline, byte_length, format_size, number, truncate
 
 FIVE = "1\n2\n3\n4\n5\n"
 
@@ -190,7 +190,7 @@ def test_numbers_are_written_as_javascript_writes_them() -> None:
 def test_what_is_kept_is_the_longest_head_of_whole_lines_under_both_caps(
     lines: list[str], most_lines: int, most_bytes: int
 ) -> None:
-    cut = truncated(lines, Caps(most_lines, most_bytes))
+    cut = truncate(lines, ReadCaps(most_lines, most_bytes))
     if cut.by is None:
         assert cut.content == "\n".join(lines)
         assert cut.output_lines <= most_lines

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pagein.replay.readers import Source, find, read
+from pagein.replay.readers import Source, find, read_source
 from pagein.replay.record.recorded_session import SessionHead
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ def recorded(fixtures: Path) -> Callable[[str], list[tuple[SessionHead, list[Any
 
     def sessions(name: str) -> list[tuple[SessionHead, list[Any]]]:
         source = Source(name, fixtures / name)
-        return [(session.head, list(session.entries)) for session in read(source)]
+        return [(session.head, list(session.entries)) for session in read_source(source)]
 
     return sessions
 

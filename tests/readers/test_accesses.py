@@ -5,34 +5,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.model.messages import Access, ToolCall
+from pagein.model.messages import FileAccess, ToolCall
 from pagein.policy.clients.file_accesses import accesses, patch_lines, quotes
 from pagein.policy.clients.shell_reads import shell_reads
 
 
-def _accesses(name: str, cwd: str | None = None, **arguments: object) -> tuple[Access, ...]:
+def _accesses(name: str, cwd: str | None = None, **arguments: object) -> tuple[FileAccess, ...]:
     return accesses(name, json.dumps(arguments), cwd)
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "expected"),
     [
-        ("Read", {"file_path": "a.py"}, Access("read", "a.py")),
-        ("Read", {"file_path": "a.py", "offset": 10, "limit": 5}, Access("read", "a.py", 10, 14)),
-        ("Read", {"file_path": "a.py", "limit": 5}, Access("read", "a.py", 1, 5)),
-        ("Read", {"file_path": "a.py", "offset": 0}, Access("read", "a.py", 1)),
-        ("read", {"filePath": "a.py", "offset": 7}, Access("read", "a.py", 7)),
-        ("view", {"path": "a.py", "view_range": [3, 9]}, Access("read", "a.py", 3, 9)),
-        ("view", {"path": "a.py", "view_range": [3, -1]}, Access("read", "a.py", 3)),
-        ("Edit", {"file_path": "a.py", "old_string": "x"}, Access("edit", "a.py")),
-        ("MultiEdit", {"file_path": "a.py", "edits": []}, Access("edit", "a.py")),
-        ("NotebookEdit", {"notebook_path": "a.ipynb"}, Access("edit", "a.ipynb")),
-        ("Write", {"file_path": "a.py", "content": ""}, Access("write", "a.py")),
-        ("create", {"filename": "a.py"}, Access("write", "a.py")),
+        ("Read", {"file_path": "a.py"}, FileAccess("read", "a.py")),
+        ("Read", {"file_path": "a.py", "offset": 10, "limit": 5}, FileAccess("read", "a.py", 10, 14)),
+        ("Read", {"file_path": "a.py", "limit": 5}, FileAccess("read", "a.py", 1, 5)),
+        ("Read", {"file_path": "a.py", "offset": 0}, FileAccess("read", "a.py", 1)),
+        ("read", {"filePath": "a.py", "offset": 7}, FileAccess("read", "a.py", 7)),
+        ("view", {"path": "a.py", "view_range": [3, 9]}, FileAccess("read", "a.py", 3, 9)),
+        ("view", {"path": "a.py", "view_range": [3, -1]}, FileAccess("read", "a.py", 3)),
+        ("Edit", {"file_path": "a.py", "old_string": "x"}, FileAccess("edit", "a.py")),
+        ("MultiEdit", {"file_path": "a.py", "edits": []}, FileAccess("edit", "a.py")),
+        ("NotebookEdit", {"notebook_path": "a.ipynb"}, FileAccess("edit", "a.ipynb")),
+        ("Write", {"file_path": "a.py", "content": ""}, FileAccess("write", "a.py")),
+        ("create", {"filename": "a.py"}, FileAccess("write", "a.py")),
     ],
 )
 def test_file_tools_are_known_by_the_names_that_clients_give_them(
-    name: str, arguments: dict[str, Any], expected: Access
+    name: str, arguments: dict[str, Any], expected: FileAccess
 ) -> None:
     assert _accesses(name, **arguments) == (expected,)
 

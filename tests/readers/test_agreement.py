@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pagein.model.messages import HostEvent, Message, ToolCall, ToolResult, Unreadable
-from pagein.replay.readers import Source, find, read
+from pagein.model.messages import HostEvent, Message, ToolCall, ToolResult, UnreadableLine
+from pagein.replay.readers import Source, find, read_source
 
 pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 
@@ -38,8 +38,8 @@ def _normalised(corpus: Path, name: str) -> Source:
 
 @pytest.mark.parametrize("name", sorted(NATIVE))
 def test_a_native_session_reads_as_its_normalised_twin(corpus: Path, name: str) -> None:
-    [native] = read(Source(name, corpus / "native" / name))
-    [twin] = read(_normalised(corpus, name))
+    [native] = read_source(Source(name, corpus / "native" / name))
+    [twin] = read_source(_normalised(corpus, name))
     ours, theirs = list(native.entries), list(twin.entries)
     assert (native.head.models, native.head.cwd, native.head.window) == (
         twin.head.models,
@@ -71,8 +71,8 @@ def _blocks(entries: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("name", sorted(NATIVE))
 def test_accesses_are_derived_as_others_derived_them(corpus: Path, name: str) -> None:
     """All that edit, write or delete; and of the reads nearly all: a shell command can be read in more than one way."""
-    [native] = read(Source(name, corpus / "native" / name))
-    [twin] = read(_normalised(corpus, name))
+    [native] = read_source(Source(name, corpus / "native" / name))
+    [twin] = read_source(_normalised(corpus, name))
     ours, theirs = (
         [block.accesses for block in _blocks(list(session.entries)) if isinstance(block, ToolCall)]
         for session in (native, twin)
@@ -88,9 +88,9 @@ def test_every_session_of_the_corpus_is_read_whole(corpus: Path) -> None:
     seen: dict[str, tuple[int, ...]] = {}
     for source in find([corpus / "dev"]):
         assert isinstance(source, Source), source
-        for session in read(source):
+        for session in read_source(source):
             entries = list(session.entries)
-            assert not any(isinstance(entry, Unreadable) for entry in entries)
+            assert not any(isinstance(entry, UnreadableLine) for entry in entries)
             calls = [entry for entry in _messages(entries) if entry.role == "assistant"]
             usages = [call.usage for call in calls if call.usage is not None]
             blocks = _blocks(entries)

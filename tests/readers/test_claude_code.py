@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.replay.readers import Source, read
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
@@ -145,7 +145,7 @@ def _answer(uuid: str, parent: str | None, call: str) -> dict[str, Any]:
 
 def _read(rows: list[dict[str, Any]]) -> list[tuple[SessionHead, list[Any]]]:
     content = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
-    return [(session.head, list(session.entries)) for session in read(Source("t.jsonl", content=content))]
+    return [(session.head, list(session.entries)) for session in read_source(Source("t.jsonl", content=content))]
 
 
 def test_two_transcripts_in_one_file_are_two_sessions() -> None:

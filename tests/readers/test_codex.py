@@ -2,11 +2,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from pagein.model.messages import HostEvent, Message, Other, Text, Thinking, ToolCall, ToolResult, Unreadable, Usage
+from pagein.model.messages import HostEvent, Message, Other, Text, Thinking, ToolCall, ToolResult, UnreadableLine, Usage
 from pagein.policy.clients.file_accesses import patch_lines
-from pagein.replay.readers import Source, read
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import SessionHead
-from pagein.replay.record.usage_tally import Told
+from pagein.replay.record.usage_tally import UsageTotals
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
@@ -118,10 +118,10 @@ def _record(prompt: int, response: str) -> dict[str, object]:
     return _line("token_usage_record", response_id=response, usage=_tokens(prompt))
 
 
-def _rollout(*rows: dict[str, object]) -> tuple[list[Message], Told]:
+def _rollout(*rows: dict[str, object]) -> tuple[list[Message], UsageTotals]:
     begun = _line("session_meta", id="cx-9", cwd="/srv/shop")
     content = b"".join(json.dumps(row).encode() + b"\n" for row in (begun, *rows))
-    [session] = read(Source("rollout-1.jsonl", content=content))
+    [session] = read_source(Source("rollout-1.jsonl", content=content))
     calls = _calls(list(session.entries))
     assert session.tally is not None
     return calls, session.tally.told
@@ -133,14 +133,14 @@ def test_a_count_behind_a_count_is_of_a_call_of_which_nothing_else_was_written()
     )
     assert [call.usage.prompt if call.usage else None for call in calls] == [900, 950, 990]
     assert [len(call.blocks) for call in calls] == [1, 0, 1]
-    assert told == Told(3, 2840)
+    assert told == UsageTotals(3, 2840)
 
 
 def test_words_of_the_user_end_a_call_that_nobody_counted() -> None:
     calls, told = _rollout(_said("go", "user"), _said("one"), _said("more", "user"), _said("two"), _count(950, 950))
     assert [call.blocks for call in calls] == [(Text("one"),), (Text("two"),)]
     assert [call.usage is None for call in calls] == [True, False]
-    assert told == Told(1, 950)
+    assert told == UsageTotals(1, 950)
 
 
 def test_the_call_of_a_compaction_stands_before_it() -> None:
@@ -157,12 +157,12 @@ def test_the_call_of_a_compaction_stands_before_it() -> None:
         _count(300, 2105),
     ]
     content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-    [session] = read(Source("rollout-1.jsonl", content=content))
+    [session] = read_source(Source("rollout-1.jsonl", content=content))
     entries = list(session.entries)
     kinds = [
         entry.kind if isinstance(entry, HostEvent) else entry.role
         for entry in entries
-        if not isinstance(entry, Unreadable)
+        if not isinstance(entry, UnreadableLine)
     ]
     assert kinds == ["user", "assistant", "assistant", "compaction", "user", "assistant"]
     assert [call.usage.prompt for call in _calls(entries) if call.usage] == [900, 905, 300]
@@ -189,4 +189,4 @@ def test_usage_that_newer_versions_tell_twice_counts_once() -> None:
         *(_said("three"), _record(300, "r4")),
     )
     assert [call.usage.prompt if call.usage else None for call in calls] == [900, 950, 960, 300]
-    assert told == Told(4, 3110)
+    assert told == UsageTotals(4, 3110)

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from pagein.model.messages import Access, HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.replay.readers import Source, read
+from pagein.model.messages import FileAccess, HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import SessionHead
-from pagein.replay.record.usage_tally import Told
+from pagein.replay.record.usage_tally import UsageTotals
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
@@ -19,7 +19,7 @@ def _event(name: str, kind: str, **data: object) -> dict[str, object]:
 def _read(*rows: dict[str, object]) -> list[tuple[SessionHead, list[Any]]]:
     begun = _event("e0", "session.start", sessionId="cp-2", copilotVersion="1.0.70")
     content = b"".join(msgspec.json.encode(row) + b"\n" for row in (begun, *rows))
-    return [(session.head, list(session.entries)) for session in read(Source("events.jsonl", content=content))]
+    return [(session.head, list(session.entries)) for session in read_source(Source("events.jsonl", content=content))]
 
 
 def test_a_message_of_the_model_is_a_call_with_what_its_events_tell(recorded: Recorded) -> None:
@@ -31,7 +31,7 @@ def test_a_message_of_the_model_is_a_call_with_what_its_events_tell(recorded: Re
         Thinking("Read the file first."),
         Text("I look at it."),
         ToolCall(
-            "t1", "view", '{"path":"/srv/shop/basket.py","view_range":[1,2]}', (Access("read", "basket.py", 1, 2),)
+            "t1", "view", '{"path":"/srv/shop/basket.py","view_range":[1,2]}', (FileAccess("read", "basket.py", 1, 2),)
         ),
     )
     assert calls[0].usage == Usage(output=40)
@@ -59,10 +59,10 @@ def test_a_compaction_is_followed_by_its_summary(recorded: Recorded) -> None:
 
 
 def test_the_account_at_the_end_tells_how_many_calls_there_were(fixtures: Path) -> None:
-    [session] = read(Source("events.jsonl", fixtures / "copilot-cli.jsonl"))
+    [session] = read_source(Source("events.jsonl", fixtures / "copilot-cli.jsonl"))
     list(session.entries)
     assert session.tally is not None
-    assert session.tally.told == Told(4, 20000, by_call=False)
+    assert session.tally.told == UsageTotals(4, 20000, by_call=False)
 
 
 def test_a_rewind_takes_back_what_came_from_its_event_on() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
-from pagein.model.messages import Message, ToolCall, ToolResult, Unreadable
-from pagein.replay.readers import Source, read
+from pagein.model.messages import Message, ToolCall, ToolResult, UnreadableLine
+from pagein.replay.readers import Source, read_source
 
 MOST_BLOCKS_OF_A_LINE = 6
 _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")
@@ -33,7 +33,7 @@ LINES = {name: content.splitlines(keepends=True) for name, content in BYTES.item
 
 
 def _entries(content: bytes) -> list[Any]:
-    return [entry for session in read(Source("cut.jsonl", content=content)) for entry in session.entries]
+    return [entry for session in read_source(Source("cut.jsonl", content=content)) for entry in session.entries]
 
 
 def _entries_or_nothing(content: bytes) -> list[Any]:
@@ -60,7 +60,9 @@ def test_a_file_cut_at_any_byte_loses_at_most_the_torn_line(name: str, data: st.
     cut = BYTES[name][:place]
     whole = cut[: cut.rfind(b"\n") + 1]
     torn, complete = _entries_or_nothing(cut), _entries_or_nothing(whole)
-    assert sum(isinstance(entry, Unreadable) for entry in torn) <= 1 + sum(isinstance(e, Unreadable) for e in complete)
+    assert sum(isinstance(entry, UnreadableLine) for entry in torn) <= 1 + sum(
+        isinstance(e, UnreadableLine) for e in complete
+    )
     assert not _blocks(complete) - _blocks(torn)
 
 
@@ -80,7 +82,7 @@ def test_a_line_of_garbage_costs_only_that_line(name: str, data: st.DataObject) 
         block.json if hasattr(block, "json") else str(block) for block in _blocks(entries).elements()
     )
     assert sum(lost.values()) <= MOST_BLOCKS_OF_A_LINE
-    assert sum(isinstance(entry, Unreadable) for entry in entries) == 1
+    assert sum(isinstance(entry, UnreadableLine) for entry in entries) == 1
 
 
 @pytest.mark.parametrize("name", FILES)

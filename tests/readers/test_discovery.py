@@ -5,7 +5,7 @@ from pathlib import Path
 
 import zstandard
 
-from pagein.replay.readers import discover, read
+from pagein.replay.readers import discover, read_source
 
 
 def _copy(source: Path, target: Path, at: float) -> None:
@@ -31,7 +31,7 @@ def test_the_sessions_of_all_four_agents_are_found_newest_first(fixtures: Path, 
     assert {session.cwd for session in found} == {"/srv/shop"}
     assert found[3].title == "Tax"
     assert all(session.size > 0 for session in found)
-    assert [next(read(session.source)).head.id for session in found] == ["cc-1", "cx-1", "pi-three", "ses_shop1"]
+    assert [next(read_source(session.source)).head.id for session in found] == ["cc-1", "cx-1", "pi-three", "ses_shop1"]
 
 
 def test_sessions_of_gemini_cli_and_copilot_cli_are_found_too(fixtures: Path, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_rollout_that_codex_compressed_is_found_once(fixtures: Path, tmp_path:
     (folder / "rollout-2.jsonl.zst").write_bytes(packed)
     found = discover(tmp_path, {})
     assert sorted(session.path.name for session in found) == ["rollout-1.jsonl", "rollout-2.jsonl.zst"]
-    assert {next(read(session.source)).head.id for session in found} == {"cx-1"}
+    assert {next(read_source(session.source)).head.id for session in found} == {"cx-1"}
 
 
 def test_what_cannot_be_read_is_left_to_the_reader_to_report(tmp_path: Path) -> None:

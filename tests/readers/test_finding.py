@@ -13,15 +13,15 @@ import pytest
 import zstandard
 
 from pagein.errors import BadInput
-from pagein.replay.readers import Skipped, Source, find, read
+from pagein.replay.readers import SkippedSource, Source, find, read_source
 from pagein.replay.readers.row_fields import seconds
 from pagein.replay.record.recorded_session import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def _ids(sources: Iterable[Source | Skipped]) -> list[str]:
-    return [session.head.id for source in sources if isinstance(source, Source) for session in read(source)]
+def _ids(sources: Iterable[Source | SkippedSource]) -> list[str]:
+    return [session.head.id for source in sources if isinstance(source, Source) for session in read_source(source)]
 
 
 def test_a_folder_gives_its_sessions_in_the_order_of_names_and_says_what_it_skipped(fixtures: Path) -> None:
@@ -29,7 +29,7 @@ def test_a_folder_gives_its_sessions_in_the_order_of_names_and_says_what_it_skip
     labels = [source.label for source in found if isinstance(source, Source)]
     assert labels == sorted(labels, key=lambda label: label.split("/"))
     assert "sessions/claude-project/cc-1/subagents/agent-a7f.jsonl" in labels
-    skipped = {skip.file.rsplit("/", 1)[-1]: skip.reason for skip in found if isinstance(skip, Skipped)}
+    skipped = {skip.file.rsplit("/", 1)[-1]: skip.reason for skip in found if isinstance(skip, SkippedSource)}
     assert skipped.keys() == {"binary.jsonl", "empty.jsonl", "not-a-session.jsonl", "unknown-schema.jsonl"}
     assert skipped["binary.jsonl"].startswith("a binary file")
     assert skipped["empty.jsonl"].startswith("an empty file")
@@ -78,11 +78,11 @@ def test_members_of_an_archive_are_sources_that_workers_can_be_sent(fixtures: Pa
     one, two, empty = find([tmp_path])
     assert isinstance(one, Source)
     assert isinstance(two, Source)
-    assert isinstance(empty, Skipped)
+    assert isinstance(empty, SkippedSource)
     assert [one.label, two.label] == [
         f"{tmp_path.name}/{archive.name}:{name}" for name in ("pi-v3.jsonl", "codex.jsonl")
     ]
-    [session] = read(pickle.loads(pickle.dumps(one)))  # noqa: S301
+    [session] = read_source(pickle.loads(pickle.dumps(one)))  # noqa: S301
     assert session.head.source == "shop"
     assert session.head.id == "pi-three"
 
@@ -92,7 +92,7 @@ def test_snapshots_beside_sessions_are_not_sessions(fixtures: Path, tmp_path: Pa
         tar.add(fixtures / "normalised.snapshots.jsonl", "shop.snapshots.jsonl")
     assert list(find([tmp_path])) == []
     [named] = find([tmp_path / "shop.snapshots.tar.xz"])
-    assert isinstance(named, Skipped)
+    assert isinstance(named, SkippedSource)
     assert "file snapshots" in named.reason
 
 
@@ -102,15 +102,15 @@ def test_damaged_archives_and_files_lose_what_is_damaged_only(fixtures: Path, tm
     (tmp_path / "bad.tar.gz").write_bytes(b"\x1f\x8b junk")
     (tmp_path / "bad.jsonl.gz").write_bytes(b"\x1f\x8b junk")
     found = list(find([tmp_path]))
-    assert [type(item) for item in found] == [Skipped, Skipped, Source]
+    assert [type(item) for item in found] == [SkippedSource, SkippedSource, Source]
     [whole] = [item for item in found if isinstance(item, Source)]
-    session = next(read(whole))
+    session = next(read_source(whole))
     assert session.head.flags["torn_tail"] is True
 
 
 def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     [missing] = find([tmp_path / "nowhere"])
-    assert isinstance(missing, Skipped)
+    assert isinstance(missing, SkippedSource)
     assert missing.reason == "no such file or folder"
 
 
@@ -132,7 +132,7 @@ def test_links_that_lead_nowhere_or_in_circles_are_said_and_end(fixtures: Path, 
     (tmp_path / "notes").symlink_to(tmp_path / "gone")
     found = list(find([tmp_path]))
     assert [Path(source.label).name for source in found if isinstance(source, Source)] == ["good.jsonl"]
-    skipped = {Path(skip.file).name: skip.reason for skip in found if isinstance(skip, Skipped)}
+    skipped = {Path(skip.file).name: skip.reason for skip in found if isinstance(skip, SkippedSource)}
     assert skipped.keys() == {"dangling.jsonl", "self.jsonl"}
 
 
@@ -140,7 +140,7 @@ def test_links_that_lead_nowhere_or_in_circles_are_said_and_end(fixtures: Path, 
 def test_a_folder_that_is_closed_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
     [skip] = find([tmp_path])
-    assert isinstance(skip, Skipped)
+    assert isinstance(skip, SkippedSource)
     assert "the folder cannot be read" in skip.reason
 
 
@@ -148,13 +148,13 @@ def test_what_cannot_be_read_twice_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     for path in (tmp_path / "pipe.jsonl", tmp_path):
         [skip] = find([path])
-        assert isinstance(skip, Skipped)
+        assert isinstance(skip, SkippedSource)
         assert "save it to a file first" in skip.reason
 
 
 def test_a_name_that_no_file_can_have_raises_nothing(tmp_path: Path) -> None:
     [skip] = find([tmp_path / ("a" * 300)])
-    assert isinstance(skip, Skipped)
+    assert isinstance(skip, SkippedSource)
     assert "cannot be read" in skip.reason
 
 
@@ -162,7 +162,7 @@ def test_a_name_that_no_file_can_have_raises_nothing(tmp_path: Path) -> None:
 def test_text_in_wide_letters_is_told_from_a_binary_file(fixtures: Path, encoding: str) -> None:
     content = (fixtures / "pi-v3.jsonl").read_text(encoding="utf-8").encode(encoding)
     with pytest.raises(BadInput, match="Save it as UTF-8"):
-        list(read(Source("s.jsonl", content=content)))
+        list(read_source(Source("s.jsonl", content=content)))
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,13 @@ def test_reading_what_is_no_session_names_file_and_line(recorded: Recorded, name
 def test_a_torn_document_is_refused_with_a_remedy(fixtures: Path) -> None:
     content = (fixtures / "opencode-export.json").read_bytes()[:-300]
     with pytest.raises(BadInput, match=r"x\.json: the JSON document is torn or damaged .* Export it again"):
-        list(read(Source("x.json", content=content)))
+        list(read_source(Source("x.json", content=content)))
 
 
 def test_a_file_without_a_message_is_no_session() -> None:
     line = b'{"type":"summary","summary":"Basket","leafUuid":"a9"}\n'
     with pytest.raises(BadInput, match="line 1: a claude-code file without a message in it"):
-        list(read(Source("s.jsonl", content=line)))
+        list(read_source(Source("s.jsonl", content=line)))
 
 
 def test_lines_of_two_agents_in_one_file_become_two_sessions_that_say_so(recorded: Recorded) -> None:
@@ -230,7 +230,7 @@ def test_a_codex_rollout_that_holds_the_thread_it_was_forked_from_is_one_session
     fork = (
         b'{"timestamp":"2026-03-02T10:00:00Z","type":"session_meta","payload":{"id":"cx-2","forked_from_id":"cx-1"}}\n'
     )
-    [session] = read(Source("r.jsonl", content=fork + lines))
+    [session] = read_source(Source("r.jsonl", content=fork + lines))
     assert session.head.id == "cx-2"
     assert session.head.flags["forked"] is True
     assert session.head.parent is None
@@ -240,5 +240,5 @@ def test_a_codex_thread_that_another_started_names_it(fixtures: Path) -> None:
     lines = (fixtures / "codex.jsonl").read_bytes().splitlines(keepends=True)
     meta = b'{"timestamp":"2026-03-02T10:00:00Z","type":"session_meta","payload":{"id":"cx-3","source":{"subagent":'
     meta += b'{"thread_spawn":{"parent_thread_id":"cx-1","depth":1}}}}}\n'
-    [session] = read(Source("r.jsonl", content=meta + b"".join(lines[1:])))
+    [session] = read_source(Source("r.jsonl", content=meta + b"".join(lines[1:])))
     assert (session.head.id, session.head.parent, session.head.agent) == ("cx-3", "cx-1", "codex/subagent")

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.replay.readers import Source, read
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import CARRIED_OVER, RecordedSession, SessionHead
-from pagein.replay.record.usage_tally import Told
+from pagein.replay.record.usage_tally import UsageTotals
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
@@ -23,7 +23,7 @@ def _tokens(prompt: int, cached: int = 0) -> dict[str, int]:
 def _lines(*rows: dict[str, object], label: str = "session-1.jsonl") -> tuple[RecordedSession, list[Any]]:
     head: dict[str, object] = {"sessionId": "gm-2", "projectHash": "0f", "startTime": "2026-03-02T09:00:00Z"}
     content = b"".join(msgspec.json.encode(row) + b"\n" for row in (head, *rows))
-    [session] = read(Source(label, content=content))
+    [session] = read_source(Source(label, content=content))
     return session, list(session.entries)
 
 
@@ -66,11 +66,11 @@ def test_a_record_in_one_line_is_no_request_log() -> None:
         msgspec.json.encode(record) + b"\n",
         json.dumps(record, indent=2).encode(),
     ):
-        [session] = read(Source("session-3.json", content=content))
+        [session] = read_source(Source("session-3.json", content=content))
         assert session.head.agent == "gemini-cli"
         assert sum(isinstance(entry, Message) for entry in session.entries) == 38
         assert session.tally is not None
-        assert session.tally.told == Told(38, sum(range(1000, 1038)))
+        assert session.tally.told == UsageTotals(38, sum(range(1000, 1038)))
 
 
 def test_a_later_line_of_a_message_takes_its_place() -> None:

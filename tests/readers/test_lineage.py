@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolCall
 from pagein.replay.prompt.model_calls import gather
-from pagein.replay.readers import Source, read
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import SessionHead
 
 TOOLS = ("bash", "read")
@@ -53,7 +53,7 @@ class Client:
 
 def sessions(rows: Iterable[object]) -> list[tuple[SessionHead, list[Recorded]]]:
     content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-    return [(one.head, list(one.entries)) for one in read(Source("log.jsonl", content=content))]
+    return [(one.head, list(one.entries)) for one in read_source(Source("log.jsonl", content=content))]
 
 
 def calls(entries: Sequence[Recorded]) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from pagein.model.messages import (
-    Access,
+    FileAccess,
     HostEvent,
     Image,
     Message,
@@ -47,7 +47,7 @@ def test_blocks_accesses_usage_and_events_come_as_they_were_recorded(recorded: R
         "t1",
         "Read",
         '{"file_path":"/srv/shop/basket.py","offset":10,"limit":2}',
-        (Access("read", "basket.py", 10, 11),),
+        (FileAccess("read", "basket.py", 10, 11),),
     )
     assert third.blocks[0].shown == ShownLines(10, 2, 40)
     edited = [block for entry in entries if isinstance(entry, Message) for block in entry.blocks][-4]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pagein.errors import BadInput
-from pagein.model.messages import HostEvent, Image, Message, ShownLines, Text, ToolResult, Unreadable, Usage
-from pagein.replay.readers import Source, read
+from pagein.model.messages import HostEvent, Image, Message, ShownLines, Text, ToolResult, UnreadableLine, Usage
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import SessionHead
 
 Sources = Callable[[Path], list[Source]]
@@ -75,9 +75,9 @@ def test_what_the_host_adds_to_a_prompt_is_told_apart(recorded: Recorded) -> Non
 
 def test_the_storage_folder_holds_the_same_session(sources: Sources, fixtures: Path) -> None:
     [source] = sources(fixtures / "opencode")
-    [session] = read(source)
+    [session] = read_source(source)
     stored = list(session.entries)
-    [exported] = read(Source("export", fixtures / "opencode-export.json"))
+    [exported] = read_source(Source("export", fixtures / "opencode-export.json"))
     assert stored[:4] == list(exported.entries)[:4]
     assert session.head.models == ("gpt-5.4",)
 
@@ -85,7 +85,7 @@ def test_the_storage_folder_holds_the_same_session(sources: Sources, fixtures: P
 def test_a_reverted_session_ends_where_it_was_reverted_to(fixtures: Path) -> None:
     document = json.loads((fixtures / "opencode-export.json").read_text())
     document["info"]["revert"] = {"messageID": "msg_04"}
-    [session] = read(Source("x.json", content=json.dumps(document).encode()))
+    [session] = read_source(Source("x.json", content=json.dumps(document).encode()))
     assert [entry.role for entry in session.entries if isinstance(entry, Message)] == [
         "user",
         "assistant",
@@ -120,13 +120,13 @@ def test_the_database_of_newer_versions_is_read_one_session_at_a_time(
         database.execute("INSERT INTO message VALUES ('msg_99', 'ses_shop1', 99999999999999, '{torn')")
     found = sources(tmp_path)
     assert [source.member for source in found] == ["ses_shop1", "ses_shop2"]
-    [stored] = read(found[0])
-    [exported] = read(Source("export", fixtures / "opencode-export.json"))
+    [stored] = read_source(found[0])
+    [exported] = read_source(Source("export", fixtures / "opencode-export.json"))
     *entries, damaged = stored.entries
     assert [entry for entry in entries if entry.__class__ is not HostEvent or entry.kind != "pruned"] == [
         entry for entry in exported.entries if entry.__class__ is not HostEvent or entry.kind != "pruned"
     ]
-    assert isinstance(damaged, Unreadable)
+    assert isinstance(damaged, UnreadableLine)
     assert "msg_99" in damaged.why
     assert stored.head.models == ("gpt-5.4",)
 
@@ -136,4 +136,4 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE recipes (name TEXT)")
     with pytest.raises(BadInput, match="not an OpenCode database"):
-        list(read(Source("opencode.db", path)))
+        list(read_source(Source("opencode.db", path)))

@@ -6,7 +6,7 @@ import pytest
 
 from pagein.errors import BadInput
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.replay.readers import Source, read
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
@@ -103,7 +103,7 @@ def test_lines_of_the_same_shape_are_no_pi_session_without_anything_that_only_pi
     begun = {"type": "session_start", "id": "m0", "title": "another agent's"}
     content = b"".join(json.dumps(row).encode() + b"\n" for row in (begun, line))
     with pytest.raises(BadInput, match="none that only pi writes"):
-        list(read(Source("other.jsonl", content=content)))
+        list(read_source(Source("other.jsonl", content=content)))
     header = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-03-02T09:00:00Z"}
-    [session] = read(Source("pi.jsonl", content=json.dumps(header).encode() + b"\n" + content))
+    [session] = read_source(Source("pi.jsonl", content=json.dumps(header).encode() + b"\n" + content))
     assert session.head.agent == "pi"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.replay.readers import Source, read
+from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import CARRIED_OVER, SessionHead
 
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
@@ -88,11 +88,11 @@ def test_responses_requests_are_followed_by_prefix_and_by_previous_response(reco
 
 def test_a_list_of_requests_and_a_bare_conversation_are_read_too(fixtures: Path) -> None:
     lines = (fixtures / "openai-chat.jsonl").read_text().splitlines()
-    [listed] = read(Source("log.json", content=f"[{','.join(lines)}]".encode()))
-    [lined] = read(Source("log.jsonl", fixtures / "openai-chat.jsonl"))
+    [listed] = read_source(Source("log.json", content=f"[{','.join(lines)}]".encode()))
+    [lined] = read_source(Source("log.jsonl", fixtures / "openai-chat.jsonl"))
     assert list(listed.entries) == list(lined.entries)
     last = json.loads(lines[-1])["messages"]
-    [chat] = read(Source("chat.json", content=json.dumps(last).encode()))
+    [chat] = read_source(Source("chat.json", content=json.dumps(last).encode()))
     assert sum(isinstance(entry, Message) and entry.role == "assistant" for entry in chat.entries) >= 3
 
 
@@ -113,7 +113,7 @@ def test_a_growing_log_gives_back_the_conversation(turns: list[tuple[str, str]],
         conversation.append(answer)
         said += [("user", f"{place}{prompt}"), ("assistant", reply)]
     content = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
-    [session] = read(Source("log.jsonl", content=content))
+    [session] = read_source(Source("log.jsonl", content=content))
     entries: list[Any] = list(session.entries)
     found = [(entry.role, entry.blocks[0].text if entry.blocks else None) for entry in entries]
     assert found == (said if answered else [*said[:-1], ("assistant", None)])

@@ -196,11 +196,11 @@ def test_a_replacement_of_every_occurrence_is_followed_line_by_line() -> None:
 
 def test_an_edit_that_cannot_have_happened_is_not_believed() -> None:
     from pagein.policy.reads.knowledge import UNKNOWN
-    from pagein.policy.reads.own_writes import Edit, edited
+    from pagein.policy.reads.own_writes import TextEdit, edit_event
 
-    assert edited("f", "after", Edit("old", "new"), UNKNOWN) is None
-    assert edited("f", "after", Edit("old", "new"), UNKNOWN, before="before") is None
-    assert edited("f", "a\ud800"[:1], Edit("\ud800", "a"), UNKNOWN) is not None
+    assert edit_event("f", "after", TextEdit("old", "new"), UNKNOWN) is None
+    assert edit_event("f", "after", TextEdit("old", "new"), UNKNOWN, before="before") is None
+    assert edit_event("f", "a\ud800"[:1], TextEdit("\ud800", "a"), UNKNOWN) is not None
 
 
 def test_the_plan_asks_for_a_version_only_where_its_text_decides() -> None:

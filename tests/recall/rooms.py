@@ -8,7 +8,7 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
-from pagein.model.entries import EpochOpened
+from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.residency import Residency
 from pagein.tools.calls import Call
@@ -61,7 +61,7 @@ class Room:
         left = [
             one.object_id
             for entry in session.journal.branch(session.leaf)
-            if isinstance(entry.body, EpochOpened)
+            if isinstance(entry.body, EpochEntry)
             for one in entry.body.paged
         ]
         assert len(left) >= len(texts)

@@ -4,7 +4,7 @@ import pytest
 from tests.recall.rooms import Room, ask
 
 from pagein.tools.calls import Call
-from pagein.tools.catalogue import DISABLED, RECALL, TOOLS, answer, guidance, offered, tool_named
+from pagein.tools.catalogue import DISABLED, RECALL, TOOLS, answer, guidance, offer_tools, tool_named
 
 
 def test_every_tool_has_a_schema_that_names_what_is_required() -> None:
@@ -16,8 +16,8 @@ def test_every_tool_has_a_schema_that_names_what_is_required() -> None:
 
 
 def test_over_hosts_of_pi_rlm_the_recall_tools_have_its_names() -> None:
-    assert [tool.name for tool in offered()] == ["read", "readcache_refresh", "peek", "search", "ingest", "stats"]
-    assert [tool.name for tool in offered("pi-rlm")] == [
+    assert [tool.name for tool in offer_tools()] == ["read", "readcache_refresh", "peek", "search", "ingest", "stats"]
+    assert [tool.name for tool in offer_tools("pi-rlm")] == [
         "read", "readcache_refresh", "rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats",
     ]  # fmt: skip
 
@@ -53,11 +53,11 @@ def test_while_switched_off_files_are_read_all_the_same(room: Room) -> None:
 
 
 def test_the_guidance_names_the_tools_that_are_offered_and_no_others() -> None:
-    told = guidance(offered("pi-rlm"))
+    told = guidance(offer_tools("pi-rlm"))
     assert "**rlm_peek**" in told
     assert "look for it with rlm_search before" in told
     assert "{" not in told
-    some = guidance([tool for tool in offered() if tool.name in {"peek", "search"}])
+    some = guidance([tool for tool in offer_tools() if tool.name in {"peek", "search"}])
     assert "**peek**" in some
     assert "ingest" not in some
-    assert guidance([tool for tool in offered() if tool.name == "read"]) == ""
+    assert guidance([tool for tool in offer_tools() if tool.name == "read"]) == ""

@@ -12,10 +12,10 @@ from pagein.engine.session import Session
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin
-from pagein.model.read_events import Copy, ReadServed
-from pagein.model.recall_entries import Recall
+from pagein.model.read_events import FileRead, LineCopy
+from pagein.model.recall_entries import RecallNote
 from pagein.policy.reads import markers
-from pagein.policy.reads.echo_guard import Echo, Owned, echoes, may_echo, remedy, served_by_read, served_by_recall
+from pagein.policy.reads.echo_guard import Echo, OwnTexts, echoes, facts_of_read, facts_of_recall, may_echo, remedy
 from pagein.policy.stubs.result_stubs import stub
 
 SECRET = b"s" * 32
@@ -23,14 +23,14 @@ OURS = ObjectId.of(ContentHash.of(b"text"), Origin("s", "c"), SECRET)
 FOREIGN = ObjectId.of(ContentHash.of(b"text"), Origin("s", "c"), b"t" * 32)
 STUB = stub(OURS, "Bash", 2340, "npm test - 47 lines")
 VERSION = ContentHash.of(b"file")
-OWNED = Owned(lambda name: name.made_with(SECRET))
+OWNED = OwnTexts(lambda name: name.made_with(SECRET))
 
 
 def written(**arguments: object) -> ToolCall:
     return ToolCall("c", "Write", json.dumps(arguments))
 
 
-def found(call: ToolCall, before: str = "", owned: Owned = OWNED) -> list[str]:
+def found(call: ToolCall, before: str = "", owned: OwnTexts = OWNED) -> list[str]:
     return [echo.object_id or echo.text for echo in echoes(call, owned, before)]
 
 
@@ -77,22 +77,27 @@ def test_arguments_that_are_no_json_are_judged_by_their_text() -> None:
 
 
 SERVED = [
-    (ReadServed("p", "unchanged", VERSION, 61, 1, 61, 9), markers.unchanged(61)),
-    (ReadServed("p", "unchanged_range", VERSION, 61, 3, 9, 9), markers.unchanged_lines(3, 9, 61)),
-    (ReadServed("p", "unchanged_range", VERSION, 61, 3, 9, 9), markers.unchanged_inside(3, 9)),
-    (ReadServed("p", "diff", VERSION, 61, 1, 61, 9), markers.changed(5, 61)),
-    (ReadServed("p", "range_diff", VERSION, 61, 3, 9, 9), markers.changed_lines(5, 3, 9, 61)),
-    (ReadServed("p", "moved", VERSION, 61, 3, 9, 9, copies=(Copy(VERSION, 13, 7, 3),)), markers.moved(3, 9, 61, 13)),
+    (FileRead("p", "unchanged", VERSION, 61, 1, 61, 9), markers.unchanged_marker(61)),
+    (FileRead("p", "unchanged_range", VERSION, 61, 3, 9, 9), markers.lines_unchanged_marker(3, 9, 61)),
+    (FileRead("p", "unchanged_range", VERSION, 61, 3, 9, 9), markers.inside_unchanged_marker(3, 9)),
+    (FileRead("p", "diff", VERSION, 61, 1, 61, 9), markers.changed_marker(5, 61)),
+    (FileRead("p", "range_diff", VERSION, 61, 3, 9, 9), markers.lines_changed_marker(5, 3, 9, 61)),
     (
-        ReadServed("p", "partly_known", VERSION, 61, 1, 20, 9, copies=(Copy(VERSION, 3, 4, 3), Copy(VERSION, 7, 3, 7))),
-        markers.unchanged_lines(3, 9, 61),
+        FileRead("p", "moved", VERSION, 61, 3, 9, 9, copies=(LineCopy(VERSION, 13, 7, 3),)),
+        markers.moved_marker(3, 9, 61, 13),
+    ),
+    (
+        FileRead(
+            "p", "partly_known", VERSION, 61, 1, 20, 9, copies=(LineCopy(VERSION, 3, 4, 3), LineCopy(VERSION, 7, 3, 7))
+        ),
+        markers.lines_unchanged_marker(3, 9, 61),
     ),
 ]
 
 
 @pytest.mark.parametrize(("event", "marker"), SERVED)
-def test_a_marker_that_a_read_was_answered_with_is_an_echo(event: ReadServed, marker: str) -> None:
-    owned = Owned(lambda _: False, frozenset(served_by_read(event)))
+def test_a_marker_that_a_read_was_answered_with_is_an_echo(event: FileRead, marker: str) -> None:
+    owned = OwnTexts(lambda _: False, frozenset(facts_of_read(event)))
     assert found(written(content=f"x\n{marker}\ny"), owned=owned) == [marker]
     assert found(written(content=f"x\n{marker}\ny"), before=marker, owned=owned) == []
     assert found(written(content=marker)) == []
@@ -101,7 +106,7 @@ def test_a_marker_that_a_read_was_answered_with_is_an_echo(event: ReadServed, ma
 
 def test_a_hint_below_a_recalled_part_is_an_echo() -> None:
     hint = "[Showing 0\u20132000 of 9000 chars. Use offset=2000 to continue.]"
-    owned = Owned(lambda _: False, frozenset(served_by_recall(Recall("peek", ("x",), hints=(hint,)))))
+    owned = OwnTexts(lambda _: False, frozenset(facts_of_recall(RecallNote("peek", ("x",), hints=(hint,)))))
     assert found(written(content=f"text\n{hint}"), owned=owned) == [hint]
     assert found(written(content=hint.replace("9000", "9001")), owned=owned) == []
 
@@ -110,7 +115,7 @@ def test_a_hint_below_a_recalled_part_is_an_echo() -> None:
 def test_text_without_anything_of_ours_never_is(text: str) -> None:
     call = written(content=text)
     if not may_echo(call.arguments):
-        assert echoes(call, Owned(lambda _: True)) == ()
+        assert echoes(call, OwnTexts(lambda _: True)) == ()
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
@@ -121,7 +126,7 @@ def test_a_stub_is_found_whatever_stands_around_it(before: str, after: str) -> N
 
 
 def test_the_remedy_names_what_to_do() -> None:
-    marker = markers.unchanged(61)
+    marker = markers.unchanged_marker(61)
     told = remedy((Echo("stub", "x", str(OURS)), Echo("stub", "y", str(OURS)), Echo("marker", marker)))
     assert told.count(str(OURS)) == 2
     assert f'peek("{OURS}")' in told

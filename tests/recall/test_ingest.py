@@ -6,11 +6,11 @@ import threading
 import pytest
 from tests.recall.rooms import Room, ask
 
-from pagein.engine.recall.ingest import Limits, Report
+from pagein.engine.recall.ingest import IngestReport, Limits
 from pagein.engine.session import Session
-from pagein.model.entries import Entry, Noted
+from pagein.model.entries import Entry, NoteEntry
 from pagein.model.objects import ObjectId
-from pagein.store.exchange.export_redaction import Withholding
+from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.collection import Retention, plan
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -19,7 +19,7 @@ from pagein.tools.ingest import INGEST
 from pagein.workspace.tree import FileTree
 
 
-def run(session: Session, *patterns: str, limits: Limits | None = None) -> Report:
+def run(session: Session, *patterns: str, limits: Limits | None = None) -> IngestReport:
     assert session.folder is not None
     ingesting = session.recalling.ingesting(session.folder)
     assert ingesting is not None
@@ -30,7 +30,7 @@ def taken(session: Session, *patterns: str) -> list[str]:
     return [one.path for one in run(session, *patterns).done]
 
 
-def skipped(report: Report) -> dict[str, str]:
+def skipped(report: IngestReport) -> dict[str, str]:
     return dict(report.skipped)
 
 
@@ -318,10 +318,10 @@ def test_an_export_leaves_out_what_came_to_be_excluded_later(room: Room) -> None
     room.put("a.txt", "one")
     session = room.session()
     run(session, "a.txt")
-    [note] = [entry.body for entry in session.journal if isinstance(entry.body, Noted)]
-    secret = Noted(note.kind, note.data.replace("a.txt", "id_rsa"))
-    assert Withholding().entry(Entry("x", None, secret)).body == Noted("withheld", "{}")
-    assert Withholding().entry(Entry("x", None, note)).body == note
+    [note] = [entry.body for entry in session.journal if isinstance(entry.body, NoteEntry)]
+    secret = NoteEntry(note.kind, note.data.replace("a.txt", "id_rsa"))
+    assert ExportRedaction().entry(Entry("x", None, secret)).body == NoteEntry("withheld", "{}")
+    assert ExportRedaction().entry(Entry("x", None, note)).body == note
 
 
 def test_without_a_workspace_nothing_is_ingested() -> None:

@@ -11,7 +11,7 @@ import pagein
 from pagein.engine.log.folds import Fold
 from pagein.engine.session import Session
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import Recalled
+from pagein.model.entries import RecallEntry
 from pagein.model.objects import EXPIRED, ObjectId
 from pagein.policy.eviction.recall_warmth import COLD, Warmth, step
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -150,7 +150,7 @@ def test_what_the_library_recalls_counts_like_a_peek(room: Room) -> None:
     session = room.session()
     [name] = room.paged(session, long_text("first"))
     assert session.recall(name) == long_text("first")
-    assert any(isinstance(entry.body, Recalled) for entry in session.journal)
+    assert any(isinstance(entry.body, RecallEntry) for entry in session.journal)
     assert session.recalling.held.recalls == 1
 
 
@@ -184,12 +184,12 @@ class _Busy:
 
 def test_a_session_that_stands_alone_says_that_it_cannot_recall() -> None:
     from pagein.engine.log.pageout import Pager
-    from pagein.engine.session import Parts
+    from pagein.engine.session import SessionParts
     from pagein.policy.eviction.residency import Residency
     from pagein.store.memory.memory_store import MemoryStore
     from pagein.wiring import default_counter
 
-    alone = Session("alone", Parts(Pager(MemoryStore(), ""), default_counter(), Residency()))
+    alone = Session("alone", SessionParts(Pager(MemoryStore(), ""), default_counter(), Residency()))
     with pytest.raises(HostError):
         _ = alone.recalling
     assert ask(alone, "peek", id="pg-00000000-00000000").is_error

@@ -17,7 +17,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.model.entries import PagedOut
 from pagein.policy.stubs.previews import Previews, behind_head, preview
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Way
-from pagein.tools.brief import answered as answer
+from pagein.tools.brief import answer_call as answer
 
 ID = "pg-01234567-89abcdef"
 ROWS = "".join(f"row {place} of what was asked for, and more of it\n" for place in range(3000))

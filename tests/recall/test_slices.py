@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.reads.baseline import Caps
+from pagein.policy.reads.baseline import ReadCaps
 from pagein.policy.recall.text_slices import LENGTH, Slice, by_characters, by_lines
 
 NAME = "pg-01234567-89abcdef"
@@ -24,10 +24,10 @@ TEXTS = st.lists(
     ),
     max_size=25,
 ).map("".join)
-CAPS = st.builds(Caps, lines=st.integers(1, 6), bytes=st.integers(4, 120))
+CAPS = st.builds(ReadCaps, lines=st.integers(1, 6), bytes=st.integers(4, 120))
 
 
-def followed(text: str, cut: Slice, caps: Caps, length: int) -> str:
+def followed(text: str, cut: Slice, caps: ReadCaps, length: int) -> str:
     """All that is shown to a model that knows nothing but the texts of the answers."""
     seen = ""
     for _ in range(4 * len(text) + 10):
@@ -50,17 +50,21 @@ def followed(text: str, cut: Slice, caps: Caps, length: int) -> str:
 
 
 @given(TEXTS.filter(bool), st.integers(1, 40), CAPS)
-def test_following_the_hints_from_the_first_character_yields_the_whole_text(text: str, length: int, caps: Caps) -> None:
+def test_following_the_hints_from_the_first_character_yields_the_whole_text(
+    text: str, length: int, caps: ReadCaps
+) -> None:
     assert followed(text, by_characters(NAME, text, 0, length, caps), caps, length) == text
 
 
 @given(TEXTS.filter(bool), st.integers(1, 5), CAPS)
-def test_following_the_hints_from_the_first_line_yields_the_whole_text(text: str, lines: int, caps: Caps) -> None:
+def test_following_the_hints_from_the_first_line_yields_the_whole_text(text: str, lines: int, caps: ReadCaps) -> None:
     assert followed(text, by_lines(NAME, text, 1, lines, caps), caps, lines) == text
 
 
 @given(TEXTS, st.integers(-5, 500), st.integers(-5, 500), CAPS)
-def test_a_part_is_what_stands_at_its_place_and_fits_the_caps(text: str, offset: int, length: int, caps: Caps) -> None:
+def test_a_part_is_what_stands_at_its_place_and_fits_the_caps(
+    text: str, offset: int, length: int, caps: ReadCaps
+) -> None:
     part = by_characters(NAME, text, offset, length, caps)
     assert part.text == text[part.start : part.end]
     assert len(part.text.encode("utf-8", "surrogatepass")) <= caps.bytes
@@ -112,9 +116,9 @@ def test_a_part_beyond_the_caps_says_where_it_really_ends() -> None:
 
 def test_a_part_that_the_caps_cut_ends_at_a_line_where_that_costs_less_than_half() -> None:
     text = "a" * 30 + "\n" + "b" * 30 + "\n"
-    assert by_characters(NAME, text, 0, 60, Caps(bytes=40)).text == "a" * 30 + "\n"
-    assert by_characters(NAME, text, 25, 60, Caps(bytes=40)).text == "a" * 5 + "\n" + "b" * 30 + "\n"
-    assert by_characters(NAME, text, 25, 60, Caps(bytes=30)).text == "a" * 5 + "\n" + "b" * 24
+    assert by_characters(NAME, text, 0, 60, ReadCaps(bytes=40)).text == "a" * 30 + "\n"
+    assert by_characters(NAME, text, 25, 60, ReadCaps(bytes=40)).text == "a" * 5 + "\n" + "b" * 30 + "\n"
+    assert by_characters(NAME, text, 25, 60, ReadCaps(bytes=30)).text == "a" * 5 + "\n" + "b" * 24
 
 
 def test_a_single_line_over_the_byte_cap_is_shown_in_parts() -> None:

@@ -2,14 +2,14 @@
 
 from tests.recall.rooms import Room, ask, long_text
 
-from pagein.engine.log.holdings import Held
-from pagein.engine.recall.session_recall import Figures
+from pagein.engine.log.holdings import Holdings
+from pagein.engine.recall.session_recall import RecallFigures
 from pagein.tools.stats import Activity, stats_text
 
 
 def test_the_report_has_its_exact_lines() -> None:
-    held = Held(tokens=12_345, epochs=2, stubs=7, stub_tokens=9_000, recalls=3, searches=1)
-    text = stats_text(Figures(held, 1_000), Activity(("searching", "ingesting"), 2, 1, 45_678))
+    held = Holdings(tokens=12_345, epochs=2, stubs=7, stub_tokens=9_000, recalls=3, searches=1)
+    text = stats_text(RecallFigures(held, 1_000), Activity(("searching", "ingesting"), 2, 1, 45_678))
     assert text == (
         "RLM Status: ON\n"
         "Store objects: 0\n"
@@ -28,7 +28,7 @@ def test_the_report_has_its_exact_lines() -> None:
 
 
 def test_what_is_not_known_is_said_to_be_unknown() -> None:
-    text = stats_text(Figures(Held(), None, "OSError: no room"))
+    text = stats_text(RecallFigures(Holdings(), None, "OSError: no room"))
     assert "Store size (bytes): unknown" in text
     assert "Working context usage: unknown" in text
     assert "Active phases: none" in text

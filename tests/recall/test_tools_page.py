@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pagein.engine.log import trajectory
-from pagein.engine.log.holdings import Held
+from pagein.engine.log.holdings import Holdings
 from pagein.engine.recall import ingest as ingesting
 from pagein.engine.recall import session_recall
-from pagein.engine.recall.session_recall import Figures
+from pagein.engine.recall.session_recall import RecallFigures
 from pagein.policy.reads.baseline import DEFAULT_CAPS
 from pagein.policy.recall import pattern_search, text_slices
 from pagein.policy.stubs import manifest
@@ -82,7 +82,7 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
 
 def test_every_line_of_stats_is_named() -> None:
     told = section("`stats`")
-    names = [line.split(":")[0] for line in stats_text(Figures(Held(), None)).split("\n")]
+    names = [line.split(":")[0] for line in stats_text(RecallFigures(Holdings(), None)).split("\n")]
     assert [name for name in names if f"`{name}`" not in told] == []
 
 

@@ -1,7 +1,7 @@
 """What stays warm, for how long (the cases of the known build, notes/prior-art 3.4)."""
 
-from pagein.model.entries import Compacted, Noted, Recalled, RequestSent
-from pagein.model.recall_entries import RECALL, Recall, recall_note, recall_of
+from pagein.model.entries import CompactionEntry, NoteEntry, RecallEntry, RequestSent
+from pagein.model.recall_entries import RECALL, RecallNote, recall_note, recall_of
 from pagein.policy.eviction.recall_warmth import COLD, Warmth, step
 
 
@@ -36,23 +36,32 @@ def test_nothing_is_warm_of_its_own() -> None:
 
 
 def test_a_recall_of_the_journal_warms_objects_and_its_own_result() -> None:
-    note = Noted(RECALL, recall_note(Recall("search", ("a", "b"), "call")))
+    note = NoteEntry(RECALL, recall_note(RecallNote("search", ("a", "b"), "call")))
     warmth = step(COLD, note)
     assert warmth.is_warm("a")
     assert warmth.is_warm("b")
     assert warmth.is_call_warm("call")
-    assert step(COLD, Recalled("c")).is_warm("c")
+    assert step(COLD, RecallEntry("c")).is_warm("c")
     for _ in range(3):
         warmth = step(warmth, RequestSent(0, 1))
     assert not warmth.is_warm("a")
 
 
 def test_other_entries_warm_nothing() -> None:
-    for body in (Compacted(), Noted("reading", "{}"), Noted(RECALL, "no json"), Noted(RECALL, '{"tool":1}')):
+    for body in (
+        CompactionEntry(),
+        NoteEntry("reading", "{}"),
+        NoteEntry(RECALL, "no json"),
+        NoteEntry(RECALL, '{"tool":1}'),
+    ):
         assert step(COLD, body) == COLD
         assert recall_of(body) is None
 
 
 def test_a_recall_survives_its_note() -> None:
-    for recall in (Recall("peek", ("a",)), Recall("search", (), "c\ud800"), Recall("peek", ("a",), "c", ("[hint]",))):
-        assert recall_of(Noted(RECALL, recall_note(recall))) == recall
+    for recall in (
+        RecallNote("peek", ("a",)),
+        RecallNote("search", (), "c\ud800"),
+        RecallNote("peek", ("a",), "c", ("[hint]",)),
+    ):
+        assert recall_of(NoteEntry(RECALL, recall_note(recall))) == recall

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pagein.providers.cache_simulator import Served
+from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.ledger import Ledger, Recall
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import Hide, Removable
-from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, Sized
+from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, SizedCall
 from pagein.testing.story import Story
 
 
@@ -27,7 +27,7 @@ class Scripted:
     ttl: int | None = FIVE_MINUTES
     caches: bool = True
 
-    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+    def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
         if sized.call.index != self.hides_at:
             return Hide()
         self.frontier_mark += 1
@@ -38,12 +38,12 @@ class Scripted:
 
     def recalled(self, copy: Removable, ledger: Ledger) -> None: ...
 
-    def served(self, sized: Sized, served: Served) -> None: ...
+    def served(self, sized: SizedCall, served: CacheUsage) -> None: ...
 
-    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:
+    def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:
         return sized.call.index == self.kept_behind
 
-    def kept(self, sized: Sized, at: float, cost: float) -> None: ...
+    def kept(self, sized: SizedCall, at: float, cost: float) -> None: ...
 
 
 def test_a_rewrite_behind_a_second_pause_asks_for_no_more_marks_than_there_are(story: Story, charged: Prices) -> None:

@@ -1,4 +1,4 @@
-from pagein.model.messages import HostEvent, Message, Text, ToolCall, ToolResult, Unreadable, Usage
+from pagein.model.messages import HostEvent, Message, Text, ToolCall, ToolResult, UnreadableLine, Usage
 from pagein.replay.prompt.model_calls import gather, strings_in, without_gutter
 from pagein.testing.story import Story
 
@@ -48,7 +48,7 @@ def test_a_repeated_call_id_still_finds_its_own_result() -> None:
 
 
 def test_a_strange_line_is_kept_and_costs_nothing() -> None:
-    calls = gather([Unreadable(3, "not JSON"), Message("user", (Text("hi"),))])
+    calls = gather([UnreadableLine(3, "not JSON"), Message("user", (Text("hi"),))])
     assert [one.line for one in calls.unreadable] == [3]
     assert len(calls.blocks) == 1
 

@@ -9,7 +9,7 @@ from pagein.model.bill import Miss
 from pagein.model.messages import HostEvent, Message, Usage
 from pagein.providers.prices.price_lookup import prices
 from pagein.replay.prompt.recording import on_own_cache
-from pagein.replay.results.cache_misses import Examined, examined, report
+from pagein.replay.results.cache_misses import SessionMisses, examine_session, report
 from pagein.replay.results.prediction import own_prices
 from pagein.testing.story import Story
 
@@ -28,9 +28,9 @@ def _told(reads: list[int | None], *, waits: dict[int, float] | None = None, fir
     return story
 
 
-def _examined(story: Story) -> Examined:
+def _examined(story: Story) -> SessionMisses:
     recording = story.recording(OWN)
-    return examined(on_own_cache(recording, OWN, misses=False), OWN)
+    return examine_session(on_own_cache(recording, OWN, misses=False), OWN)
 
 
 def _only(story: Story) -> Miss:
@@ -118,6 +118,6 @@ def test_on_a_cache_without_a_fee_a_miss_costs_the_whole_price() -> None:
         if isinstance(entry, Message) and entry.role == "assistant":
             story.entries[place] = replace(entry, model="gpt-4o")
     pure = on_own_cache(story.recording(charged), charged, misses=False)
-    (miss,) = examined(pure, charged).misses
+    (miss,) = examine_session(pure, charged).misses
     assert miss["cause"] == "unexplained"
     assert miss["cost"] == pytest.approx(miss["missed"] * 0.9)

@@ -9,20 +9,20 @@ from pagein import wiring
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.policies.pagein_policy import PageinPolicy
 from pagein.replay.prompt.context_limit import window_of
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story, filler
 
 WINDOW = 20_000
 
 
-def in_window(story: Story, window: int = WINDOW) -> Recording:
+def in_window(story: Story, window: int = WINDOW) -> BillableSession:
     recording = story.recording()
     return replace(recording, head=replace(recording.head, window=window))
 
 
-def played(recording: Recording, charged: Prices) -> tuple[Ledger, float]:
+def played(recording: BillableSession, charged: Prices) -> tuple[Ledger, float]:
     """The ledger behind `pagein`, and the largest window that it had."""
     largest = 0.0
 
@@ -32,7 +32,7 @@ def played(recording: Recording, charged: Prices) -> tuple[Ledger, float]:
             largest = max(largest, self.window.size)
             return super()._serve(*args, **more)  # type: ignore[arg-type]
 
-    with Paging(recording, wiring.open_for_replay, charged) as paging:
+    with PageinPolicy(recording, wiring.open_for_replay, charged) as paging:
         ledger = Watched(recording, paging, charged, stress=True, trace=True)
         ledger.run()
         paging.prove(ledger.tally)

@@ -1,7 +1,7 @@
 import pytest
 
 from pagein.model.messages import HostEvent, Usage
-from pagein.replay.prompt.prompt_sizes import grow, recorded_ttl, session_facts, source_facts
+from pagein.replay.prompt.prompt_sizes import grow, host_ttl, session_facts, source_facts
 from pagein.testing.story import RATIO, Story
 
 
@@ -49,8 +49,8 @@ def test_a_miss_inside_the_lifetime_is_a_fact_and_one_after_it_is_not(story: Sto
 
 def test_the_lifetime_is_the_one_the_host_wrote_more_with(story: Story) -> None:
     story.asks().works(10, usage=Usage(written=100, written_1h=80)).says(usage=Usage(written=50))
-    assert recorded_ttl(story.calls()) == 3600
-    assert recorded_ttl(Story().asks().says(usage=Usage(written=50)).calls()) == 300
+    assert host_ttl(story.calls()) == 3600
+    assert host_ttl(Story().asks().says(usage=Usage(written=50)).calls()) == 300
 
 
 def test_a_source_teaches_its_sessions_what_stays_warm(story: Story) -> None:

@@ -11,9 +11,9 @@ from pagein.providers.cache_simulator import Chains
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.ablation import ablation
 from pagein.replay.prompt.hidden_tokens import HiddenGrowth
-from pagein.replay.prompt.prompt_sizes import Sized, grow
-from pagein.replay.prompt.prompt_window import Window
-from pagein.replay.session_bill import Terms, bill_session
+from pagein.replay.prompt.prompt_sizes import SizedCall, grow
+from pagein.replay.prompt.prompt_window import PromptWindow
+from pagein.replay.session_bill import ReplayTerms, bill_session
 from pagein.testing.story import FLOOR, RATIO, Story
 
 STEP = 3.0 + 3500.0  # tokens of a call and of its result
@@ -33,7 +33,7 @@ def _thoughtful(story: Story, thought: int, turns: int = 3, *, shown: bool = Tru
     return story
 
 
-def _second(story: Story, output: int, grown: int) -> Sized:
+def _second(story: Story, output: int, grown: int) -> SizedCall:
     story.asks().thinks().works(100, usage=Usage(written=5000, output=output)).says(usage=Usage(written=5000 + grown))
     return grow(story.calls(), 4990.0, RATIO, misses=True)[1]
 
@@ -60,9 +60,9 @@ def test_growth_behind_a_reply_without_thinking_is_no_thinking(story: Story) -> 
     assert grow(story.calls(), 4990.0, RATIO, misses=True)[1].thought == 0
 
 
-def _entered(story: Story) -> tuple[HiddenGrowth, Window, Sized]:
+def _entered(story: Story) -> tuple[HiddenGrowth, PromptWindow, SizedCall]:
     one = _second(story, output=53, grown=400)
-    growth, window = HiddenGrowth(), Window(Chains())
+    growth, window = HiddenGrowth(), PromptWindow(Chains())
     for index in range(1, 5):
         call = replace(one.call, index=index)
         growth.enter(replace(one, call=call, hidden=100.0, thought=60.0, shrunk=0.0), window)
@@ -99,7 +99,7 @@ def test_what_was_taken_back_cannot_leave(story: Story) -> None:
 
 def _billed(story: Story, charged: Prices, *names: str) -> dict[str, Figures]:
     recording = story.recording(charged)
-    return bill_session(recording, Terms(charged, wiring.open_for_replay, ("append", *names), stress=False)).bill[
+    return bill_session(recording, ReplayTerms(charged, wiring.open_for_replay, ("append", *names), stress=False)).bill[
         "policies"
     ]
 

@@ -8,22 +8,22 @@ from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.ablation import QUIET
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.keepalive_bill import KeptLedger
-from pagein.replay.policies.keepalive_policy import KeptPaging
+from pagein.replay.policies.keepalive_policy import KeepAlivePagein
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.policies.pagein_policy import Paging
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.policies.pagein_policy import PageinPolicy
+from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
 
 
-def _kept(recording: Recording, charged: Prices) -> KeptLedger:
-    with KeptPaging(recording, wiring.open_for_replay, charged) as paging:
+def _kept(recording: BillableSession, charged: Prices) -> KeptLedger:
+    with KeepAlivePagein(recording, wiring.open_for_replay, charged) as paging:
         ledger = KeptLedger(recording, paging, charged, stress=False)
         ledger.run()
         paging.prove(ledger.tally)
     return ledger
 
 
-def _append(recording: Recording, charged: Prices) -> Ledger:
+def _append(recording: BillableSession, charged: Prices) -> Ledger:
     ledger = Ledger(recording, APPEND, charged, stress=False, trace=False)
     ledger.run()
     return ledger
@@ -49,12 +49,12 @@ def test_where_the_host_asks_for_an_hour_the_short_lifetime_is_cheaper_once_some
 ) -> None:
     recording = _host(story.asks(), 8, hour=True).says().recording()
     assert recording.ttl == 3600
-    with KeptPaging(recording, wiring.open_for_replay, charged) as paging:
+    with KeepAlivePagein(recording, wiring.open_for_replay, charged) as paging:
         ledger = KeptLedger(recording, paging, charged, stress=False, trace=True)
         ledger.run()
     assert 0 not in paging.course.asked  # a pause would lose what is written, and nothing was saved to pay for that
     assert set(paging.course.asked) >= set(range(2, 9))
-    with Paging(recording, wiring.open_for_replay, charged, QUIET) as quiet:
+    with PageinPolicy(recording, wiring.open_for_replay, charged, QUIET) as quiet:
         alone = Ledger(recording, quiet, charged, stress=False, trace=True)
         alone.run()
     assert ledger.trace is not None

@@ -10,14 +10,14 @@ import pytest
 from pagein import wiring
 from pagein.errors import BadSetting
 from pagein.model.bill import Figures
-from pagein.model.messages import Access, Message, ToolCall, ToolResult, Usage
+from pagein.model.messages import FileAccess, Message, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account, Moment
 from pagein.policy.eviction.residency import EMPTY, plan
 from pagein.providers.prices.price_lookup import Prices, prices
-from pagein.replay.policies.ablation import LAYERS, ablation, layers_missing, planned
+from pagein.replay.policies.ablation import LAYERS, ablation, layers_missing, planner_settings
 from pagein.replay.policies.pagein_policy import settings_for
-from pagein.replay.run import Asked, replay
-from pagein.replay.session_bill import Terms, bill_session
+from pagein.replay.run import ReplayRequest, replay
+from pagein.replay.session_bill import ReplayTerms, bill_session
 from pagein.testing.story import Story
 
 MINI = Path(__file__).parents[1] / "fixtures" / "sessions" / "claude-code.jsonl"
@@ -25,7 +25,7 @@ MINI = Path(__file__).parents[1] / "fixtures" / "sessions" / "claude-code.jsonl"
 
 def _billed(story: Story, charged: Prices, *without: str) -> dict[str, Figures]:
     names = ("append", "pagein", *(ablation([name]) for name in without))
-    terms = Terms(charged, wiring.open_for_replay, names, stress=False)
+    terms = ReplayTerms(charged, wiring.open_for_replay, names, stress=False)
     return bill_session(story.recording(charged), terms).bill["policies"]
 
 
@@ -46,7 +46,7 @@ def test_without_births_and_epochs_nothing_leaves_and_the_bill_is_that_of_append
 ) -> None:
     _busy(story)
     names = ("append", "pagein", ablation(["birth", "epochs", "marks"]))
-    terms = Terms(charged, wiring.open_for_replay, names, stress=True)
+    terms = ReplayTerms(charged, wiring.open_for_replay, names, stress=True)
     rows = bill_session(story.recording(charged), terms).bill["policies"]
     assert rows["pagein"]["cost"] < rows["append"]["cost"]
     bare = rows[names[2]]
@@ -110,7 +110,7 @@ def test_without_keep_alive_the_bill_is_that_of_the_quiet_policy(story: Story) -
         story.works(20_000, usage=usage)
     recording = story.says().waits(1500).asks().works(20).says().recording(charged)
     names = ("append", "pagein", "pagein-quiet", ablation(["keep-alive"]))
-    rows = bill_session(recording, Terms(charged, wiring.open_for_replay, names)).bill["policies"]
+    rows = bill_session(recording, ReplayTerms(charged, wiring.open_for_replay, names)).bill["policies"]
     assert rows["pagein"]["keep_alives"]
     assert rows["pagein"]["cost"] < rows["pagein-quiet"]["cost"]
     assert rows["pagein-quiet"] == rows["without-keep-alive"]
@@ -121,14 +121,14 @@ def test_every_layer_changes_how_pagein_plans_and_leaves_the_session_whole(
     story: Story, charged: Prices, name: str
 ) -> None:
     settings = settings_for(charged, 300)
-    assert planned(ablation([name]), settings) != planned("pagein", settings)
+    assert planner_settings(ablation([name]), settings) != planner_settings("pagein", settings)
     row = _billed(_busy(story), charged, name)[ablation([name])]
     assert (row["refused"], row["unrecoverable_bytes"]) == (0, 0)
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_plan_without_a_layer_is_still_a_plan_at_every_moment(name: str) -> None:
-    residency = planned(ablation([name]), settings_for(prices("claude-opus-4-6"), 300)).settings.residency
+    residency = planner_settings(ablation([name]), settings_for(prices("claude-opus-4-6"), 300)).settings.residency
     for now in (0.0, 1e9):
         made = plan(EMPTY, residency, Moment(now, 0.0, 0, 0, user_turn=True), Account())
         assert made.epoch is None
@@ -147,16 +147,16 @@ def test_layers_are_named_in_one_order_and_unknown_ones_refused_with_the_list() 
 
 
 def test_an_ablated_policy_stands_behind_pagein_in_the_bill() -> None:
-    asked = Asked((MINI,), policies=("append",), without=("cold", "birth,marks", "marks,birth"), jobs=1)
+    asked = ReplayRequest((MINI,), policies=("append",), without=("cold", "birth,marks", "marks,birth"), jobs=1)
     bill = replay(asked, wiring.open_for_replay).bill
     assert list(bill["policies"]) == ["append", "pagein", "without-cold", "without-birth+marks"]
 
 
 def test_arguments_are_masked_by_the_thrifty_settings_alone_and_not_without_that_layer(charged: Prices) -> None:
     settings = settings_for(charged, 300)
-    assert planned("pagein", settings).settings.residency.arguments is None
-    thrifty = planned("pagein-thrifty", settings).settings.residency
-    bare = planned("without-arguments", settings).settings.residency
+    assert planner_settings("pagein", settings).settings.residency.arguments is None
+    thrifty = planner_settings("pagein-thrifty", settings).settings.residency
+    bare = planner_settings("without-arguments", settings).settings.residency
     assert thrifty.arguments is not None
     assert bare == replace(thrifty, arguments=None)
     assert bare.economics == settings.residency.economics
@@ -171,16 +171,16 @@ def test_text_of_files_left_alone_leaves_the_bill_of_the_thrifty_settings(story:
             f"w{number}",
             "Write",
             json.dumps({"file_path": path, "content": f"{number}\n{text}"}),
-            (Access("write", path),),
+            (FileAccess("write", path),),
         )
         story.entries.append(Message("assistant", (write,), at=story.now, model="claude-opus-4-6"))
         story.entries.append(Message("tool", (ToolResult(write.id, "ok"),), at=story.now))
         story.waits(4000 if number == 25 else 5)
     story.says()
     names = ("append", "pagein-thrifty", "without-arguments")
-    rows = bill_session(story.recording(charged), Terms(charged, wiring.open_for_replay, names, stress=False)).bill[
-        "policies"
-    ]
+    rows = bill_session(
+        story.recording(charged), ReplayTerms(charged, wiring.open_for_replay, names, stress=False)
+    ).bill["policies"]
     masked, bare = rows["pagein-thrifty"], rows["without-arguments"]
     assert masked["cost"] < 0.95 * bare["cost"]
     assert bare["stubs"] == 0

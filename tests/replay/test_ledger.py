@@ -6,27 +6,27 @@ import pytest
 
 from pagein.model.messages import HostEvent, Message, ToolCall, Usage
 from pagein.providers.prices.price_lookup import Prices, prices
-from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
+from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.prompt.prompt_sizes import SourceFacts
-from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
 from pagein.testing.story import FLOOR, RATIO, Story
 
 READ, WRITE, OUT = 0.1, 1.25, 5.0
 
 
-def _bill(recording: Recording, policy: Policy, charged: Prices, *, stress: bool = False) -> Ledger:
+def _bill(recording: BillableSession, policy: Policy, charged: Prices, *, stress: bool = False) -> Ledger:
     ledger = Ledger(recording, policy, charged, stress=stress, trace=True)
     ledger.run()
     return ledger
 
 
-def _sizes(recording: Recording) -> list[float]:
+def _sizes(recording: BillableSession) -> list[float]:
     return [sized.prompt for sized in recording.sized]
 
 
-def _outputs(recording: Recording) -> float:
+def _outputs(recording: BillableSession) -> float:
     return OUT * sum(sized.output for sized in recording.sized)
 
 
@@ -67,7 +67,7 @@ def test_a_rolling_mask_rewrites_the_tail_at_every_call(story: Story, charged: P
     for _ in range(14):
         story.works(1000)
     recording = story.says().recording()
-    ledger = _bill(recording, Rolling(keep=10), charged)
+    ledger = _bill(recording, RollingStubs(keep=10), charged)
     assert ledger.tally.stubs == 4
     assert ledger.tally.epochs == 4
     assert ledger.tally.cost > _bill(recording, APPEND, charged).tally.cost
@@ -99,7 +99,7 @@ def test_what_a_later_step_quotes_is_recalled_once_and_charged(story: Story, cha
     for _ in range(12):
         story.works(1000)
     story.says(f"as before:\n{line}").asks().says(f"and again:\n{line}")
-    ledger = _bill(story.recording(), Rolling(keep=10), charged)
+    ledger = _bill(story.recording(), RollingStubs(keep=10), charged)
     assert ledger.tally.faults == 1
     assert ledger.tally.recall_cost > 0
     assert ledger.trace is not None
@@ -111,10 +111,10 @@ def test_stress_recalls_are_the_same_on_every_run(story: Story, charged: Prices)
     for _ in range(60):
         story.works(1000)
     recording = story.says().recording()
-    once, twice = (_bill(recording, Rolling(keep=5), charged, stress=True).tally for _ in range(2))
+    once, twice = (_bill(recording, RollingStubs(keep=5), charged, stress=True).tally for _ in range(2))
     assert once.stress_recalls == twice.stress_recalls > 0
     assert once.cost == twice.cost
-    assert once.cost > _bill(recording, Rolling(keep=5), charged).tally.cost
+    assert once.cost > _bill(recording, RollingStubs(keep=5), charged).tally.cost
 
 
 def test_an_edit_whose_quote_is_hidden_counts_as_lost(story: Story, charged: Prices) -> None:
@@ -124,7 +124,7 @@ def test_an_edit_whose_quote_is_hidden_counts_as_lost(story: Story, charged: Pri
     edit = ToolCall("e", "Edit", json.dumps({"file_path": "a", "old_string": "alpha\nbeta", "new_string": "x"}))
     story.entries.append(Message("assistant", (edit,), at=story.now, model="claude-opus-4-6"))
     recording = story.recording()
-    shown, hidden = _bill(recording, APPEND, charged).tally, _bill(recording, Rolling(), charged).tally
+    shown, hidden = _bill(recording, APPEND, charged).tally, _bill(recording, RollingStubs(), charged).tally
     assert (shown.quotes_total, shown.quotes_visible, shown.quotes_lost) == (1, 1, 0)
     assert (hidden.quotes_total, hidden.quotes_visible, hidden.quotes_lost) == (1, 0, 1)
 
@@ -134,7 +134,7 @@ def test_a_session_without_large_results_costs_the_same_under_every_policy(story
     for _ in range(30):
         story.works(50)
     recording = story.says().recording()
-    costs = {_bill(recording, policy, charged).tally.cost for policy in (APPEND, Rolling(), Clear(), Compact())}
+    costs = {_bill(recording, policy, charged).tally.cost for policy in (APPEND, RollingStubs(), Clear(), Compact())}
     assert len(costs) == 1
 
 

@@ -1,6 +1,6 @@
 import json
 
-from pagein.model.messages import Access, Message, Text, ToolCall, ToolResult
+from pagein.model.messages import FileAccess, Message, Text, ToolCall, ToolResult
 from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.recorded_needs import Needs, needs_of
 
@@ -12,7 +12,7 @@ def _needs(reply: Message, *before: Message) -> Needs:
     return needs_of(calls, [call.opens_segment for call in calls.calls])[-1]
 
 
-def _read(text: str, name: str = "r1", accesses: tuple[Access, ...] = ()) -> tuple[Message, Message]:
+def _read(text: str, name: str = "r1", accesses: tuple[FileAccess, ...] = ()) -> tuple[Message, Message]:
     return (
         Message("assistant", (ToolCall(name, "Read", '{"file_path":"a.py"}', accesses),)),
         Message("tool", (ToolResult(name, text, "Read"),)),
@@ -66,9 +66,9 @@ def test_a_patch_needs_its_context_lines() -> None:
 
 
 def test_reading_overlapping_lines_again_is_a_reread() -> None:
-    first = Access("read", "a.py", 1, 50)
+    first = FileAccess("read", "a.py", 1, 50)
     before = _read("text of fifty lines", "r1", (first,))
-    again = Message("assistant", (ToolCall("r2", "Read", "{}", (Access("read", "a.py", 40, 60),)),))
-    apart = Message("assistant", (ToolCall("r3", "Read", "{}", (Access("read", "a.py", 51, 60),)),))
+    again = Message("assistant", (ToolCall("r2", "Read", "{}", (FileAccess("read", "a.py", 40, 60),)),))
+    apart = Message("assistant", (ToolCall("r3", "Read", "{}", (FileAccess("read", "a.py", 51, 60),)),))
     assert len(_needs(again, *before).rereads) == 1
     assert not _needs(apart, *before).rereads

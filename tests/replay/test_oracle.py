@@ -11,7 +11,7 @@ from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.optimum import bound, optimum
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
 
 CHARGED = prices("generic:r=.1,w=1.25,min=1")
@@ -19,21 +19,21 @@ STUB = 40.0
 steps = st.lists(st.tuples(st.integers(50, 20_000), st.sampled_from([10.0, 10.0, 10.0, 600.0])), min_size=1, max_size=9)
 
 
-def _recorded(told: list[tuple[int, float]]) -> Recording:
+def _recorded(told: list[tuple[int, float]]) -> BillableSession:
     story = Story().asks("x" * 200)
     for size, wait in told:
         story.works(size, wait=wait)
     return story.says().recording()
 
 
-def _searched(recording: Recording) -> float:
+def _searched(recording: BillableSession) -> float:
     """Try every set of edit times, with either lifetime; at an edit everything shown before is dead (these stories need nothing again)."""
     count = len(recording.sized)
     edits = [set(some) for n in range(count) for some in combinations(range(1, count), n)]
     return min(_price(recording, some, *lease) for some in edits for lease in ((300, 1.25), (3600, 2.0)))
 
 
-def _price(recording: Recording, edits: set[int], ttl: float, write: float) -> float:
+def _price(recording: BillableSession, edits: set[int], ttl: float, write: float) -> float:
     whole, _ = recording.floor
     blocks: list[tuple[float, bool]] = [(whole, False)]
     sent: list[tuple[float, bool]] = []
@@ -112,7 +112,7 @@ def test_that_holds_for_prompts_that_grow_and_shrink_unseen(spec: str, prompts: 
     assert best.cost <= ledger.tally.cost * (1 + 1e-9) + _rounded_down(charges, recording)
 
 
-def _rounded_down(charges: Prices, recording: Recording) -> float:
+def _rounded_down(charges: Prices, recording: BillableSession) -> float:
     """Some caches read whole steps of tokens only; the optimum does not know of them."""
     rules = charges.cache
     return float(len(recording.sized) * (rules.granularity + rules.recomputed)) if rules.model == "anywhere" else 0.0
@@ -131,7 +131,7 @@ def test_what_a_prompt_lost_unseen_is_carried_no_longer() -> None:
         assert find(lost, CHARGED).cost < find(kept, CHARGED).cost
 
 
-def _with_prompts(sizes: list[int]) -> Recording:
+def _with_prompts(sizes: list[int]) -> BillableSession:
     story = Story().asks()
     for size in sizes:
         story.works(100, usage=Usage(fresh=size, output=10))

@@ -15,8 +15,8 @@ from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND, APPEND_5M
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.policies.pagein_policy import OpenEngine, Paging, settings_for
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.policies.pagein_policy import OpenEngine, PageinPolicy, settings_for
+from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
 
 
@@ -26,8 +26,10 @@ def eager(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine: 
     return wiring.open_for_replay(store, counter=counter, settings=by_size)
 
 
-def _bill(recording: Recording, charged: Prices, open_engine: OpenEngine = eager, *, stress: bool = False) -> Ledger:
-    with Paging(recording, open_engine, charged) as paging:
+def _bill(
+    recording: BillableSession, charged: Prices, open_engine: OpenEngine = eager, *, stress: bool = False
+) -> Ledger:
+    with PageinPolicy(recording, open_engine, charged) as paging:
         ledger = Ledger(recording, paging, charged, stress=stress, trace=True)
         ledger.run()
         paging.prove(ledger.tally)
@@ -78,7 +80,7 @@ def test_what_a_later_step_needs_is_answered_from_the_store(story: Story, charge
 
 
 def test_a_lost_store_is_counted_and_not_hidden(story: Story, charged: Prices) -> None:
-    with Paging(_long(story).recording(), eager, charged) as paging:
+    with PageinPolicy(_long(story).recording(), eager, charged) as paging:
         ledger = Ledger(story.recording(), paging, charged, stress=False, trace=False)
         ledger.run()
         assert ledger.tally.stubs > 0
@@ -87,7 +89,7 @@ def test_a_lost_store_is_counted_and_not_hidden(story: Story, charged: Prices) -
     assert ledger.tally.unrecoverable_bytes > 0
 
 
-def _forget_everything(paging: Paging) -> None:
+def _forget_everything(paging: PageinPolicy) -> None:
     with closing(sqlite3.connect(Path(paging._folder.name) / "store.db")) as store, store:
         store.execute("DELETE FROM blob")
 
@@ -98,7 +100,7 @@ def test_the_settings_of_the_engine_are_the_ones_that_decide(story: Story, charg
     def patient(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 overruled
         return wiring.open(store, counter=counter, settings=never)
 
-    with Paging(_long(story).recording(), patient, charged) as paging:
+    with PageinPolicy(_long(story).recording(), patient, charged) as paging:
         ledger = Ledger(story.recording(), paging, charged, stress=False, trace=False)
         ledger.run()
     assert ledger.tally.epochs == 0

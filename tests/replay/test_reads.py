@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pagein.model.messages import Access, HostEvent, Message, Recorded, ToolCall, ToolResult
+from pagein.model.messages import FileAccess, HostEvent, Message, Recorded, ToolCall, ToolResult
 from pagein.replay.read_replay import ReadFigures, replay_reads
-from pagein.replay.readers import Source, find, read, snapshots_beside
+from pagein.replay.readers import Source, find, read_source, snapshots_beside
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 LINES = [f"line {n} of a file that is long enough to be worth a marker" for n in range(1, 201)]
@@ -15,13 +15,13 @@ LINES = [f"line {n} of a file that is long enough to be worth a marker" for n in
 
 def _reads(name: str, lines: list[str], first: int = 1) -> list[Recorded]:
     numbered = "\n".join(f"{n:6}→{line}" for n, line in enumerate(lines, first))
-    call = ToolCall(name, "Read", '{"file_path":"a.py"}', (Access("read", "a.py", first, first + len(lines) - 1),))
+    call = ToolCall(name, "Read", '{"file_path":"a.py"}', (FileAccess("read", "a.py", first, first + len(lines) - 1),))
     return [Message("assistant", (call,)), Message("tool", (ToolResult(name, numbered, "Read"),))]
 
 
 def _edits(name: str, old: str, new: str, before: str | None = None) -> list[Recorded]:
     arguments = json.dumps({"file_path": "a.py", "old_string": old, "new_string": new})
-    call = ToolCall(name, "Edit", arguments, (Access("edit", "a.py"),))
+    call = ToolCall(name, "Edit", arguments, (FileAccess("edit", "a.py"),))
     return [Message("assistant", (call,)), Message("tool", (ToolResult(name, "ok", "Edit", before=before),))]
 
 
@@ -68,7 +68,7 @@ def test_without_snapshots_a_file_is_rebuilt_from_reads_and_edits() -> None:
 
 
 def test_results_without_line_numbers_are_not_counted() -> None:
-    call = ToolCall("r", "read", "{}", (Access("read", "a.py"),))
+    call = ToolCall("r", "read", "{}", (FileAccess("read", "a.py"),))
     plain: list[Recorded] = [Message("assistant", (call,)), Message("tool", (ToolResult("r", "\n".join(LINES)),))]
     assert _replayed(plain).reads == 0
 
@@ -83,7 +83,7 @@ def test_four_fifths_of_what_reads_repeat_is_saved_and_all_of_it_is_proven(name:
     alone, beside = ReadFigures(), ReadFigures()
     for source in find([archive]):
         assert isinstance(source, Source)
-        for session in read(source):
+        for session in read_source(source):
             entries = list(session.entries)
             if session.head.parent is None:
                 alone.add(replay_reads(entries, snapshots.get, authored=False))

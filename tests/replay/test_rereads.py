@@ -19,9 +19,9 @@ from pagein.policy.eviction.residency import Residency
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.policies.pagein_policy import Paging
-from pagein.replay.prompt.recording import Recording
-from pagein.replay.session_bill import Terms, bill_session
+from pagein.replay.policies.pagein_policy import PageinPolicy
+from pagein.replay.prompt.recording import BillableSession
+from pagein.replay.session_bill import ReplayTerms, bill_session
 from pagein.testing.story import RATIO, Story
 
 FILE = "".join(f"def line_{n}_of_the_file() -> None: ...  # with words of its own\n" for n in range(1, 201))
@@ -47,13 +47,13 @@ def told(talk: Talk, *, wait: float = 5.0) -> Story:
     return story
 
 
-def run(recording: Recording, usual: Settings = NEVER) -> Ledger:
+def run(recording: BillableSession, usual: Settings = NEVER) -> Ledger:
     """Under the settings that are given, whatever the prices."""
 
     def opened(store, *, counter, settings):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         return WatchedEngine(store, counter=counter, settings=replace(usual, rereads=settings.rereads))
 
-    with Paging(recording, opened, CHARGED) as paging:
+    with PageinPolicy(recording, opened, CHARGED) as paging:
         ledger = Ledger(recording, paging, CHARGED, stress=False, trace=True)
         ledger.run()
         paging.prove(ledger.tally)
@@ -61,9 +61,9 @@ def run(recording: Recording, usual: Settings = NEVER) -> Ledger:
     return ledger
 
 
-def rows(recording: Recording, charged: Prices = CHARGED) -> dict[str, Figures]:
+def rows(recording: BillableSession, charged: Prices = CHARGED) -> dict[str, Figures]:
     names = ("append", "pagein-quiet", "without-rereads+keep-alive")
-    return bill_session(recording, Terms(charged, wiring.open_for_replay, names, stress=False)).bill["policies"]
+    return bill_session(recording, ReplayTerms(charged, wiring.open_for_replay, names, stress=False)).bill["policies"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -12,7 +12,7 @@ import pytest
 from pagein import wiring
 from pagein.errors import BadSetting
 from pagein.model.bill import Bill, Figures, SessionBill
-from pagein.replay.run import POLICIES, Asked, Progress, Replayed, replay
+from pagein.replay.run import POLICIES, Progress, ReplayRequest, ReplayResult, replay
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "examples" / "demo-session.jsonl.gz"
@@ -20,8 +20,8 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 
 
 @pytest.fixture(scope="module")
-def demo() -> Replayed:
-    return replay(Asked((DEMO,), jobs=1, detail=True), wiring.open)
+def demo() -> ReplayResult:
+    return replay(ReplayRequest((DEMO,), jobs=1, detail=True), wiring.open)
 
 
 def _lines(source: str, *, calls: int = 3, result: str = "ok " * 50) -> list[dict[str, object]]:
@@ -48,7 +48,7 @@ def _write(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
-def test_the_demo_session_pays_recalls_everything_and_is_never_refused(demo: Replayed) -> None:
+def test_the_demo_session_pays_recalls_everything_and_is_never_refused(demo: ReplayResult) -> None:
     rows = demo.bill["policies"]
     assert rows["pagein"]["cost"] < 0.8 * rows["append"]["cost"]
     assert rows["pagein"]["stubs"]
@@ -57,7 +57,7 @@ def test_the_demo_session_pays_recalls_everything_and_is_never_refused(demo: Rep
     assert rows["bound"]["cost"] < rows["optimum"]["cost"] < rows["pagein"]["cost"]
 
 
-def test_the_bill_has_exactly_the_documented_shape(demo: Replayed) -> None:
+def test_the_bill_has_exactly_the_documented_shape(demo: ReplayResult) -> None:
     assert set(demo.bill) == set(get_type_hints(Bill))
     assert tuple(demo.bill["policies"]) == POLICIES
     for row in demo.bill["per_session"]:
@@ -71,7 +71,7 @@ def test_sums_are_the_sums_of_the_sessions(tmp_path: Path) -> None:
     _write(tmp_path / "a.jsonl", _lines("one"))
     _write(tmp_path / "b.jsonl", _lines("one", calls=5))
     _write(tmp_path / "c.jsonl", _lines("two"))
-    bill = replay(Asked((tmp_path,), jobs=1), wiring.open).bill
+    bill = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open).bill
     assert bill["sessions"] == 3
     assert set(bill["groups"]) == {"one", "two"}
     for name in POLICIES:
@@ -79,7 +79,7 @@ def test_sums_are_the_sums_of_the_sessions(tmp_path: Path) -> None:
         assert bill["policies"][name]["cost"] == pytest.approx(sum(parts))
 
 
-def test_pictures_cover_every_call(demo: Replayed) -> None:
+def test_pictures_cover_every_call(demo: ReplayResult) -> None:
     [detail] = demo.details
     calls = demo.bill["policies"]["append"]["calls"]
     assert len(detail["times"]) == calls
@@ -98,7 +98,7 @@ def test_a_bad_file_is_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
     (tmp_path / "binary.jsonl").write_bytes(bytes(range(256)) * 20)
     (tmp_path / "torn.jsonl").write_text('{"kind": "session", "schema": "pagein-sess', encoding="utf-8")
     (tmp_path / "notes.txt").write_text("not a session", encoding="utf-8")
-    bill = replay(Asked((tmp_path,), jobs=1), wiring.open).bill
+    bill = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open).bill
     assert bill["sessions"] == 1
     assert {Path(one["file"]).name for one in bill["skipped"]} == {"empty.jsonl", "binary.jsonl", "torn.jsonl"}
     assert all(one["reason"] for one in bill["skipped"])
@@ -112,14 +112,14 @@ def test_a_session_that_begins_between_the_passes_is_billed_all_the_same(tmp_pat
             _write(tmp_path / "b.jsonl", _lines("two"))
             _write(tmp_path / "a.jsonl", [{**row, "model": "another"} for row in _lines("one", calls=9)])
 
-    bill = replay(Asked((tmp_path,), jobs=1), wiring.open_for_replay, told).bill
+    bill = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open_for_replay, told).bill
     assert bill["skipped"] == []
     assert [row["source"] for row in bill["per_session"]] == ["one", "two"]
 
 
 def test_nothing_usable_is_a_bill_of_nothing_that_says_why(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
-    bill = replay(Asked((tmp_path,), jobs=1), wiring.open).bill
+    bill = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open).bill
     assert bill["sessions"] == 0
     assert len(bill["skipped"]) == 1
 
@@ -127,27 +127,27 @@ def test_nothing_usable_is_a_bill_of_nothing_that_says_why(tmp_path: Path) -> No
 def test_a_torn_tail_costs_the_torn_line_and_is_counted(tmp_path: Path) -> None:
     whole = _write(tmp_path / "whole.jsonl", _lines("torn"))
     whole.write_bytes(whole.read_bytes()[:-20])
-    bill = replay(Asked((tmp_path,), jobs=1), wiring.open).bill
+    bill = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open).bill
     assert bill["sessions"] == 1
     assert bill["per_session"][0]["flags"]
 
 
 def test_unknown_policies_and_prices_are_refused_with_what_is_known() -> None:
     with pytest.raises(BadSetting, match="rolling"):
-        replay(Asked((DEMO,), policies=("sliding",)), wiring.open)
+        replay(ReplayRequest((DEMO,), policies=("sliding",)), wiring.open)
     with pytest.raises(BadSetting, match="claude"):
-        replay(Asked((DEMO,), prices="claude-sonet-4-6"), wiring.open)
+        replay(ReplayRequest((DEMO,), prices="claude-sonet-4-6"), wiring.open)
 
 
 def test_only_the_policies_asked_for_are_replayed_beside_the_baseline(tmp_path: Path) -> None:
     _write(tmp_path / "a.jsonl", _lines("one"))
-    bill = replay(Asked((tmp_path,), policies=("pagein",), jobs=1), wiring.open).bill
+    bill = replay(ReplayRequest((tmp_path,), policies=("pagein",), jobs=1), wiring.open).bill
     assert set(bill["policies"]) == {"append", "pagein"}
 
 
 def test_a_model_s_prices_give_dollars(tmp_path: Path) -> None:
     _write(tmp_path / "a.jsonl", _lines("one"))
-    bill = replay(Asked((tmp_path,), prices="claude-sonnet-5-5@2026-11-01", jobs=1), wiring.open).bill
+    bill = replay(ReplayRequest((tmp_path,), prices="claude-sonnet-5-5@2026-11-01", jobs=1), wiring.open).bill
     row = bill["policies"]["append"]
     assert row["usd"] == pytest.approx(row["cost"] * 2 / 1e6, rel=1e-3)
     assert "claude-sonnet-5-5" in bill["prices"]
@@ -156,9 +156,9 @@ def test_a_model_s_prices_give_dollars(tmp_path: Path) -> None:
 def test_prices_without_a_date_are_those_of_the_day_given(tmp_path: Path) -> None:
     _write(tmp_path / "a.jsonl", _lines("one", result="word " * 4000))
     costs = {
-        day: replay(Asked((tmp_path,), "claude-sonnet-5-5", jobs=1, today=day), wiring.open).bill["policies"]["append"][
-            "cost"
-        ]
+        day: replay(ReplayRequest((tmp_path,), "claude-sonnet-5-5", jobs=1, today=day), wiring.open).bill["policies"][
+            "append"
+        ]["cost"]
         for day in (date(2026, 9, 30), date(2026, 11, 1))
     }
     assert costs[date(2026, 11, 1)] < costs[date(2026, 9, 30)]
@@ -167,8 +167,8 @@ def test_prices_without_a_date_are_those_of_the_day_given(tmp_path: Path) -> Non
 def test_several_cores_give_the_same_bill_as_one(tmp_path: Path) -> None:
     for i in range(5):
         _write(tmp_path / f"{i}.jsonl", _lines(f"source{i % 2}", calls=3 + i))
-    alone = replay(Asked((tmp_path,), jobs=1), wiring.open).bill
-    together = replay(Asked((tmp_path,), jobs=2), wiring.open).bill
+    alone = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open).bill
+    together = replay(ReplayRequest((tmp_path,), jobs=2), wiring.open).bill
     assert alone == together
 
 
@@ -176,7 +176,7 @@ def test_progress_reaches_its_total(tmp_path: Path) -> None:
     for i in range(3):
         _write(tmp_path / f"{i}.jsonl", _lines("one"))
     told: list[Progress] = []
-    replay(Asked((tmp_path,), jobs=1), wiring.open, told.append)
+    replay(ReplayRequest((tmp_path,), jobs=1), wiring.open, told.append)
     assert [one.done for one in told] == sorted(one.done for one in told)
     assert told[-1].total == 6
     assert told[-1].done == 6
@@ -185,7 +185,7 @@ def test_progress_reaches_its_total(tmp_path: Path) -> None:
 @pytest.mark.corpus
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside the checkout")
 def test_every_session_of_the_mini_corpus_is_replayed_without_loss() -> None:
-    bill = replay(Asked((CORPUS / "mini",)), wiring.open).bill
+    bill = replay(ReplayRequest((CORPUS / "mini",)), wiring.open).bill
     assert bill["sessions"] == len(list((CORPUS / "mini").glob("*.jsonl.gz")))
     assert bill["policies"]["pagein"]["unrecoverable_bytes"] == 0
     assert bill["policies"]["pagein"]["refused"] == 0
@@ -198,7 +198,7 @@ def test_every_session_of_the_mini_corpus_is_replayed_without_loss() -> None:
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside the checkout")
 def test_append_with_five_minutes_lands_on_the_published_figures() -> None:
     """Notes on real sessions, 3.1: macro within .01, per source within .02; no cache and one hour beside it."""
-    asked = Asked((CORPUS / "dev",), policies=("none", "append-5m", "append-1h", "pagein"))
+    asked = ReplayRequest((CORPUS / "dev",), policies=("none", "append-5m", "append-1h", "pagein"))
     bill = replay(asked, wiring.open).bill
     published = {
         "append-5m": (0.990, (0.99, 1.02, 0.94, 1.00, 1.00, 1.00)),
@@ -230,7 +230,7 @@ def test_append_with_five_minutes_lands_on_the_published_figures() -> None:
 def test_no_session_of_the_sample_is_over_two_percent_dearer_by_our_own_doing(charged: str) -> None:
     """Law 5, whatever pagein is set to."""
     ours = ("pagein", "pagein-quiet", "pagein-thrifty")
-    bill = replay(Asked((CORPUS / "mini",), charged, ours, ("tool-loops",)), wiring.open_for_replay).bill
+    bill = replay(ReplayRequest((CORPUS / "mini",), charged, ours, ("tool-loops",)), wiring.open_for_replay).bill
     for row in bill["per_session"]:
         for name in (*ours, "without-tool-loops"):
             figures = row["policies"][name]
@@ -243,15 +243,17 @@ def test_a_compressed_session_is_read_as_the_plain_one(tmp_path: Path) -> None:
     packed = tmp_path / "packed"
     packed.mkdir()
     (packed / "a.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
-    first, second = (replay(Asked((path,), jobs=1), wiring.open).bill for path in (plain, packed))
+    first, second = (replay(ReplayRequest((path,), jobs=1), wiring.open).bill for path in (plain, packed))
     assert first["policies"] == second["policies"]
 
 
 def test_prompts_beyond_the_window_of_the_prices_are_flagged(tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in _lines("long", calls=8, result="well then " * 900)))
-    small = replay(Asked((path,), prices="generic:window=9000", policies=("compact",), jobs=1), wiring.open).bill
-    fits = replay(Asked((path,), policies=("compact",), jobs=1), wiring.open).bill
+    small = replay(
+        ReplayRequest((path,), prices="generic:window=9000", policies=("compact",), jobs=1), wiring.open
+    ).bill
+    fits = replay(ReplayRequest((path,), policies=("compact",), jobs=1), wiring.open).bill
     prompt = small["per_session"][0]["flags"]["beyond_window"]
     assert isinstance(prompt, int)
     assert prompt > 9000
@@ -259,7 +261,7 @@ def test_prompts_beyond_the_window_of_the_prices_are_flagged(tmp_path: Path) -> 
 
 
 def test_what_the_simulator_said_is_not_compared_with_the_simulator() -> None:
-    bill = replay(Asked((DEMO,), policies=("append",), jobs=1), wiring.open).bill
+    bill = replay(ReplayRequest((DEMO,), policies=("append",), jobs=1), wiring.open).bill
     assert bill["sessions"] == 1
     assert bill["prediction"] == {}
 
@@ -273,7 +275,8 @@ def test_files_give_the_same_figures_in_an_archive_as_in_a_folder(tmp_path: Path
     with tarfile.open(tmp_path / "mixed.tar.gz", "w:gz") as archive:
         archive.add(folder, "mixed")
     loose, packed = (
-        replay(Asked((path,), jobs=1), wiring.open_for_replay).bill for path in (folder, tmp_path / "mixed.tar.gz")
+        replay(ReplayRequest((path,), jobs=1), wiring.open_for_replay).bill
+        for path in (folder, tmp_path / "mixed.tar.gz")
     )
     figures = [{one["id"]: one["policies"] for one in bill["per_session"]} for bill in (loose, packed)]
     assert len(figures[0]) >= 5
@@ -285,5 +288,5 @@ def test_what_a_recording_tells_of_its_calls_is_compared_with_what_was_counted(t
         (ROOT / "tests" / "fixtures" / "sessions" / "copilot-cli.jsonl").read_text().replace('"count":4', '"count":9')
     )
     (tmp_path / "events.jsonl").write_text(told, encoding="utf-8")
-    bill = replay(Asked((tmp_path,), jobs=1), wiring.open_for_replay).bill
+    bill = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open_for_replay).bill
     assert bill["per_session"][0]["flags"]["uncounted_calls"] == 5  # three answers and a summary were recorded

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagein.model.messages import (
-    Access,
     Block,
+    FileAccess,
     Image,
     Message,
     Other,
@@ -28,7 +28,7 @@ texts = st.text(st.characters(), max_size=40) | st.just("\ud800 half a letter")
 blocks: st.SearchStrategy[Block] = st.one_of(
     st.builds(Text, texts, st.none() | texts),
     st.builds(Thinking, texts, st.none() | texts, st.booleans()),
-    st.builds(ToolCall, texts, texts, texts, st.just((Access("read", "a.py", 1, None, "shell"),))),
+    st.builds(ToolCall, texts, texts, texts, st.just((FileAccess("read", "a.py", 1, None, "shell"),))),
     st.builds(ToolResult, texts, texts, texts, st.booleans(), st.just(()), st.none() | st.just(ShownLines(1, 2, None))),
     st.builds(Image, texts, st.integers(0, 10)),
     st.builds(Other, texts, texts),

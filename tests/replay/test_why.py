@@ -14,15 +14,17 @@ from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies import decision_worth as reckoned
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.policies.pagein_policy import Paging, settings_for
-from pagein.replay.session_bill import Terms, bill_session
+from pagein.replay.policies.pagein_policy import PageinPolicy, settings_for
+from pagein.replay.session_bill import ReplayTerms, bill_session
 from pagein.testing.story import Story
 
 
 def _why(story: Story, charged: Prices, *, stress: bool = False) -> tuple[Why, float]:
     """What is told, and what pagein saved against appending by the bills."""
     names = ("append", "pagein")
-    billed = bill_session(story.recording(charged), Terms(charged, wiring.open_for_replay, names, stress, why=True))
+    billed = bill_session(
+        story.recording(charged), ReplayTerms(charged, wiring.open_for_replay, names, stress, why=True)
+    )
     rows = billed.bill["policies"]
     assert billed.why is not None
     return billed.why, rows["append"]["cost"] - rows["pagein"]["cost"]
@@ -135,7 +137,7 @@ def test_an_empty_bankroll_is_told_as_the_reason(story: Story, charged: Prices) 
     for size in [3500] * 12 + [30] * 30:
         story.works(size)
     recording = story.says().recording()
-    with Paging(recording, wiring.open_for_replay, charged, "without-epochs") as paging:
+    with PageinPolicy(recording, wiring.open_for_replay, charged, "without-epochs") as paging:
         Ledger(recording, paging, charged, stress=False, trace=False).run()
         state = paging._session.journal.state_at(paging._session.leaf)
     residency = settings_for(charged, 300).residency
@@ -158,4 +160,4 @@ def test_with_no_decision_the_session_is_billed_as_appended(story: Story, charge
     recording = _with_a_pause(story).recording()
     append = Ledger(recording, APPEND, charged, stress=False, trace=False)
     append.run()
-    assert reckoned.Reckoning(recording, charged, 100, append.tally.cost).why((), "")["saved"] == 0.0
+    assert reckoned.DecisionWorth(recording, charged, 100, append.tally.cost).why((), "")["saved"] == 0.0

@@ -2,14 +2,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.providers.cache_simulator import Chains
-from pagein.replay.prompt.prompt_window import Window
+from pagein.replay.prompt.prompt_window import PromptWindow
 
 Block = tuple[str, float]
 blocks = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(1, 5000)), min_size=1, max_size=30)
 
 
-def _fresh(chains: Chains, content: list[Block]) -> Window:
-    window = Window(chains)
+def _fresh(chains: Chains, content: list[Block]) -> PromptWindow:
+    window = PromptWindow(chains)
     window.begin(((key,), "results", tokens) for key, tokens in content)
     return window
 

@@ -15,7 +15,7 @@ from pagein.store.search.paged_shelf import PagedShelf
 from pagein.store.search.sqlite_index import SqliteIndex
 from pagein.store.sql.sql_blobs import SqlBlobs
 from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS, Schema
-from pagein.store.sqlite.sqlite_database import Database
+from pagein.store.sqlite.sqlite_database import SqliteDatabase
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
 
@@ -94,7 +94,7 @@ def test_the_index_outlives_a_collection(tmp_path: Path, store: SqliteUpkeep) ->
 def test_stores_from_before_know_the_order_of_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = [name for name, _ in MIGRATIONS].index("places of paged-out objects")
     path = tmp_path / "old.pagein"
-    older = SqlBlobs(Database(path, Schema(APPLICATION_ID, "a store", MIGRATIONS[:place])))
+    older = SqlBlobs(SqliteDatabase(path, Schema(APPLICATION_ID, "a store", MIGRATIONS[:place])))
     monkeypatch.setattr(older, "forgettings", lambda: 0)  # code of that time did not ask
     known = [paged_out(older, f"needle {number}", f"c{number}") for number in range(3)]
     older.close()

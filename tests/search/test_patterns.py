@@ -11,11 +11,11 @@ from pagein.policy.recall.patterns import (
     Every,
     Gram,
     Need,
-    folded,
+    fold_text,
     grams,
+    grams_needed,
+    literal_grams,
     met,
-    needed,
-    needed_by_literal,
 )
 
 
@@ -49,25 +49,25 @@ def read(need: Need) -> str:
 @example(pattern="[[:alpha:]]foo", text="xfoo", ignore_case=False)
 def test_every_text_with_a_match_meets_the_need(pattern: str, text: str, *, ignore_case: bool) -> None:
     found = re2.compile(pattern.encode(), FOLDING if ignore_case else QUIET).search(text.encode())
-    need = needed(pattern, ignore_case=ignore_case)
-    assert found is None or met(need, folded(text)), need
+    need = grams_needed(pattern, ignore_case=ignore_case)
+    assert found is None or met(need, fold_text(text)), need
 
 
 @settings(max_examples=400)
 @given(literal=texts, around=st.tuples(texts, texts), ignore_case=st.booleans())
 def test_every_text_with_a_literal_meets_its_need(literal: str, around: tuple[str, str], *, ignore_case: bool) -> None:
     text = literal.join(around)
-    assert met(needed_by_literal(literal, ignore_case=ignore_case), folded(text))
+    assert met(literal_grams(literal, ignore_case=ignore_case), fold_text(text))
 
 
 @given(texts, texts)
 def test_folding_a_text_is_folding_its_parts(left: str, right: str) -> None:
-    assert folded(left + right) == folded(left) + folded(right)
+    assert fold_text(left + right) == fold_text(left) + fold_text(right)
 
 
 @given(texts)
 def test_a_need_asks_only_for_grams_that_the_text_itself_has(text: str) -> None:
-    assert met(Every(tuple(map(Gram, grams(folded(text))))), folded(text))
+    assert met(Every(tuple(map(Gram, grams(fold_text(text))))), fold_text(text))
 
 
 def test_no_character_counts_without_regard_to_case_that_others_match_and_fold_apart() -> None:
@@ -81,7 +81,7 @@ def test_no_character_counts_without_regard_to_case_that_others_match_and_fold_a
     reached = b"".join(partners).decode()
     for character in cased:
         own = re2.compile(character.encode(), FOLDING).findall(reached.encode())
-        assert {folded(other.decode()) for other in own} == {folded(character)}, hex(ord(character))
+        assert {fold_text(other.decode()) for other in own} == {fold_text(character)}, hex(ord(character))
     caseless = "".join(character for character in settled if character not in cased and not character.isascii())
     matched = b"".join(re2.compile(f"[{caseless}]".encode(), FOLDING).findall(everything.encode())).decode()
     assert matched == caseless
@@ -111,18 +111,18 @@ def test_no_character_counts_without_regard_to_case_that_others_match_and_fold_a
     ],
 )
 def test_the_pieces_of_a_pattern(pattern: str, expected: str) -> None:
-    assert read(needed(pattern)) == expected
+    assert read(grams_needed(pattern)) == expected
 
 
 def test_long_literals_ask_for_a_few_grams_and_short_ones_for_none() -> None:
-    long = needed_by_literal("".join(chr(0x4E00 + number) for number in range(300)))
+    long = literal_grams("".join(chr(0x4E00 + number) for number in range(300)))
     assert isinstance(long, Every)
     assert 8 <= len(long.needs) <= 48
-    assert needed_by_literal("ab") == NO_NEED
+    assert literal_grams("ab") == NO_NEED
 
 
 def test_many_alternatives_do_not_multiply_without_end() -> None:
-    need = needed("(abc|abd|abe)" * 20)
+    need = grams_needed("(abc|abd|abe)" * 20)
     assert need != NO_NEED
 
 

@@ -11,7 +11,7 @@ from tests.search.stores import Desk, places, scanned
 
 from pagein.archive import archive_of
 from pagein.model.search_query import Search
-from pagein.policy.recall.patterns import needed
+from pagein.policy.recall.patterns import grams_needed
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.search.index_builder import grow
 from pagein.store.search.searcher import Searcher
@@ -95,7 +95,7 @@ def test_an_index_of_another_store_is_not_believed(postgres: str) -> None:
         assert index.covered(desk.shelf) == 1
         assert index.covered(VersionShelf(other.store)) == 0
         index.forget(desk.shelf)
-        assert list(index.candidates(desk.shelf, needed("one"), 2)) == [1]
+        assert list(index.candidates(desk.shelf, grams_needed("one"), 2)) == [1]
 
 
 def test_an_archive_on_postgres_has_an_index(postgres: str) -> None:

@@ -11,9 +11,9 @@ from tests.search.stores import Desk, indexed, places, scanned
 from pagein.errors import BadInput, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.search_query import Search, Which
-from pagein.policy.recall.patterns import needed
+from pagein.policy.recall.patterns import grams_needed
 from pagein.store.memory.memory_store import MemoryStore
-from pagein.store.search.sqlite_index import SqliteIndex, matching
+from pagein.store.search.sqlite_index import SqliteIndex, fts_query
 from pagein.store.sqlite.sqlite_store import SqliteStore
 
 
@@ -136,7 +136,7 @@ def test_many_alternatives_are_one_question_to_the_index(tmp_path: Path) -> None
 
 
 def test_an_expression_for_the_index_is_quoted_twice_over() -> None:
-    assert matching(needed('a"b')) == '"a""b"'
+    assert fts_query(grams_needed('a"b')) == '"a""b"'
 
 
 # --- the index as a file ---
@@ -201,7 +201,7 @@ def test_an_index_begun_anew_while_it_is_being_asked_leaves_nothing_out(tmp_path
     desk.build()
     index = desk.index
     assert index is not None
-    asked = index.candidates(desk.shelf, needed("same"), 201)
+    asked = index.candidates(desk.shelf, grams_needed("same"), 201)
     first = [next(asked) for _ in range(64)]
     index.forget(desk.shelf)
     assert [*first, *asked] == list(range(200, 0, -1))

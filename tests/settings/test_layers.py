@@ -15,8 +15,8 @@ from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON
 from pagein.policy.eviction.residency import THRIFTY
 from pagein.settings.keys import GATEWAY, KEYS
-from pagein.settings.layers import Config, Layer, laid, of_environment, of_file
-from pagein.settings.sources import configured
+from pagein.settings.layers import Config, SettingsLayer, laid, of_environment, of_file
+from pagein.settings.sources import load_config
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer
 
@@ -54,7 +54,7 @@ def test_each_layer_holds_over_those_before(users: Write, workspace: Path) -> No
     mine = users("keep_calls = 6\nkeep_reads = 21\nmin_tokens = 300\nport = 1\n")
     (workspace / "pagein.toml").write_text("keep_reads = 22\nmin_tokens = 301\nvalve = 0.8\n")
     told = {"PAGEIN_CONFIG": str(mine), "PAGEIN_MIN_TOKENS": "302", "PAGEIN_PORT": "2", "PAGEIN_MANIFEST": "yes"}
-    found = configured(workspace, {"port": 3}, told)
+    found = load_config(workspace, {"port": 3}, told)
     residency = found.engine.residency
     assert (residency.keep_calls, residency.keep_reads, residency.min_tokens) == (6, 22, 302)
     assert (found.gateway.port, found.engine.valve.share, found.engine.manifest) == (3, 0.8, True)
@@ -71,7 +71,7 @@ def test_a_workspace_cannot_send_requests_elsewhere_nor_open_what_is_closed(name
 
 
 def test_excluded_files_are_added_to_and_never_taken_away() -> None:
-    found = laid([Layer("file", {"excluded": ("*.secret",)})])
+    found = laid([SettingsLayer("file", {"excluded": ("*.secret",)})])
     assert found.engine.excluded == (*Settings().excluded, "*.secret")
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_in_the_environment_is_told_by_its_variable() -> None:
 
 def test_what_does_not_go_together_is_told_with_where_it_was_set() -> None:
     with pytest.raises(BadSetting, match=r"valve.*set are valve: a\.toml, port: environment"):
-        laid([Layer("a.toml", {"valve": 0.3}), Layer("environment", {"port": 8790})])
+        laid([SettingsLayer("a.toml", {"valve": 0.3}), SettingsLayer("environment", {"port": 8790})])
 
 
 def test_variables_that_are_empty_say_nothing() -> None:
@@ -113,33 +113,33 @@ def test_variables_that_are_empty_say_nothing() -> None:
 
 
 def test_thrifty_is_the_preset_unless_a_part_of_it_is_set() -> None:
-    assert laid([Layer("file", {"residency": "thrifty"})]).engine.residency == THRIFTY
-    found = laid([Layer("file", {"residency": "thrifty", "keep_reads": 12})]).engine.residency
+    assert laid([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency == THRIFTY
+    found = laid([SettingsLayer("file", {"residency": "thrifty", "keep_reads": 12})]).engine.residency
     assert (found.keep_reads, found.files) == (12, THRIFTY.files)
 
 
 def test_previews_can_be_turned_off() -> None:
-    assert laid([Layer("file", {"arguments": True})]).engine.residency.arguments == CAREFUL
-    assert laid([Layer("file", {"arguments": True, "residency": "thrifty"})]).engine.residency.arguments == SOON
+    assert laid([SettingsLayer("file", {"arguments": True})]).engine.residency.arguments == CAREFUL
+    assert laid([SettingsLayer("file", {"arguments": True, "residency": "thrifty"})]).engine.residency.arguments == SOON
     assert laid([]).engine.residency.arguments is None
 
 
 def test_thinking_of_finished_turns_is_kept_unless_told_otherwise() -> None:
     assert laid([]).engine.residency.thinking == "kept"
-    assert laid([Layer("file", {"residency": "thrifty"})]).engine.residency.thinking == "kept"
-    assert laid([Layer("file", {"thinking": "leaves"})]).engine.residency.thinking == "leaves"
-    assert laid([Layer("file", {"previews_from": 0})]).engine.residency.previews is None
-    assert laid([Layer("file", {"valve": 0.0})]).engine.valve.share == 0
+    assert laid([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency.thinking == "kept"
+    assert laid([SettingsLayer("file", {"thinking": "leaves"})]).engine.residency.thinking == "leaves"
+    assert laid([SettingsLayer("file", {"previews_from": 0})]).engine.residency.previews is None
+    assert laid([SettingsLayer("file", {"valve": 0.0})]).engine.valve.share == 0
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="PAGEIN_CONFIG: there is no file"):
-        configured(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path / "none.toml")})
+        load_config(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path / "none.toml")})
     with pytest.raises(BadSetting, match="cannot be read"):
-        configured(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path)})
+        load_config(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path)})
     (tmp_path / "latin.toml").write_bytes(b"# \xe9")
     with pytest.raises(BadSetting, match=r"latin\.toml: cannot be read"):
-        configured(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path / "latin.toml")})
+        load_config(tmp_path, environment={"PAGEIN_CONFIG": str(tmp_path / "latin.toml")})
 
 
 VALUES = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=9))
@@ -187,7 +187,7 @@ def test_bounds_of_reading_recall_ingest_and_manifest_are_keys() -> None:
         "ingest_files": 3,
         "manifest_budget": 900,
     }
-    engine = laid([Layer("file", said)]).engine
+    engine = laid([SettingsLayer("file", said)]).engine
     assert engine.reading.min_run == 9
     assert (engine.recall.caps.lines, engine.recall.caps.bytes, engine.recall.matches, engine.recall.seconds) == (
         30,
@@ -204,7 +204,7 @@ def test_bounds_of_reading_recall_ingest_and_manifest_are_keys() -> None:
         {"recall_bytes": 0},
     ):
         with pytest.raises(BadSetting):
-            laid([Layer("file", bad)])
+            laid([SettingsLayer("file", bad)])
 
 
 def test_a_bound_of_recall_that_is_set_holds_for_what_a_model_is_shown(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from pagein.errors import StoreError
-from pagein.store.sql.turn_queue import Queue
-from pagein.store.sqlite.sqlite_database import Database
+from pagein.store.sql.turn_queue import TurnLock
+from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 PATIENCE = 0.2
 
 
 def test_threads_of_one_process_wait_for_each_other_however_long_that_is(tmp_path: Path) -> None:
-    database = Database(tmp_path / "s.pagein", patience=PATIENCE)
+    database = SqliteDatabase(tmp_path / "s.pagein", patience=PATIENCE)
     problems: list[BaseException] = []
 
     def write() -> None:
@@ -35,7 +35,7 @@ def test_threads_of_one_process_wait_for_each_other_however_long_that_is(tmp_pat
 
 
 def test_a_thread_that_keeps_the_store_longer_than_others_are_patient_is_waited_for(tmp_path: Path) -> None:
-    database = Database(tmp_path / "s.pagein", patience=PATIENCE)
+    database = SqliteDatabase(tmp_path / "s.pagein", patience=PATIENCE)
     done = threading.Event()
 
     def write() -> None:
@@ -52,7 +52,7 @@ def test_a_thread_that_keeps_the_store_longer_than_others_are_patient_is_waited_
 
 
 def test_where_another_process_has_the_file_all_who_wait_are_told_together(tmp_path: Path) -> None:
-    database = Database(tmp_path / "s.pagein", patience=1)
+    database = SqliteDatabase(tmp_path / "s.pagein", patience=1)
     with database.writing():
         pass
     lock = sqlite3.connect(tmp_path / "s.pagein", isolation_level=None)
@@ -80,7 +80,7 @@ def test_where_another_process_has_the_file_all_who_wait_are_told_together(tmp_p
 
 
 def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
-    queue, order = Queue(), list[int]()
+    queue, order = TurnLock(), list[int]()
     assert queue.acquire()
     threads: list[threading.Thread] = []
 
@@ -102,7 +102,7 @@ def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
 
 @pytest.mark.parametrize("depth", [1, 3])
 def test_who_has_a_turn_may_take_it_again(depth: int) -> None:
-    queue = Queue(0.1)
+    queue = TurnLock(0.1)
     for _ in range(depth):
         assert queue.acquire()
     other: list[bool] = []

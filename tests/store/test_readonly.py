@@ -15,7 +15,7 @@ import pytest
 
 from pagein.errors import StoreError
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.testing.lived_in_store import LivedIn, lived_in
+from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
 
 NOBODY = 65_534
 # Root may write everything. So the commands run once as root, by which all modules are loaded, and then as somebody else.
@@ -49,7 +49,7 @@ print(json.dumps(answers))
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> LivedIn:
     folder = tmp_path_factory.mktemp("lived")
-    return lived_in(folder / "one.pagein", folder / "work", 3, 60)
+    return make_lived_in_store(folder / "one.pagein", folder / "work", 3, 60)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pagein.errors import DamagedBlob, StoreError
-from pagein.model.entries import Entry, Noted
-from pagein.model.messages import Unreadable
+from pagein.model.entries import Entry, NoteEntry
+from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
 from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS
@@ -148,10 +148,10 @@ def test_a_checksum_catches_a_flipped_bit(store: SqliteStore, path: Path) -> Non
 
 
 def test_an_entry_that_cannot_be_read_is_a_value(store: SqliteStore, path: Path) -> None:
-    store.append("one", [Entry("a", None, Noted("n", "{}")), Entry("b", "a", Noted("n", "{}"))])
+    store.append("one", [Entry("a", None, NoteEntry("n", "{}")), Entry("b", "a", NoteEntry("n", "{}"))])
     _sql(path, "UPDATE entry SET line = ? WHERE id = 'a'", b"{torn")
     first, second = store.entries("one")
-    assert isinstance(first, Unreadable)
+    assert isinstance(first, UnreadableLine)
     assert isinstance(second, Entry)
 
 

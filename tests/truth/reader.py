@@ -2,7 +2,7 @@
 
 Independent on purpose: no part of the policy, its fold, its matching or the witness is used here. The reader keeps, for one file,
 which text stood last under which number, what it takes to stand under each number by now, and how long it was told the file is. It is
-given each answer together with the file as it really is, and raises `Misled` where the answer says what the reader would get wrong.
+given each answer together with the file as it really is, and raises `MisledReader` where the answer says what the reader would get wrong.
 """
 
 import re

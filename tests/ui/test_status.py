@@ -1,4 +1,4 @@
-from pagein.ui.status import GatewayStatus, SessionStatus, Status, StoreStatus, told
+from pagein.ui.status import GatewayStatus, SessionStatus, Status, StoreStatus, status_lines
 
 _PASSED = SessionStatus(
     name="", model="", calls=2, epochs=0, recalls=0, cost=0.0, unbilled=0.0, saved=0.0, last=1_795_000_000.0
@@ -10,5 +10,7 @@ _STORE = StoreStatus(where="s.pagein", problem="", bytes=None, sessions=0, ended
 
 
 def test_calls_that_belong_to_no_session_are_told_as_such() -> None:
-    line = next(one for one in told(Status(gateway=_GATEWAY, store=_STORE), 10).splitlines() if "2 calls" in one)
+    line = next(
+        one for one in status_lines(Status(gateway=_GATEWAY, store=_STORE), 10).splitlines() if "2 calls" in one
+    )
     assert line.startswith("  (passed through, of no session)  2 calls, 0 epochs")

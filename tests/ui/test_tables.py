@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pagein.model.bill import Bill
-from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, Column
-from pagein.ui.tables import SKIPPED_SHOWN, Shown, fit, show
+from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
+from pagein.ui.tables import SKIPPED_SHOWN, TableOptions, fit, show
 
 
-def printed(bill: Bill, width: int = 140, shown: Shown | None = None) -> str:
+def printed(bill: Bill, width: int = 140, shown: TableOptions | None = None) -> str:
     out = io.StringIO()
-    show(Console(file=out, width=width, highlight=False, markup=False, emoji=False), bill, shown or Shown())
+    show(Console(file=out, width=width, highlight=False, markup=False, emoji=False), bill, shown or TableOptions())
     return out.getvalue()
 
 
@@ -26,7 +26,7 @@ def test_the_verdict_comes_first(bill: Bill) -> None:
 
 
 def test_quiet_prints_the_verdict_alone(bill: Bill) -> None:
-    assert "ratio" not in printed(bill, shown=Shown(quiet=True))
+    assert "ratio" not in printed(bill, shown=TableOptions(quiet=True))
 
 
 def test_a_policy_is_a_row_of_what_it_cost(bill: Bill) -> None:
@@ -103,8 +103,8 @@ def test_one_source_has_no_table_of_its_own(bill: Bill) -> None:
 def test_few_sessions_get_a_row_each_and_many_only_on_request(bills: Callable[[int], Bill]) -> None:
     assert "beta/session-2 (sub-agent)" in printed(bills(3))
     assert "session-29" not in printed(bills(30))
-    assert "session-29" in printed(bills(30), shown=Shown(sessions=True))
-    assert "session-2" not in printed(bills(3), shown=Shown(sessions=False))
+    assert "session-29" in printed(bills(30), shown=TableOptions(sessions=True))
+    assert "session-2" not in printed(bills(3), shown=TableOptions(sessions=False))
 
 
 def test_skipped_files_are_named_with_their_reason_up_to_a_number(bill: Bill) -> None:
@@ -144,7 +144,7 @@ def test_an_empty_bill_prints_without_a_crash(bill: Bill) -> None:
 
 
 @pytest.mark.parametrize("column", [*COST, *DEEDS], ids=lambda column: column.title)
-def test_every_column_says_what_it_means(column: Column) -> None:
+def test_every_column_says_what_it_means(column: BillColumn) -> None:
     assert column.meaning.endswith(".")
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.engine.conversations import WILD, valid
 from tests.validity.bodies import marked, thought
 
-from pagein.engine.log.repair import repaired
+from pagein.engine.log.repair import repair_messages
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire import render
@@ -24,7 +24,7 @@ def _unsigned(said: list[Message]) -> list[Message]:
     ]
 
 
-CONVERSATIONS: st.SearchStrategy[list[Message]] = WILD.map(lambda said: repaired(_unsigned(said))[0]) | valid()
+CONVERSATIONS: st.SearchStrategy[list[Message]] = WILD.map(lambda said: repair_messages(_unsigned(said))[0]) | valid()
 EITHER = st.booleans()
 
 

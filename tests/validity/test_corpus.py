@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from tests.validity.bodies import Wire
 
-from pagein.engine.log.repair import repaired
+from pagein.engine.log.repair import repair_messages
 from pagein.model.messages import Message, Thinking
 from pagein.providers.caches.breakpoint_plan import FIRST, Memory
-from pagein.providers.validity import NOTHING_RECEIVED, Api, Received, Target, check_body, target, with_request
+from pagein.providers.validity import NOTHING_RECEIVED, AnswerFacts, Api, ModelTarget, check_body, target, with_request
 from pagein.providers.wire import render
-from pagein.providers.wire.breakpoint_edits import Wishes, marked
+from pagein.providers.wire.breakpoint_edits import Wishes, add_breakpoints
 from pagein.providers.wire.thinking_edits import after_body_edit, body_without
-from pagein.replay.readers import Source, find, read
+from pagein.replay.readers import Source, find, read_source
 
 pytestmark = pytest.mark.corpus
 
@@ -31,7 +31,7 @@ def said_in(path: Path) -> list[Message]:
     """What was said, its thinking signed anew: recordings do not keep signatures."""
     [source] = find([path])
     assert isinstance(source, Source)
-    [session] = read(source)
+    [session] = read_source(source)
     said = [entry for entry in session.entries if isinstance(entry, Message)]
     return [
         replace(
@@ -52,16 +52,16 @@ def test_no_request_of_a_recorded_session_is_refused(path: Path, api: Api, model
     whom = target(model, betas=[])
     received, memory = NOTHING_RECEIVED, FIRST
     for count in range(1, len(said) + 1, max(len(said) // 12, 1)):
-        messages, _ = repaired(said[:count])
+        messages, _ = repair_messages(said[:count])
         body = render(messages, api, model=model)
         received = with_request(received, body, api)
-        sent, memory = marked(body, api, Wishes(memory=memory))
+        sent, memory = add_breakpoints(body, api, Wishes(memory=memory))
         assert check_body(sent, api, whom, received) == []
         if api == "anthropic":
             edit_and_check(sent, whom, received, memory)
 
 
-def edit_and_check(sent: Wire, whom: Target, received: Received, memory: Memory) -> None:
+def edit_and_check(sent: Wire, whom: ModelTarget, received: AnswerFacts, memory: Memory) -> None:
     """Stub some results, with the thinking that goes with them, and set the marks anew."""
     results = [
         (place, index)
@@ -77,5 +77,5 @@ def edit_and_check(sent: Wire, whom: Target, received: Received, memory: Memory)
         content = [*edited["messages"][message]["content"]]
         content[block] = {**content[block], "content": "stub"}
         edited["messages"][message] = {**edited["messages"][message], "content": content}
-        made, _ = marked(edited, "anthropic", Wishes(memory=memory, client="replaced"))
+        made, _ = add_breakpoints(edited, "anthropic", Wishes(memory=memory, client="replaced"))
         assert check_body(made, "anthropic", whom, received) == []

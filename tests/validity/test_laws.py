@@ -22,7 +22,7 @@ from pagein.providers.validity import (
     with_request,
 )
 from pagein.providers.wire.breakpoint_edits import Client, Wishes
-from pagein.providers.wire.breakpoint_edits import marked as with_marks
+from pagein.providers.wire.breakpoint_edits import add_breakpoints as with_marks
 from pagein.providers.wire.thinking_edits import after_body_edit, after_edit, body_without, without
 
 Wire = dict[str, Any]

@@ -28,9 +28,9 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.providers.validity import (
     NOTHING_RECEIVED,
     RULES,
+    AnswerFacts,
     Api,
     Checker,
-    Received,
     Violation,
     check_body,
     check_messages,
@@ -53,7 +53,7 @@ class Case:
     api: Api = "anthropic"
     model: str | None = None
     more: dict[str, Any] = field(default_factory=dict)
-    received: Received = NOTHING_RECEIVED
+    received: AnswerFacts = NOTHING_RECEIVED
     size: int = 0
 
     def check(self) -> list[Violation]:

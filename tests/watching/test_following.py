@@ -11,11 +11,11 @@ from pagein.model.references import Reference
 from pagein.model.values import Fields
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write
-from pagein.policy.file_moves import Lying, moves
+from pagein.policy.file_moves import FilePlace, moves
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.random_ids import RandomIds
 from pagein.workspace.folder import Folder
-from pagein.workspace.followed_files import FileObjects, Followed, Rim
+from pagein.workspace.followed_files import FileObjects, FollowOutcome, Rim
 
 
 class Desk:
@@ -59,7 +59,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(folder)
 
 
-def deeds(done: list[Followed]) -> list[tuple[str, str | None]]:
+def deeds(done: list[FollowOutcome]) -> list[tuple[str, str | None]]:
     return [(one.deed, str(one.version.metadata["path"]) if one.version.metadata["path"] else None) for one in done]
 
 
@@ -452,8 +452,8 @@ def _done(desk: Desk, step: str, name: str, other: str) -> list[str]:
 def test_a_move_joins_each_file_to_one_other_at_most(
     gone: list[tuple[str, str, str | None]], come: list[tuple[str, str, str | None]]
 ) -> None:
-    old = [Lying(f"old/{path}", digest, 1, name) for path, digest, name in gone]
-    new = [Lying(f"new/{path}", digest, 1, name) for path, digest, name in come]
+    old = [FilePlace(f"old/{path}", digest, 1, name) for path, digest, name in gone]
+    new = [FilePlace(f"new/{path}", digest, 1, name) for path, digest, name in come]
     found = moves(old, new)
     assert len(set(found.values())) == len(found)
     assert found == moves(old[::-1], new[::-1])

@@ -15,7 +15,7 @@ from pagein.model.writes import Outcome, Write
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.workspace.folder_watch import Watcher
-from pagein.workspace.followed_files import FileObjects, Followed, News
+from pagein.workspace.followed_files import FileObjects, FollowOutcome, News
 
 _PATIENCE = 120.0
 
@@ -25,7 +25,7 @@ class Watched(Desk):
 
     def __init__(self, path: Path, store: MemoryStore | None = None, grace: float = 60.0) -> None:
         super().__init__(path, store)
-        self.told: list[Followed] = []
+        self.told: list[FollowOutcome] = []
         self.watcher = Watcher(str(path), self.files, self.told.append, grace=grace)
 
     def watch(self) -> None:
@@ -246,7 +246,7 @@ def test_the_files_of_a_folder_are_followed_into_a_real_store(tmp_path: Path) ->
     (folder / "Plan.md").write_text("one [[Later]]")
     version = files.touched("Plan.md")
     assert version is not None
-    told: list[Followed] = []
+    told: list[FollowOutcome] = []
     (folder / "Plan.md").write_text("two [[Later]]")
     with watch(files, folder, told.append):
         assert [one.deed for one in told] == ["changed"]

@@ -10,7 +10,7 @@ from tests.hand.rooms import PATIENT, opened, shown, spoken
 from pagein.engine.recall.session_recall import Lookup
 from pagein.engine.session import Session
 from pagein.errors import BadInput, BadSetting
-from pagein.model.entries import EpochOpened
+from pagein.model.entries import EpochEntry
 from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.overflow import Valve
 
@@ -31,11 +31,11 @@ def fails(session: Session, call: str, text: str) -> None:
     session.append(Message("tool", (ToolResult(call, text, "Bash", is_error=True),)))
 
 
-def epochs(session: Session) -> list[EpochOpened]:
-    return [entry.body for entry in session.journal if isinstance(entry.body, EpochOpened)]
+def epochs(session: Session) -> list[EpochEntry]:
+    return [entry.body for entry in session.journal if isinstance(entry.body, EpochEntry)]
 
 
-def kinds(epoch: EpochOpened) -> set[str]:
+def kinds(epoch: EpochEntry) -> set[str]:
     failed = {"failed" for one in epoch.paged if one.part == "result"}
     return failed | {"paste" for one in epoch.paged if one.part == "text"} | {"turns" for _ in epoch.turns}
 

@@ -18,13 +18,13 @@ from pagein.engine.engine import Settings as EngineSettings
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.providers.validity import Api
 from pagein.simulator import SimulatedProvider
-from pagein.simulator.model_call import Asked
-from pagein.simulator.provider_settings import Settings
+from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.provider_settings import ProviderSettings
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 WINDOW = 8000
@@ -38,7 +38,7 @@ TOOLS: dict[Api, Wire] = {
 ANSWER = "It depends on what one takes for granted, as ever." * 20
 
 
-def answered(asked: Asked) -> list[Any]:
+def answered(asked: ProviderCall) -> list[Any]:
     """Prose; where the user asks for it, a recall of what left last."""
     text = json.dumps(asked.body)
     if "RECALL" not in text or "peeked" in text or '"peek' not in text:
@@ -66,7 +66,7 @@ def said_in(reply: Wire, api: Api) -> str:
 async def gateway(store: Path, upstream: str, log: io.StringIO) -> AsyncIterator[Gateway]:
     settings = GatewaySettings(anthropic=upstream, openai=upstream, port=0, grace=2, budget=60)
     engine = wiring.open(store, settings=EngineSettings(valve=Valve(window=WINDOW)))
-    parts = Parts(EngineCurator(engine), None, Switch(store.parent / "off", {}), logger_to(log))
+    parts = GatewayParts(EngineCurator(engine), None, Switch(store.parent / "off", {}), logger_to(log))
     async with Gateway(settings, parts) as one:
         yield one
 
@@ -83,7 +83,10 @@ async def sent(http: aiohttp.ClientSession, url: str, talk: Talk) -> tuple[int, 
 def test_a_session_of_prose_goes_on_at_three_times_its_window(api: Api, tmp_path: Path) -> None:
     async def go() -> None:
         talk = Talk(api)
-        async with SimulatedProvider(answered, Settings(window=WINDOW)) as provider, aiohttp.ClientSession() as http:
+        async with (
+            SimulatedProvider(answered, ProviderSettings(window=WINDOW)) as provider,
+            aiohttp.ClientSession() as http,
+        ):
             for part in range(2):  # the second by another process' gateway, as after a death
                 async with gateway(tmp_path / "s.pagein", provider.url, io.StringIO()) as one:
                     for turn in range(40):
@@ -113,7 +116,7 @@ def test_a_session_of_prose_goes_on_at_three_times_its_window(api: Api, tmp_path
 def test_so_does_one_that_thinks_and_works_whatever_its_thinking_is_bound_to(model: str, tmp_path: Path) -> None:
     """The provider refuses thinking that stands behind another prompt than it was made for."""
 
-    def working(asked: Asked) -> list[Any]:
+    def working(asked: ProviderCall) -> list[Any]:
         last = items_of(json.dumps(asked.body).encode(), asked.api)[-1]
         is_answered = "tool_result" in json.dumps(last)
         said: list[Any] = [{"thinking": "let me think " * 10}]
@@ -124,7 +127,7 @@ def test_so_does_one_that_thinks_and_works_whatever_its_thinking_is_bound_to(mod
         budget = {"type": "adaptive"} if model != "claude-sonnet-4-5" else {"type": "enabled", "budget_tokens": 1024}
         fields = {"model": model, "max_tokens": 4000, "thinking": budget, "tools": [TOOLS["anthropic"]]}
         headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
-        provided = SimulatedProvider(working, Settings(window=WINDOW))
+        provided = SimulatedProvider(working, ProviderSettings(window=WINDOW))
         async with (
             provided as provider,
             aiohttp.ClientSession() as http,
@@ -151,7 +154,7 @@ def test_where_nothing_more_may_leave_that_is_said_once_and_the_request_goes_out
     async def go() -> None:
         log = io.StringIO()
         talk = Talk("anthropic")
-        provided = SimulatedProvider(answered, Settings(window=WINDOW))
+        provided = SimulatedProvider(answered, ProviderSettings(window=WINDOW))
         async with (
             provided as provider,
             aiohttp.ClientSession() as http,

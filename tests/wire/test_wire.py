@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.conversations import TEXTS, WILD, valid
 
-from pagein.engine.log.repair import repaired
+from pagein.engine.log.repair import repair_messages
 from pagein.errors import BadInput, HostError
 from pagein.model.messages import Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import Api, check_body
@@ -167,10 +167,10 @@ def _keeps_all_but(old: dict[str, bytes], new: dict[str, bytes], name: str) -> N
 @given(VALUES, VALUES)
 def test_the_scanner_finds_what_msgspec_finds(one: str, other: str) -> None:
     array = f" [ {one} ,{other}] ".encode()
-    assert [value for _, value in json_spans._scanned(array, "[", "]", "it")] == json_spans.items(array, "it")
+    assert [value for _, value in json_spans._scan(array, "[", "]", "it")] == json_spans.items(array, "it")
     text = f'{{"a" : {one},"\\u0062":{other} }}'.encode()
     assert (
-        dict(json_spans._scanned(text, "{", "}", "it"))
+        dict(json_spans._scan(text, "{", "}", "it"))
         == json_spans.fields(text, "it")
         == {"a": one.encode(), "b": other.encode()}
     )
@@ -346,7 +346,7 @@ def test_what_is_rendered_is_valid_and_says_the_same(api: Api, messages: list[Me
 @pytest.mark.parametrize("api", APIS)
 @given(WILD)
 def test_rendering_never_fails_and_is_json(api: Api, messages: list[Message]) -> None:
-    body = render(repaired(messages)[0], api, model="m")
+    body = render(repair_messages(messages)[0], api, model="m")
     assert json.loads(json.dumps(body)) == body
     assert next(iter(body)) == "model"
 

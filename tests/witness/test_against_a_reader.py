@@ -9,7 +9,7 @@ from tests.truth.reader import Misled
 
 from pagein.model.messages import Message, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, ClaimKind
+from pagein.model.read_events import ClaimKind, ReadClaim
 from pagein.policy.reads import markers
 
 SEEDS = st.integers(0, 2**32)
@@ -53,14 +53,14 @@ def any_marker(draw: random.Random, text: str) -> tuple[ClaimKind, int, int, str
     last = min(total, first + draw.randrange(0, 12))
     match draw.randrange(4):
         case 0:
-            return "unchanged", 1, total, markers.unchanged(total)
+            return "unchanged", 1, total, markers.unchanged_marker(total)
         case 1:
-            return "unchanged_range", first, last, markers.unchanged_lines(first, last, total)
+            return "unchanged_range", first, last, markers.lines_unchanged_marker(first, last, total)
         case 2:
-            return "unchanged_range", first, last, markers.unchanged_inside(first, last)
+            return "unchanged_range", first, last, markers.inside_unchanged_marker(first, last)
         case _:
             start = max(1, first + draw.randrange(-4, 5))
-            return "moved", first, last, markers.moved(first, last, total, start)
+            return "moved", first, last, markers.moved_marker(first, last, total, start)
 
 
 def agree(told: Script, kind: ClaimKind, first: int, last: int, marker: str) -> None:
@@ -73,7 +73,7 @@ def agree(told: Script, kind: ClaimKind, first: int, last: int, marker: str) -> 
     except Misled:
         is_misled = True
     version = ContentHash.of(told.text.encode())
-    script.claims["any"] = Claim(FILE, version, told.text.count("\n") + 1, first, last, kind)
+    script.claims["any"] = ReadClaim(FILE, version, told.text.count("\n") + 1, first, last, kind)
     script.messages.append(Message("tool", (ToolResult("any", marker),)))
     objects = any(one.call_id == "any" for one in script.objections())
     # the short text of an edit is no claim of ours: that reader knows it, and the witness does not

@@ -12,7 +12,7 @@ import pytest
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, ClaimKind, Copy
+from pagein.model.read_events import ClaimKind, LineCopy, ReadClaim
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.audit.witness import Objection, witness
 from pagein.providers.validity import Api
@@ -45,14 +45,14 @@ class Asking:
     """A conversation about one file, as it is put into a request."""
 
     said: list[Message] = field(default_factory=lambda: [Message("user", (Text("look at f.py"),))])
-    claims: dict[str, Claim] = field(default_factory=dict)
+    claims: dict[str, ReadClaim] = field(default_factory=dict)
     versions: dict[ContentHash, bytes] = field(default_factory=dict)
 
     def answered(
         self, kind: ClaimKind, version: str, first: int, last: int, answer: str, shown: Spans = NO_LINES
     ) -> Self:
         """A read of these lines of a version, and the text that stands in its result. shown: its lines that stand there as text."""
-        return self._called(Claim("f.py", self._name(version), _count(version), first, last, kind, shown), answer)
+        return self._called(ReadClaim("f.py", self._name(version), _count(version), first, last, kind, shown), answer)
 
     def reads(self, version: str, first: int = 1, last: int | None = None, notice: str | None = None) -> Self:
         """A read that is answered with the text, and with what the host says behind it."""
@@ -79,14 +79,14 @@ class Asking:
     ) -> Self:
         """The model's own edit. copies: (first, count, at) of lines that it left alone."""
         name = self._name(before)
-        left = tuple(Copy(name, first, count, at) for first, count, at in copies)
-        claim = Claim("f.py", self._name(after), _count(after), 1, _count(after), "authored", own, copies=left)
+        left = tuple(LineCopy(name, first, count, at) for first, count, at in copies)
+        claim = ReadClaim("f.py", self._name(after), _count(after), 1, _count(after), "authored", own, copies=left)
         return self._called(claim, "ok", {"old_string": "a line 10", "new_string": new})
 
     def writes(self, version: str) -> Self:
         """The model's own write of the whole file."""
         total = _count(version)
-        claim = Claim("f.py", self._name(version), total, 1, total, "authored", Spans.of((1, total)), whole=True)
+        claim = ReadClaim("f.py", self._name(version), total, 1, total, "authored", Spans.of((1, total)), whole=True)
         return self._called(claim, "ok", {"content": version})
 
     def objections(self, api: Api = "anthropic") -> tuple[Objection, ...]:
@@ -94,7 +94,7 @@ class Asking:
         body = json.dumps(render(self.said, api, model="a-model")).encode()
         return witness(decode(body, api).messages, self.claims, self.versions.get)
 
-    def _called(self, claim: Claim, answer: str, arguments: dict[str, str] | None = None) -> Self:
+    def _called(self, claim: ReadClaim, answer: str, arguments: dict[str, str] | None = None) -> Self:
         call = f"call-{len(self.said)}"
         self.claims[call] = claim
         said = json.dumps({"path": "f.py", **(arguments or {})})

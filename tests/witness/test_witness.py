@@ -7,7 +7,7 @@ import pytest
 
 from pagein.model.messages import Message, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim
+from pagein.model.read_events import ReadClaim
 from pagein.model.spans import Spans
 from pagein.policy.audit.witness import Objection, witness
 from pagein.policy.reads.read_request import ReadingSettings
@@ -120,7 +120,7 @@ def test_a_marker_over_lines_that_were_cut_off_is_objected_to() -> None:
     seen = script.last.event.emitted
     assert seen is not None and not seen.holds(1, 2500)  # noqa: PT018 - for the type checker
     version = script.last.event.version
-    script.claims["false"] = Claim("f", version, 2500, 1, 2500, "unchanged", base=version)
+    script.claims["false"] = ReadClaim("f", version, 2500, 1, 2500, "unchanged", base=version)
     script.messages.append(Message("tool", (ToolResult("false", "[readcache: unchanged, 2500 lines]"),)))
     assert script.objections() == (
         Objection("false", f"line {seen.runs[0][1] + 1} was never shown", seen.runs[0][1] + 1),
@@ -131,7 +131,7 @@ def test_unchanged_after_another_version_was_shown_is_objected_to() -> None:
     script = ReadScript().changes("f", lines(30, "old"))
     version = script.reads("f").event.version
     script.changes("f", lines(30, "new")).reads("f")
-    script.claims["false"] = Claim("f", version, 30, 1, 30, "unchanged", base=version)
+    script.claims["false"] = ReadClaim("f", version, 30, 1, 30, "unchanged", base=version)
     script.messages.append(Message("tool", (ToolResult("false", "[readcache: unchanged, 30 lines]"),)))
     assert [objection.call_id for objection in script.objections()] == ["false"]
 
@@ -142,7 +142,7 @@ def test_a_marker_for_a_file_that_grew_shorter_is_objected_to() -> None:
     short = lines(20)
     version = ContentHash.of(short.encode())
     script.versions[version] = short.encode()
-    script.claims["false"] = Claim("f", version, 20, 1, 20, "unchanged", base=version)
+    script.claims["false"] = ReadClaim("f", version, 20, 1, 20, "unchanged", base=version)
     script.messages.append(Message("tool", (ToolResult("false", "[readcache: unchanged, 20 lines]"),)))
     assert script.objections()
 
@@ -184,8 +184,8 @@ def test_a_gutter_of_the_host_is_no_part_of_the_lines() -> None:
     content = "a\nb\nc"
     version = ContentHash.of(content.encode())
     claims = {
-        "r": Claim("f", version, 3, 1, 3, "text", Spans.of((1, 3)), gutter=r"\s*\d+(→|\t|\|)"),
-        "m": Claim("f", version, 3, 1, 3, "unchanged", base=version),
+        "r": ReadClaim("f", version, 3, 1, 3, "text", Spans.of((1, 3)), gutter=r"\s*\d+(→|\t|\|)"),
+        "m": ReadClaim("f", version, 3, 1, 3, "unchanged", base=version),
     }
     messages = [
         Message("tool", (ToolResult("r", "     1→a\n     2→b\n     3→c"),)),

@@ -8,18 +8,18 @@ import pytest
 
 from pagein.errors import Aborted, BadInput
 from pagein.model.names import ContentHash
-from pagein.workspace.files import image_type, read_document
+from pagein.workspace.files import image_type, load_document
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
 def read(path: Path) -> str:
-    return read_document(str(path), str(path)).text
+    return load_document(str(path), str(path)).text
 
 
 def refusal(path: str) -> str:
     with pytest.raises(BadInput) as raised:
-        read_document(path, path)
+        load_document(path, path)
     return str(raised.value)
 
 
@@ -30,7 +30,7 @@ def refusal(path: str) -> str:
 def test_text_is_exactly_its_bytes(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(content)
-    document = read_document(str(file), "key")
+    document = load_document(str(file), "key")
     assert document.text.encode() == document.content == content
     assert document.hash == ContentHash.of(content)
     assert document.is_text
@@ -40,15 +40,15 @@ def test_text_is_exactly_its_bytes(tmp_path: Path, content: bytes) -> None:
 def test_a_trailing_newline_makes_one_more_line(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(b"a\nb\n")
-    assert read_document(str(file), str(file)).lines == ["a", "b", ""]
+    assert load_document(str(file), str(file)).lines == ["a", "b", ""]
     file.write_bytes(b"")
-    assert read_document(str(file), str(file)).lines == [""]
+    assert load_document(str(file), str(file)).lines == [""]
 
 
 def test_bytes_that_are_no_utf8_are_shown_with_replacements_and_are_no_text(tmp_path: Path) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(bytes.fromhex("fffe00f8"))
-    document = read_document(str(file), str(file))
+    document = load_document(str(file), str(file))
     assert document.text == "\ufffd\ufffd\0\ufffd"
     assert not document.is_text
     assert document.hash == ContentHash.of(bytes.fromhex("fffe00f8"))
@@ -75,7 +75,7 @@ def test_images_are_told_by_their_first_bytes(head: bytes, media_type: str | Non
 def test_an_image_is_no_text_whatever_its_name(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(PNG)
-    document = read_document(str(file), str(file))
+    document = load_document(str(file), str(file))
     assert (document.media_type, document.is_text, document.text) == ("image/png", False, "")
 
 
@@ -125,19 +125,19 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(b"x" * 11)
     with pytest.raises(BadInput, match=r"File size \(11\) is greater than 10 bytes"):
-        read_document(str(file), str(file), max_bytes=10)
+        load_document(str(file), str(file), max_bytes=10)
     file.write_bytes(b"x" * 10)
-    assert read_document(str(file), str(file), max_bytes=10).text == "x" * 10
+    assert load_document(str(file), str(file), max_bytes=10).text == "x" * 10
 
 
 def test_a_read_that_is_called_off_says_so(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("x")
     signal = threading.Event()
-    assert read_document(str(file), str(file), signal).text == "x"
+    assert load_document(str(file), str(file), signal).text == "x"
     signal.set()
     with pytest.raises(Aborted, match=r"^Operation aborted$"):
-        read_document(str(file), str(file), signal)
+        load_document(str(file), str(file), signal)
 
 
 def test_a_read_called_off_between_two_chunks_stops_there(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_read_called_off_between_two_chunks_stops_there(tmp_path: Path) -> Non
     file.write_bytes(b"x" * (9 * 1024 * 1024))
     signal = AfterOneChunk()
     with pytest.raises(Aborted):
-        read_document(str(file), str(file), signal)
+        load_document(str(file), str(file), signal)
     assert signal.asked == 3
 
 

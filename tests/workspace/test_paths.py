@@ -11,13 +11,13 @@ from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
 from pagein.workspace.folder import Folder
 from pagein.workspace.paths import (
     absolute,
+    existing_path,
     lines_of_suffix,
     names_leading_to,
+    parse_path,
     path_key,
-    requested,
-    resolved,
     same_file,
-    spelled,
+    spell_path,
     spellings,
 )
 
@@ -69,13 +69,13 @@ def test_a_relative_path_is_folded_by_its_text_and_an_absolute_one_is_left_alone
 )
 def test_a_missing_file_is_looked_for_as_macos_spells_it(tmp_path: Path, on_disk: str, asked: str) -> None:
     put(tmp_path, on_disk)
-    assert resolved(asked, str(tmp_path)) == str(tmp_path / on_disk)
+    assert existing_path(asked, str(tmp_path)) == str(tmp_path / on_disk)
 
 
 def test_the_plain_spelling_wins_over_the_others(tmp_path: Path) -> None:
     put(tmp_path, "it\u2019s.txt")
     put(tmp_path, "it's.txt")
-    assert resolved("it's.txt", str(tmp_path)) == str(tmp_path / "it's.txt")
+    assert existing_path("it's.txt", str(tmp_path)) == str(tmp_path / "it's.txt")
 
 
 def test_the_other_spellings_are_tried_in_the_hosts_order() -> None:
@@ -88,14 +88,14 @@ def test_the_other_spellings_are_tried_in_the_hosts_order() -> None:
 
 
 def test_a_file_that_is_nowhere_keeps_the_plain_spelling(tmp_path: Path) -> None:
-    assert resolved("no one's.txt", str(tmp_path)) == str(tmp_path / "no one's.txt")
+    assert existing_path("no one's.txt", str(tmp_path)) == str(tmp_path / "no one's.txt")
 
 
 def test_a_suffix_names_lines_of_a_file_that_exists(tmp_path: Path) -> None:
     put(tmp_path, "notes.txt")
-    asked = requested("notes.txt:3-6", str(tmp_path))
+    asked = parse_path("notes.txt:3-6", str(tmp_path))
     assert (asked.given, asked.absolute, asked.offset, asked.limit) == ("notes.txt", str(tmp_path / "notes.txt"), 3, 4)
-    asked = requested("notes.txt:3", str(tmp_path))
+    asked = parse_path("notes.txt:3", str(tmp_path))
     assert (asked.given, asked.offset, asked.limit) == ("notes.txt", 3, None)
 
 
@@ -103,21 +103,21 @@ def test_a_file_whose_name_ends_like_a_suffix_is_a_file(tmp_path: Path) -> None:
     put(tmp_path, "report:2024.txt")
     put(tmp_path, "log:3")
     put(tmp_path, "log")
-    assert requested("report:2024.txt", str(tmp_path)).absolute == str(tmp_path / "report:2024.txt")
-    asked = requested("log:3", str(tmp_path))
+    assert parse_path("report:2024.txt", str(tmp_path)).absolute == str(tmp_path / "report:2024.txt")
+    asked = parse_path("log:3", str(tmp_path))
     assert (asked.given, asked.absolute, asked.offset) == ("log:3", str(tmp_path / "log:3"), None)
 
 
 def test_explicit_lines_switch_the_suffix_off(tmp_path: Path) -> None:
     put(tmp_path, "notes.txt")
-    asked = requested("notes.txt:3-6", str(tmp_path), limit=2)
+    asked = parse_path("notes.txt:3-6", str(tmp_path), limit=2)
     assert (asked.given, asked.offset, asked.limit) == ("notes.txt:3-6", None, 2)
 
 
 @pytest.mark.parametrize("path", ["nothing.txt:3-6", ":3", "notes.txt:", "nothing.txt:x"])
 def test_a_suffix_without_a_file_before_it_is_part_of_the_name(tmp_path: Path, path: str) -> None:
     put(tmp_path, "notes.txt")
-    asked = requested(path, str(tmp_path))
+    asked = parse_path(path, str(tmp_path))
     assert (asked.given, asked.absolute) == (path, str(tmp_path / path))
 
 
@@ -137,7 +137,7 @@ def test_a_suffix_without_a_file_before_it_is_part_of_the_name(tmp_path: Path, p
 def test_matrix_10_a_malformed_range_is_rejected(tmp_path: Path, suffix: str, error: str) -> None:
     put(tmp_path, "notes.txt")
     with pytest.raises(BadInput) as raised:
-        requested(f"notes.txt:{suffix}", str(tmp_path))
+        parse_path(f"notes.txt:{suffix}", str(tmp_path))
     assert str(raised.value) == error
 
 
@@ -202,7 +202,7 @@ class FoldingNames:
 def test_case_variants_meet_where_the_file_system_does_not_mind_case() -> None:
     names = FoldingNames("/Users/me/README.md")
     for way in ("/Users/me/README.md", "/users/ME/readme.md", "/USERS/me/Readme.MD"):
-        assert spelled(way, names) == "/Users/me/README.md"
+        assert spell_path(way, names) == "/Users/me/README.md"
 
 
 def test_where_case_matters_no_folder_is_listed() -> None:
@@ -213,13 +213,13 @@ def test_where_case_matters_no_folder_is_listed() -> None:
             return True
 
     names = Strict("/Users/me/README.md")
-    assert spelled("/Users/me/README.md", names) == "/Users/me/README.md"
+    assert spell_path("/Users/me/README.md", names) == "/Users/me/README.md"
     assert names.listings == 0
 
 
 def test_a_part_that_does_not_exist_keeps_its_spelling() -> None:
     names = FoldingNames("/Users/me/README.md")
-    assert spelled("/users/me/New.md", names) == "/Users/me/New.md"
+    assert spell_path("/users/me/New.md", names) == "/Users/me/New.md"
 
 
 def test_hard_links_are_one_file_and_copies_are_two(tmp_path: Path) -> None:

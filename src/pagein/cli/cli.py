@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pagein.model.bill import Bill
-    from pagein.replay.run import Asked, Replayed
+    from pagein.replay.run import ReplayRequest, ReplayResult
     from pagein.ui.choice import Candidate
 
 _UNREAD = 1
@@ -256,17 +256,17 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
     Needs no key, no server and no network, and changes nothing. Costs are in BIT: one uncached input token costs 1.
     """
     from pagein.replay.policies.ablation import ablation
-    from pagein.replay.run import Asked
+    from pagein.replay.run import ReplayRequest
     from pagein.replay.session_bill import EVERY_POLICY
 
     for name in (*(policy or ()), baseline):
-        _known(name, EVERY_POLICY)
+        _check_known(name, EVERY_POLICY)
     for names in without or ():
         ablation(names.split(","))
     output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet, why=why)
     if html is not None:
         _check_writable(html)
-    asked = Asked(
+    asked = ReplayRequest(
         paths=tuple(paths or _own_sessions()),
         prices=prices,
         policies=tuple(policy or ()),
@@ -279,10 +279,10 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         why=why or (html is not None and (not policy or "pagein" in policy)),
         today=_today(),
     )
-    _print(_replayed(asked, output), output)
+    _print(_run_replay(asked, output), output)
 
 
-def _known(name: str, accepted: Sequence[str]) -> None:
+def _check_known(name: str, accepted: Sequence[str]) -> None:
     if name not in accepted:
         raise BadSetting(f"there is no policy {name!r}; the policies are {', '.join(accepted)}")
 
@@ -298,7 +298,7 @@ def _check_writable(html: Path) -> None:
         raise BadSetting(f"--html {html}: {existing} is closed to you; name a file in another folder")
 
 
-def _replayed(asked: "Asked", output: _Output) -> "Replayed":
+def _run_replay(asked: "ReplayRequest", output: _Output) -> "ReplayResult":
     from pagein import wiring
     from pagein.replay.run import replay as run
     from pagein.ui.progress import progress_bar
@@ -307,24 +307,24 @@ def _replayed(asked: "Asked", output: _Output) -> "Replayed":
         return run(replace(asked, usual=wiring.usual()), wiring.open_for_replay, progress)
 
 
-def _print(replayed: "Replayed", output: _Output) -> None:
+def _print(replayed: "ReplayResult", output: _Output) -> None:
     bill = replayed.bill
     if output.html is not None and bill["sessions"]:  # before the tables: their reader may close the pipe
         from pagein.ui.report import write_report
 
         write_report(output.html, bill, replayed.details)
     if output.json:
-        with _printing():
+        with _catch_full_disk():
             _print_json(bill)
     if not bill["sessions"]:
-        _nothing(bill)
+        _fail_empty(bill)
     if not output.json:
         from pagein.ui.doctor import show_doctor
-        from pagein.ui.tables import Shown, show
+        from pagein.ui.tables import TableOptions, show
         from pagein.ui.why import show_why
 
-        with _printing():
-            show(_console(), bill, Shown(sessions=output.sessions, quiet=output.quiet))
+        with _catch_full_disk():
+            show(_console(), bill, TableOptions(sessions=output.sessions, quiet=output.quiet))
             if output.why and not output.quiet:
                 show_why(_console(), bill["why"])
             if bill["doctor"] is not None and not output.quiet:
@@ -334,7 +334,7 @@ def _print(replayed: "Replayed", output: _Output) -> None:
 
 
 @contextmanager
-def _printing() -> Iterator[None]:
+def _catch_full_disk() -> Iterator[None]:
     """Turn a full disk behind stdout into a message. A reader that has seen enough is left to typer."""
     try:
         yield
@@ -354,7 +354,7 @@ def _print_json(bill: "Bill") -> None:
     sys.stdout.write("\n")
 
 
-def _nothing(bill: "Bill") -> NoReturn:
+def _fail_empty(bill: "Bill") -> NoReturn:
     from pagein.ui.tables import show_skipped
 
     show_skipped(_console(error=True), bill)
@@ -408,12 +408,12 @@ def _candidates() -> "list[Candidate]":
     """The files with sessions on this machine, newest first; one that holds several (a database) stands there once."""
     import time
 
-    from pagein.replay.readers import Found, discover
+    from pagein.replay.readers import FoundSession, discover
     from pagein.ui.choice import Candidate
     from pagein.ui.figures import plural
 
     now = time.time()  # noqa: TID251 - the rim reads the clock
-    files: dict[Path, list[Found]] = {}
+    files: dict[Path, list[FoundSession]] = {}
     for found in discover(Path.home(), os.environ):
         files.setdefault(found.path, []).append(found)
     return [

@@ -16,7 +16,7 @@ from pagein.cli.options import AsJson, Store, Workspace
 from pagein.errors import BadInput
 
 if TYPE_CHECKING:
-    from pagein.erasure import Forgotten
+    from pagein.erasure import ErasureReport
 
 _LEFT = 1
 _COPIES = (
@@ -81,7 +81,7 @@ def forget(
         }
         sys.stdout.write(json.dumps(answer) + "\n")
     else:
-        sys.stdout.write("\n".join(_told(done, beside)) + "\n")
+        sys.stdout.write("\n".join(_report_lines(done, beside)) + "\n")
     if done.left:
         raise typer.Exit(_LEFT)
 
@@ -96,7 +96,7 @@ def _text(raw: bytes) -> str:
         ) from None
 
 
-def _told(done: "Forgotten", beside: list[str]) -> list[str]:
+def _report_lines(done: "ErasureReport", beside: list[str]) -> list[str]:
     found = ", ".join(f"{count:,} {name}" for name, count in done.found.items() if count) or "nothing"
     lines = [f"told anew: {found}"]
     if done.searched and not done.left:

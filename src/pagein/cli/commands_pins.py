@@ -47,7 +47,7 @@ def window(
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 
-    with wiring.kept_session(session, store, workspace=workspace) as opened:
+    with wiring.open_kept_session(session, store, workspace=workspace) as opened:
         _print(commands.window(opened), as_json=as_json)
 
 
@@ -73,7 +73,7 @@ def pin(
     from pagein.tools import pin_commands as commands
 
     wanted = _either(target, text)
-    with wiring.kept_session(session, store, workspace=workspace) as opened:
+    with wiring.open_kept_session(session, store, workspace=workspace) as opened:
         done = commands.say(opened, wanted) if target is None else commands.touch(opened, "pin", wanted, now=now)
         _print(done, as_json=as_json)
 
@@ -96,7 +96,7 @@ def unpin(
     from pagein.tools import pin_commands as commands
 
     wanted = _either(target, text)
-    with wiring.kept_session(session, store, workspace=workspace) as opened:
+    with wiring.open_kept_session(session, store, workspace=workspace) as opened:
         done = commands.unsay(opened, wanted) if target is None else commands.touch(opened, "unpin", wanted)
         _print(done, as_json=as_json)
 
@@ -139,7 +139,7 @@ def epoch(session: SessionName, *, workspace: Workspace = Path(), store: Store =
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 
-    with wiring.kept_session(session, store, workspace=workspace) as opened:
+    with wiring.open_kept_session(session, store, workspace=workspace) as opened:
         _print(commands.epoch(opened), as_json=as_json)
 
 
@@ -149,7 +149,7 @@ def _touch(
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 
-    with wiring.kept_session(session, store, workspace=workspace) as opened:
+    with wiring.open_kept_session(session, store, workspace=workspace) as opened:
         _print(commands.touch(opened, act, target, now=now), as_json=as_json)
 
 

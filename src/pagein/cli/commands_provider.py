@@ -16,7 +16,7 @@ from pagein.errors import BadInput, BadSetting
 if TYPE_CHECKING:
     from pagein.providers.validity import Api
     from pagein.simulator.http_server import Server
-    from pagein.simulator.provider_settings import Settings
+    from pagein.simulator.provider_settings import ProviderSettings
 
 _APIS: Final = {"anthropic": "anthropic", "openai-chat": "openai_chat", "openai-responses": "openai_responses"}
 
@@ -97,7 +97,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
     )
     if record is not None:
         _check_writable(record)
-    _run(None if script is None else _read(script), settings, as_json=as_json)
+    _run(None if script is None else _load_script(script), settings, as_json=as_json)
 
 
 def _apis(names: list[str] | None) -> "tuple[Api, ...]":
@@ -115,27 +115,27 @@ def _date(text: str | None) -> date | None:
         raise BadSetting(f"--account {text}: no date; write YYYY-MM-DD") from None
 
 
-def _settings(given: dict[str, Any]) -> "Settings":
+def _settings(given: dict[str, Any]) -> "ProviderSettings":
     try:
-        from pagein.simulator.provider_settings import Settings
+        from pagein.simulator.provider_settings import ProviderSettings
     except ImportError as problem:
         raise BadSetting(f"the simulated provider needs more: pip install 'pagein[gateway]' ({problem})") from problem
     if not given["speed"] > 0:
         raise BadSetting(f"--speed {given['speed']:g}: more than 0")
-    return Settings(**given)
+    return ProviderSettings(**given)
 
 
 def _check_writable(path: Path) -> None:
     """Refuse before the first request what would fail at it."""
-    from pagein.simulator.records import opened
+    from pagein.simulator.records import open_log
 
     try:
-        opened(path).close()
+        open_log(path).close()
     except OSError as problem:
         raise BadSetting(f"--record {path}: {problem.strerror}") from problem
 
 
-def _read(path: Path) -> object:
+def _load_script(path: Path) -> object:
     try:
         return json.loads(path.read_bytes())
     except OSError as problem:
@@ -144,7 +144,7 @@ def _read(path: Path) -> object:
         raise BadInput(f"{path} is not JSON: {problem}") from problem
 
 
-def _run(script: object, settings: "Settings", *, as_json: bool) -> None:
+def _run(script: object, settings: "ProviderSettings", *, as_json: bool) -> None:
     import asyncio
 
     from pagein.simulator.http_server import Server
@@ -152,7 +152,7 @@ def _run(script: object, settings: "Settings", *, as_json: bool) -> None:
 
     server = Server(Service(script, settings), settings)
     try:
-        asyncio.run(_served(server, as_json=as_json))
+        asyncio.run(_serve_until_signal(server, as_json=as_json))
     except OSError as problem:
         raise BadSetting(f"cannot listen at {settings.host} port {settings.port}: {problem.strerror}") from problem
     bill = server.bill()
@@ -168,7 +168,7 @@ def _run(script: object, settings: "Settings", *, as_json: bool) -> None:
     )
 
 
-async def _served(server: "Server", *, as_json: bool) -> None:
+async def _serve_until_signal(server: "Server", *, as_json: bool) -> None:
     """Serve until Ctrl-C or the signal that ends processes."""
     import asyncio
     import signal
@@ -179,13 +179,13 @@ async def _served(server: "Server", *, as_json: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     try:
-        _say(json.dumps({"url": url}) if as_json else _greeting(url))
+        _say(json.dumps({"url": url}) if as_json else _greet(url))
         await ended.wait()
     finally:
         await server.stop()
 
 
-def _greeting(url: str) -> str:
+def _greet(url: str) -> str:
     return (
         f"simulated provider at {url}\n"
         f"  Anthropic  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any\n"

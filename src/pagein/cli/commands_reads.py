@@ -48,7 +48,7 @@ def read(  # noqa: PLR0913 - a command has as many options as it has
         session,
         workspace,
         store,
-        lambda opened: commands.read(opened, path, offset=offset, limit=limit, bypass=bypass_cache),
+        lambda opened: commands.read_file(opened, path, offset=offset, limit=limit, bypass=bypass_cache),
     )
     _print(answer, as_json=as_json)
 
@@ -83,7 +83,7 @@ def reads(
     from pagein.tools import read_commands as commands
 
     try:
-        with wiring.kept_session(session, store, workspace=workspace) as kept:
+        with wiring.open_kept_session(session, store, workspace=workspace) as kept:
             answer = commands.reads(kept)
     except StoreError:  # which the figures tell of too
         answer = _in_session(session, workspace, store, commands.reads)

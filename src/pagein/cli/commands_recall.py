@@ -109,7 +109,7 @@ def stats(
     from pagein import wiring
     from pagein.tools import recall_commands as commands
 
-    with wiring.kept_session(session, store, workspace=workspace) as kept:
+    with wiring.open_kept_session(session, store, workspace=workspace) as kept:
         _print(commands.stats(kept), as_json=as_json)
 
 

@@ -17,9 +17,9 @@ from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
     from pagein.gateway.pages.session_views import HitView, Search
-    from pagein.gateway.server import Gateway, Parts
+    from pagein.gateway.server import Gateway, GatewayParts
     from pagein.gateway.settings import GatewaySettings
-    from pagein.gateway.setup.checkup import Finding
+    from pagein.gateway.setup.checkup import CheckupNote
 
 Anthropic: TypeAlias = Annotated[
     str | None,
@@ -169,11 +169,11 @@ def doctor(
     Of the agents it reads environment and settings files, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
     """
     from pagein.gateway.http.access_token import default_file
-    from pagein.gateway.setup.checkup import Asked, checked
+    from pagein.gateway.setup.checkup import CheckupRequest, check_setup
 
     settings = _settings({"anthropic": anthropic, "openai": openai}, workspace)
     given = {"anthropic": anthropic, "openai": openai}
-    asked = Asked(
+    asked = CheckupRequest(
         settings,
         url or f"http://{settings.host}:{settings.port}",
         switch=_switch_file(),
@@ -185,7 +185,7 @@ def doctor(
         store=lambda: _store_finding(store, workspace),
         round_trip=_round_trip,
     )
-    findings = checked(asked)
+    findings = check_setup(asked)
     if as_json:
         sys.stdout.write(json.dumps({"findings": [one.as_json() for one in findings]}) + "\n")
     else:
@@ -231,17 +231,17 @@ def _switch_file() -> Path:
 
 
 def _settings(given: dict[str, Any], workspace: Path) -> "GatewaySettings":
-    from pagein.settings.sources import configured
+    from pagein.settings.sources import load_config
 
-    return configured(workspace, {name: value for name, value in given.items() if value is not None}).gateway
+    return load_config(workspace, {name: value for name, value in given.items() if value is not None}).gateway
 
 
 def _parts(
     store: str | None, workspace: Path, log: Path | None, settings: "GatewaySettings", *, measure: bool
-) -> "Parts":
+) -> "GatewayParts":
     """What the gateway is given."""
     try:
-        from pagein.gateway.server import Parts
+        from pagein.gateway.server import GatewayParts
     except ImportError as problem:
         raise BadSetting(f"the gateway needs more: pip install 'pagein[gateway]' ({problem})") from problem
     from pagein.gateway.kill_switch import Switch
@@ -249,13 +249,13 @@ def _parts(
 
     switch, logger, token = Switch(_switch_file(), os.environ), logger_to(_log_stream(log)), _token()
     if measure:
-        return Parts(switch=switch, logger=logger, token=token)
+        return GatewayParts(switch=switch, logger=logger, token=token)
     from pagein import wiring
     from pagein.gateway.curation.engine_curator import EngineCurator
     from pagein.gateway.pages.session_views import EngineLooker
 
     engine = wiring.open(store, workspace=workspace, patience=settings.budget * _PATIENCE)
-    return Parts(
+    return GatewayParts(
         EngineCurator(engine, recall=settings.recall),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
@@ -267,10 +267,10 @@ def _parts(
 
 def _token() -> str:
     """The user's token; one for this gateway alone where none can be kept."""
-    from pagein.gateway.http.access_token import default_file, fresh, kept
+    from pagein.gateway.http.access_token import default_file, ensure_token, fresh
 
     try:
-        return kept(default_file())
+        return ensure_token(default_file())
     except BadSetting as problem:
         typer.echo(f"warning: {problem}; the links of this gateway are good until it ends", err=True)
         return fresh()
@@ -309,13 +309,13 @@ def _log_stream(log: Path | None) -> TextIO:
         raise BadSetting(f"--log {log}: {problem.strerror}") from problem
 
 
-def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
+def _run(settings: "GatewaySettings", parts: "GatewayParts", *, as_json: bool) -> bool:
     from pagein.gateway.farewell import at_the_end
-    from pagein.gateway.process import served
+    from pagein.gateway.process import serve_until_signal
     from pagein.gateway.server import Gateway
 
     def tell(gateway: "Gateway") -> None:
-        told = _greeting(gateway, as_json=as_json, curates=parts.curator is not None)
+        told = _greet(gateway, as_json=as_json, curates=parts.curator is not None)
         if gateway.is_open:
             typer.echo(
                 f"warning: other machines may reach this gateway at {settings.host}. It answers nobody who does not show its token, "
@@ -334,7 +334,7 @@ def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
 
     gateway = Gateway(settings, parts)
     try:
-        whole = served(gateway, tell, waits)
+        whole = serve_until_signal(gateway, tell, waits)
     except OSError as problem:
         raise BadSetting(
             f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}"
@@ -344,7 +344,7 @@ def _run(settings: "GatewaySettings", parts: "Parts", *, as_json: bool) -> bool:
     return whole
 
 
-def _greeting(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
+def _greet(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
     from pagein.gateway.client_setup import CLIENTS
 
     url, base = gateway.url, gateway.base_url
@@ -360,16 +360,16 @@ def _greeting(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
     return "\n".join([*lines, f"health {url}/healthz, figures {url}/metrics with the token; all off: pagein off"])
 
 
-def _store_finding(store: str | None, workspace: Path) -> "Finding":
+def _store_finding(store: str | None, workspace: Path) -> "CheckupNote":
     from pagein import wiring
     from pagein.errors import PageinError
-    from pagein.gateway.setup.checkup import Finding, open_to_others
+    from pagein.gateway.setup.checkup import CheckupNote, open_to_others
 
     try:
         watch = wiring.file_watch(store, workspace=workspace)
         file = watch.path if watch is not None else None
         if watch is not None and (unsound := watch(thorough=False)):
-            return Finding("wrong", "store", unsound)
+            return CheckupNote("wrong", "store", unsound)
         exposed = open_to_others(file) if file is not None else ""
         opened = wiring.open_for_upkeep(store, workspace=workspace, new=True)
         try:
@@ -377,24 +377,24 @@ def _store_finding(store: str | None, workspace: Path) -> "Finding":
         finally:
             opened.close()
     except (PageinError, OSError) as problem:
-        return Finding("wrong", "store", f"cannot be written: {problem}")
+        return CheckupNote("wrong", "store", f"cannot be written: {problem}")
     if file is None:
-        return Finding("fine", "store", "the database can be written")
+        return CheckupNote("fine", "store", "the database can be written")
     if exposed:
         again = open_to_others(file)
-        return Finding("wrong" if again else "note", "store", exposed if again else f"{exposed}; not any more")
-    return Finding("fine", "store", f"{file} can be written, and only its owner can read it")
+        return CheckupNote("wrong" if again else "note", "store", exposed if again else f"{exposed}; not any more")
+    return CheckupNote("fine", "store", f"{file} can be written, and only its owner can read it")
 
 
-def _round_trip() -> "Finding":
+def _round_trip() -> "CheckupNote":
     from pagein import wiring
-    from pagein.gateway.setup.checkup import Finding, round_trip
+    from pagein.gateway.setup.checkup import CheckupNote, round_trip
 
     try:
         from pagein.gateway.curation.engine_curator import EngineCurator
         from pagein.simulator import SimulatedProvider
     except ModuleNotFoundError as problem:
-        return Finding("wrong", "round trip", f"the gateway needs more: pip install 'pagein[gateway]' ({problem})")
+        return CheckupNote("wrong", "round trip", f"the gateway needs more: pip install 'pagein[gateway]' ({problem})")
 
     with SimulatedProvider([[{"text": "well"}]]) as provider:
         return round_trip(provider.url, EngineCurator(wiring.open(wiring.MEMORY)))

@@ -38,20 +38,20 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Tell how things stand: the gateway, its sessions and what they saved since it started, and what the store keeps."""
-    from pagein.ui.status import Status, told
+    from pagein.ui.status import Status, status_lines
 
     now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
-    sys.stdout.write(json.dumps(now) + "\n" if as_json else told(now, _SHOWN) + "\n")
+    sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
 
 
 def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
     from pagein.gateway.http.access_token import default_file
-    from pagein.gateway.setup.inquiry import Gateway, NoAnswer
-    from pagein.settings.sources import configured
+    from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
+    from pagein.settings.sources import load_config
     from pagein.ui.status import GatewayStatus, SessionStatus
 
-    settings = configured(workspace).gateway
-    gateway = Gateway(url or f"http://{settings.host}:{settings.port}", settings.host, default_file())
+    settings = load_config(workspace).gateway
+    gateway = GatewayInquiry(url or f"http://{settings.host}:{settings.port}", settings.host, default_file())
     try:
         seen = gateway.overview()
     except NoAnswer as problem:

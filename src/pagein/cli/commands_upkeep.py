@@ -19,7 +19,7 @@ from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.ports import WholeStore
-    from pagein.upkeep import Plan, Repaired
+    from pagein.upkeep import CollectionPlan, RepairReport
 
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -75,21 +75,21 @@ def export_(
     from pagein import upkeep
 
     if pi_rlm is not None:
-        with _opened(store, workspace) as opened:
+        with _open_store(store, workspace) as opened:
             folder = upkeep.export_rlm(opened, Path(file), pi_rlm)
         if as_json:
             _print_json({"folder": str(folder)}, sys.stdout)
         elif not quiet:
             sys.stdout.write(_plain(f"written to {folder}") + "\n")
         return
-    with _opened(store, workspace) as opened, _progress("exporting", wanted=not quiet) as tick:
+    with _open_store(store, workspace) as opened, _progress("exporting", wanted=not quiet) as tick:
         done = upkeep.export_to(opened, file, tick)
     answer = {"records": done.counts, "withheld": done.withheld, "lost": done.lost}
     out = sys.stderr if file == upkeep.STANDARD else sys.stdout
     if as_json:
         _print_json(answer, out)
     elif not quiet:
-        out.write(f"exported {_told(done.counts)}\n")
+        out.write(f"exported {_count_words(done.counts)}\n")
         if done.withheld:
             out.write(f"{done.withheld} of them changed or left out, as they may show files that must not be stored\n")
     for line in done.lost:
@@ -131,7 +131,7 @@ def import_(
         }
         _print_json(answer, sys.stdout)
     elif not quiet:
-        sys.stdout.write(f"read {_told(done.counts)}; new here: {_told(done.added)}\n")
+        sys.stdout.write(f"read {_count_words(done.counts)}; new here: {_count_words(done.added)}\n")
         if done.forgotten:
             sys.stdout.write(f"{done.forgotten} of them told anew without what was ordered to be forgotten here\n")
         if done.withheld:
@@ -159,11 +159,11 @@ def check(
     """
     from pagein import upkeep
 
-    done = _repaired(store, workspace, quiet=quiet) if repair else None
+    done = _repair_store(store, workspace, quiet=quiet) if repair else None
     if done is not None:
         report = done.report
     else:
-        with _opened(store, workspace, looks=True) as opened, _progress("checking", wanted=not quiet) as tick:
+        with _open_store(store, workspace, looks=True) as opened, _progress("checking", wanted=not quiet) as tick:
             report = upkeep.check_store(opened, tick)
     findings = [
         {"kind": one.kind, "where": one.where, "why": one.why, "repaired": one.repaired} for one in report.findings
@@ -178,7 +178,9 @@ def check(
             mark = "repaired" if one.repaired else "WRONG"
             sys.stdout.write(_plain(f"{mark}  {one.kind}  {one.where}: {one.why}") + "\n")
         if not quiet:
-            sys.stdout.write(f"checked {_told(report.counts)}: {'all well' if report.is_clean else 'not all well'}\n")
+            sys.stdout.write(
+                f"checked {_count_words(report.counts)}: {'all well' if report.is_clean else 'not all well'}\n"
+            )
         if done is not None and done.kept is not None:
             sys.stdout.write(
                 _plain(f"the old file is kept as {done.kept}; pagein import reads what can be read of it") + "\n"
@@ -223,7 +225,7 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
 
     keep = None if older_than is None else _time(older_than)
     retention = upkeep.Retention(_time(idle), keep, None if quota is None else _size(quota))
-    with _opened(store, workspace) as opened:
+    with _open_store(store, workspace) as opened:
         _end(opened, end or ())
         planned = upkeep.garbage(opened, retention, time.time(), apply=apply)  # noqa: TID251 - the rim reads the clock
     if as_json:
@@ -250,7 +252,7 @@ def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
         opened.end_session(name)
 
 
-def _plan_json(planned: "Plan") -> dict[str, Any]:
+def _plan_json(planned: "CollectionPlan") -> dict[str, Any]:
     return {
         "sessions": [one.name for one in planned.sessions],
         "objects": sorted(map(str, planned.objects)),
@@ -261,7 +263,7 @@ def _plan_json(planned: "Plan") -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(store: str | None, workspace: Path, *, looks: bool = False) -> "Iterator[WholeStore]":
+def _open_store(store: str | None, workspace: Path, *, looks: bool = False) -> "Iterator[WholeStore]":
     from pagein import wiring
 
     opened = wiring.open_for_upkeep(store, workspace=workspace, looks=looks)
@@ -291,38 +293,38 @@ def _progress(doing: str, *, wanted: bool) -> Iterator[Callable[[str], object]]:
         yield tick
 
 
-def _repaired(store: str | None, workspace: Path, *, quiet: bool) -> "Repaired":
+def _repair_store(store: str | None, workspace: Path, *, quiet: bool) -> "RepairReport":
     """A file is made anew; a database is mended where it stands, as its pages are its own business."""
     from pagein import upkeep, wiring
 
     path = wiring.store_file(store, workspace=workspace)
-    with _opened(store, workspace, looks=True) as opened, _progress("repairing", wanted=not quiet) as tick:
+    with _open_store(store, workspace, looks=True) as opened, _progress("repairing", wanted=not quiet) as tick:
         if path is not None:
             return upkeep.repair_file(path, tick)
-        return upkeep.Repaired(upkeep.repair_store(opened, Path(_SALVAGED), tick))
+        return upkeep.RepairReport(upkeep.repair_store(opened, Path(_SALVAGED), tick))
 
 
 def _time(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([hdw])", text.strip().lower())
     if found is None:
         raise BadSetting(f"not a time: {text!r}; expected a number with h, d or w, such as 30d")
-    return _bounded(text, float(found[1]) * _TIMES[found[2]], "a time")
+    return _check_bound(text, float(found[1]) * _TIMES[found[2]], "a time")
 
 
 def _size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)b?", text.strip().lower())
     if found is None:
         raise BadSetting(f"not a size: {text!r}; expected a number of bytes, or one with k, M, G or T, such as 2G")
-    return int(_bounded(text, float(found[1]) * _SIZES[found[2]], "a size"))
+    return int(_check_bound(text, float(found[1]) * _SIZES[found[2]], "a size"))
 
 
-def _bounded(text: str, value: float, what: str) -> float:
+def _check_bound(text: str, value: float, what: str) -> float:
     if value > _LARGEST:
         raise BadSetting(f"not {what} that anything reaches: {text[:40]!r}")
     return value
 
 
-def _told(counts: dict[str, int]) -> str:
+def _count_words(counts: dict[str, int]) -> str:
     from pagein.ui.figures import plural
 
     things = {"entry": "entries", "history": "histories"}

@@ -18,23 +18,23 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine.cache import cache_breakpoints, cache_ttl, cache_use, prompt_prefix
-from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Head, Part, head_of, profile_in
-from pagein.engine.cache.request_prices import asks_long, economics_for, uncached_for
+from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, PrefixDigests, head_of, profile_in
+from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
 from pagein.engine.conversation import Talk
 from pagein.engine.decision_gate import gate_of
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import Transcript, Unit
-from pagein.engine.intake.request_reader import Listening
-from pagein.engine.log.backlog import Debt, Forwarded
+from pagein.engine.intake.request_reader import RequestReader
+from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.folds import Fold
-from pagein.engine.log.message_index import BROKEN, Places
+from pagein.engine.log.message_index import BROKEN, MessageIndex
 from pagein.engine.log.state import State
-from pagein.engine.prepared_request import CLOSED_GATE, Placed, Prepared
+from pagein.engine.prepared_request import CLOSED_GATE, Placed, WindowRequest
 from pagein.engine.reads import reread_notes
 from pagein.engine.send import passthrough
-from pagein.engine.send.call import Call
-from pagein.engine.send.claim import Claim
-from pagein.engine.send.outgoing_body import Bytes, Outgoing, may_be_bound
+from pagein.engine.send.call import PendingCall
+from pagein.engine.send.claim import DecisionClaim
+from pagein.engine.send.outgoing_body import Bytes, RequestRenderer, may_be_bound
 from pagein.engine.window.decision_inputs import moment_of
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
@@ -48,37 +48,37 @@ MENDED: Final = "request.mended"
 
 
 @dataclass(frozen=True, slots=True)
-class Stood:
+class ResolvedRequest:
     """Where a request stands after it was placed, and what was decided for it. call: as it goes out. made: its bytes; chosen: its marks."""
 
-    call: Call
+    call: PendingCall
     placed: Placed
     shared: int
     entry: EntryId
     made: Bytes
-    chosen: cache_breakpoints.Chosen = cache_breakpoints.AS_THE_CLIENT
-    terms: cache_ttl.Terms | None = None
-    prepared: Prepared | None = None
+    chosen: cache_breakpoints.BreakpointChoice = cache_breakpoints.AS_THE_CLIENT
+    terms: cache_ttl.CacheTerms | None = None
+    prepared: WindowRequest | None = None
     changes: tuple[Part, ...] = ()
     repaired: bool = False
 
 
-class Placing:
+class BranchResolver:
     """Places the requests of one session. Called by one thread at a time. `Traffic` says what `begins_anew` and `marks` mean."""
 
-    def __init__(self, talk: Talk, *, begins_anew: bool, marks: cache_breakpoints.Marks) -> None:
+    def __init__(self, talk: Talk, *, begins_anew: bool, marks: cache_breakpoints.BreakpointSettings) -> None:
         self._talk = talk
         self._begins_anew = begins_anew
         kept = {} if talk.journal.restored is None else talk.journal.restored.states
-        self.places = Places.restored(kept["places"]) if "places" in kept else Places()
+        self.places = MessageIndex.restored(kept["places"]) if "places" in kept else MessageIndex()
         self.heads = Fold(talk.journal, NO_HEAD, prompt_prefix.step, "heads")
         self._settled: Fold[recall_tools.Settled] = Fold(talk.journal, None, recall_tools.step, "settled")
-        self._chosen: Fold[cache_breakpoints.Chosen] = Fold(
+        self._chosen: Fold[cache_breakpoints.BreakpointChoice] = Fold(
             talk.journal, cache_breakpoints.AS_THE_CLIENT, cache_breakpoints.step, "chosen"
         )
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
-        self.listening = Listening(kept.get("messages"), self.places.breaks)
-        self.outgoing = Outgoing(talk.journal, self.heads, self._settled, self.places, marks=marks)
+        self.listening = RequestReader(kept.get("messages"), self.places.breaks)
+        self.outgoing = RequestRenderer(talk.journal, self.heads, self._settled, self.places, marks=marks)
         self.leases = cache_ttl.Leases(talk.journal)
         self._fronts = Fronts(talk.journal)
         self._caching = Fold(talk.journal, cache_use.FROM_THE_START, cache_use.step, "caching")
@@ -96,7 +96,7 @@ class Placing:
             "shown": shown,
         }
 
-    def placed(self, call: Call, at: float | None, claim: Claim | None = None) -> Stood | None:
+    def placed(self, call: PendingCall, at: float | None, claim: DecisionClaim | None = None) -> ResolvedRequest | None:
         """Where a request stands from now on, None for one that is passed as it is. Raises GivenUp where nobody waits for it any more."""
         units = call.script.units
         with self._talk.turn():
@@ -144,16 +144,16 @@ class Placing:
         self.learn()
         return script if broken is None else self.listening.read(envelope)
 
-    def _again(self, call: Call, known: int, sent: EntryId, at: float | None) -> Stood:
+    def _again(self, call: PendingCall, known: int, sent: EntryId, at: float | None) -> ResolvedRequest:
         """A request that went out before: as it was sent then, marks included."""
         chosen = self._chosen.at(self.places.stand(self.places.owner(sent)))
         made = self.outgoing.marked(call, self.outgoing.rendered(call, sent), chosen)
         self.outgoing.hold(call, made, decided=False)
-        return Stood(
+        return ResolvedRequest(
             call, "retried", known, sent, made, chosen, chosen.terms(self._terms(call, sent, sent, at, "retried"))
         )
 
-    def _decided(self, call: Call, known: int, at: float | None) -> Stood:
+    def _decided(self, call: PendingCall, known: int, at: float | None) -> ResolvedRequest:
         """A request that did not go out before."""
         talk = self._talk
         placed, parent = self._parent(call.script.units, known, call.head)
@@ -180,34 +180,40 @@ class Placing:
         call = begun
         made, chosen = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
         parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
-        return Stood(call, placed, known, entry, made, chosen, terms, prepared, parts, repaired)
+        return ResolvedRequest(call, placed, known, entry, made, chosen, terms, prepared, parts, repaired)
 
-    def _said(self, call: Call, known: int, parent: EntryId | None) -> tuple[Part, ...]:
+    def _said(self, call: PendingCall, known: int, parent: EntryId | None) -> tuple[Part, ...]:
         """Say what is new in a request, where the session stands; what the client changed in front of it."""
         self._introduced(profile_in(call.envelope))
         for unit in call.script.units[known:]:
             self._talk.append(unit.message, name=unit.name)
         marks = cache_use.has_marks(call.theirs.fields, call.script)
         front = not marks and cache_use.marks_front(call.theirs.fields, call.script)
-        marking = cache_use.noted(self._caching.at(parent), marks=marks, front=front)
+        marking = cache_use.note_before_request(self._caching.at(parent), marks=marks, front=front)
         if marking is not None:
             self._talk.note(cache_use.KIND, marking)
         return self._noted(call.head, parent)
 
     def _made(
-        self, call: Call, entry: EntryId, terms: cache_ttl.Terms | None, anew: cache_breakpoints.Anew, *, decided: bool
-    ) -> tuple[Bytes, cache_breakpoints.Chosen]:
+        self,
+        call: PendingCall,
+        entry: EntryId,
+        terms: cache_ttl.CacheTerms | None,
+        anew: cache_breakpoints.Anew,
+        *,
+        decided: bool,
+    ) -> tuple[Bytes, cache_breakpoints.BreakpointChoice]:
         """The bytes of a request that stands here, checked, and its marks, which are journaled behind it."""
         made = self.outgoing.rendered(call, entry)
         chosen = self.outgoing.chosen(call, made, entry, anew).with_terms(terms)
         made = self.outgoing.marked(call, made, chosen)
         self.outgoing.hold(call, made, decided=decided)
         if chosen != cache_breakpoints.AS_THE_CLIENT:
-            self._talk.note(cache_breakpoints.KIND, cache_breakpoints.encoded(chosen))
+            self._talk.note(cache_breakpoints.KIND, cache_breakpoints.encode_choice(chosen))
         return made, chosen
 
     def _economics(
-        self, call: Call, parent: EntryId | None, terms: cache_ttl.Terms | None, at: float | None
+        self, call: PendingCall, parent: EntryId | None, terms: cache_ttl.CacheTerms | None, at: float | None
     ) -> Economics | None:
         """The prices of a call, None for a model that has none."""
         found = self._uncached(call, parent, at)
@@ -220,16 +226,16 @@ class Placing:
             found = replace(found, void=True)
         return found
 
-    def _uncached(self, call: Call, parent: EntryId | None, at: float | None) -> Economics | None:
+    def _uncached(self, call: PendingCall, parent: EntryId | None, at: float | None) -> Economics | None:
         """The prices of a call of whose conversation the cache holds nothing, None for any other."""
         if cache_use.has_marks(call.theirs.fields, call.script):
             return None
         front = cache_use.marks_front(call.theirs.fields, call.script)
-        return uncached_for(call.head.model, at, self._caching.at(parent), front=front)
+        return prices_without_cache(call.head.model, at, self._caching.at(parent), front=front)
 
     def _terms(
-        self, call: Call, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
-    ) -> cache_ttl.Terms | None:
+        self, call: PendingCall, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
+    ) -> cache_ttl.CacheTerms | None:
         """What the cache is asked for with a request, None where that is left to the client."""
         script, model = call.script, call.head.model
         if call.lasting <= 0 or script.api != "anthropic" or self._uncached(call, parent, at) is not None:
@@ -237,14 +243,14 @@ class Placing:
         long = asks_long(call.envelope.fields, script)
         # on the way back to a front, too: each has a cache of its own
         switched = prompt_prefix.is_switched(self.heads.at(parent), call.head)
-        asking = cache_ttl.Asking(model, long, call.lasting, self._chosen.at(parent).short, switched)
+        asking = cache_ttl.TtlQuery(model, long, call.lasting, self._chosen.at(parent).short, switched)
         return self.leases.terms(parent, here, asking, at, anew=placed in ("new", "compacted"))
 
     def known(self, units: Sequence[Unit]) -> int:
         """How many messages were said before, behind each other."""
         return next((count for count in range(len(units), 0, -1) if units[count - 1].name in self.places), 0)
 
-    def _parent(self, units: Sequence[Unit], known: int, head: Head) -> tuple[Placed, EntryId | None]:
+    def _parent(self, units: Sequence[Unit], known: int, head: PrefixDigests) -> tuple[Placed, EntryId | None]:
         if known:
             name = units[known - 1].name
             is_forked = self.places.goes_on(name) and name not in self.places.breaks
@@ -254,15 +260,15 @@ class Placing:
             return "compacted", self.places.stand(last)
         return "new", self.places.root
 
-    def _noted(self, head: Head, parent: EntryId | None) -> tuple[Part, ...]:
+    def _noted(self, head: PrefixDigests, parent: EntryId | None) -> tuple[Part, ...]:
         """What stands in front of the conversation, journaled where it is not what it was; and what of it the client changed."""
         before = self.heads.at(parent)
         if before == head:
             return ()
-        self._talk.note(prompt_prefix.KIND, prompt_prefix.encoded(head))
+        self._talk.note(prompt_prefix.KIND, prompt_prefix.encode_prefix(head))
         return () if before == NO_HEAD else before.differs_in(head)
 
-    def offering(self, call: Call, known: int) -> Call:
+    def offering(self, call: PendingCall, known: int) -> PendingCall:
         """The call as it stands to recall where its first so many messages are known."""
         if call.offers is None:
             return call
@@ -280,7 +286,7 @@ class Placing:
     def _introduced(self, profile: Profile | None) -> None:
         """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
         if profile is not None and self._talk.client is not profile:
-            self._talk.note(reread_notes.KIND, reread_notes.noted(profile))
+            self._talk.note(reread_notes.KIND, reread_notes.encode_profile(profile))
 
     def learn(self) -> None:
         fresh = self._talk.journal.newest(len(self._talk.journal) - len(self.places))
@@ -303,7 +309,7 @@ class Placing:
             self.learn()
             self._talk.move(self.places.stand(self.places.owner(entry)))
 
-    def passed(self, call: Call) -> None:
+    def passed(self, call: PendingCall) -> None:
         """What was sent before goes out otherwise: noted, so that the answer is not taken for one to that."""
         name = call.script.units[-1].name if call.script.units else ""
         sent = self.places.sent(name)
@@ -316,7 +322,7 @@ class Placing:
         with self._talk.turn():
             self.learn()
             for debt in debts:
-                if isinstance(debt, Forwarded):
+                if isinstance(debt, UndecidedRequest):
                     self._went_out(debt)
                 else:
                     entry = debt.entry if debt.entry is not None else self.places.sent(debt.last)
@@ -325,12 +331,12 @@ class Placing:
                 self.learn()
         self.learn()
 
-    def _went_out(self, sent: Forwarded) -> None:
+    def _went_out(self, sent: UndecidedRequest) -> None:
         """A request of a conversation that is known went out without a decision: so it stands where one with a decision would."""
         script = self.listening.read(sent.envelope)
         units, known = script.units, self.known(script.units)
         head = head_of(sent.envelope, script, sent.context)
-        call = Call(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
+        call = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
         if 0 < known < len(units):
             _, parent = self._parent(units, known, head)
             self._talk.move(parent)

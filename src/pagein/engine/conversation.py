@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.state import State
-from pagein.engine.prepared_request import OPEN_GATE, Gate, Prepared
+from pagein.engine.prepared_request import OPEN_GATE, Gate, WindowRequest
 from pagein.errors import BadInput
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Usage
@@ -39,7 +39,7 @@ class Talk(Protocol):
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """A time of its own (see `Keeping.turn`)."""
+        """A time of its own (see `JournalPersistence.turn`)."""
         ...
 
     def move(self, leaf: EntryId | None) -> None:
@@ -62,7 +62,7 @@ class Talk(Protocol):
         """Journal a fact."""
         ...
 
-    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
+    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> WindowRequest:
         """Decide, and note that a request was sent."""
         ...
 
@@ -71,7 +71,7 @@ class Talk(Protocol):
         ...
 
 
-class Dumped(Protocol):
+class SdkReply(Protocol):
     """A reply as the object of a provider's SDK."""
 
     def model_dump(self) -> dict[str, Any]:
@@ -79,19 +79,19 @@ class Dumped(Protocol):
         ...
 
 
-Reply: TypeAlias = Usage | Mapping[str, Any] | Dumped
+Reply: TypeAlias = Usage | Mapping[str, Any] | SdkReply
 
 
 def usage_of(reply: Reply, api: Api) -> Usage | None:
     """What a reply tells of the tokens it took, None where it tells nothing. Raises BadInput for what is no reply."""
     if isinstance(reply, Usage):
         return reply
-    told = usage_in(reply if isinstance(reply, Mapping) else _dumped(reply), api)
+    told = usage_in(reply if isinstance(reply, Mapping) else _dump_reply(reply), api)
     # an event of a stream may tell of the answer alone, which says nothing of the request
     return told if told is not None and told.prompt else None
 
 
-def _dumped(reply: Dumped) -> Mapping[str, Any]:
+def _dump_reply(reply: SdkReply) -> Mapping[str, Any]:
     dump = getattr(reply, "model_dump", None)
     told = dump() if callable(dump) else None
     if not isinstance(told, Mapping):

@@ -6,14 +6,14 @@ from dataclasses import replace
 from pagein.engine.log.rendering import cut
 from pagein.engine.log.state import State
 from pagein.engine.prepared_request import CLOSED_GATE, Gate
-from pagein.engine.send.call import Call
+from pagein.engine.send.call import PendingCall
 from pagein.engine.send.sent_changes import binds_thinking, carries_thinking
 from pagein.model.messages import ToolResult
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.eviction.residency import Residency
 
 
-def gate_of(call: Call, here: Callable[[], State], *, has_exchanges: bool, repaired: bool) -> Gate:
+def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool, repaired: bool) -> Gate:
     """What may be decided for a request: nothing where it is not valid by itself; no epoch in front of bound thinking, but where
     the user has the word: then that thinking may go (T8, M10), and so may all of it where tools of ours enter. Arguments are never
     masked where thinking may be bound to them.
@@ -45,7 +45,7 @@ def gate_of(call: Call, here: Callable[[], State], *, has_exchanges: bool, repai
     return replace(gate, opens=opens)
 
 
-def allowed(usual: Residency, gate: Gate) -> Residency:
+def gated_residency(usual: Residency, gate: Gate) -> Residency:
     """The settings, without arguments where none may be masked, and with what becomes of thinking."""
     arguments = usual.arguments if gate.arguments else None
     thinking = gate.thinking or usual.thinking

@@ -10,20 +10,20 @@ from typing import Final, Literal, Self, TypeVar
 from pagein.engine.branch_resolution import NOWHERE
 from pagein.engine.cache.prompt_prefix import model_in
 from pagein.engine.conversation import Reply, in_thread
-from pagein.engine.engine_resources import Shared
+from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import first_name
-from pagein.engine.log.backlog import Forwarded
+from pagein.engine.log.backlog import UndecidedRequest
 from pagein.engine.log.pageout import Pager
-from pagein.engine.prepared_request import Observed, PreparedRequest
+from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.provider_traffic import Traffic
 from pagein.engine.reads.session_reads import Outside
-from pagein.engine.recall.ingest import WIDE, Keeper, Limits
+from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
 from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
-from pagein.engine.recall.session_recall import Bounds, Branch, Reach, Recalling
-from pagein.engine.send.claim import Claim
-from pagein.engine.send.recall_exchanges import Exchange
-from pagein.engine.send.undecided_requests import forwarded_as
-from pagein.engine.session import Parts, Session
+from pagein.engine.recall.session_recall import Bounds, RecallBranch, RecallResources, SessionRecall
+from pagein.engine.send.claim import DecisionClaim
+from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.undecided_requests import undecided_request
+from pagein.engine.session import Session, SessionParts
 from pagein.engine.sessions import Sessions
 from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage
@@ -36,7 +36,7 @@ from pagein.ports import BlobStore, JournalStore, SnapshotStore, TokenCounter
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
 from pagein.providers.wire.request_body import Envelope
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class Engine:
         settings: Settings | None = None,
         workspace: str = "",
         outside: Outside | None = None,
-        reach: Reach | None = None,
+        reach: RecallResources | None = None,
     ) -> None:
         self._blobs = blobs
         self._journals = journals
@@ -99,11 +99,11 @@ class Engine:
         self._counter = counter
         self._settings = settings if settings is not None else Settings()
         self._pager = Pager(blobs, workspace)
-        self._keeper = Keeper(blobs, workspace, counter)
+        self._keeper = IngestStore(blobs, workspace, counter)
         self._outside = outside if outside is None or not self._settings.witness else replace(outside, witness=True)
-        self._reach = reach if reach is not None else Reach()
+        self._reach = reach if reach is not None else RecallResources()
         self._sessions = Sessions(keeps=journals is not None)
-        self._shared = Shared()
+        self._shared = EngineResources()
         self._forgettings: int | None = None
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
@@ -135,7 +135,7 @@ class Engine:
         if count != self._forgettings:
             if self._forgettings is not None:
                 self._sessions.clear()
-                self._shared = Shared(opener=self._shared.opener, owed=self._shared.owed)
+                self._shared = EngineResources(opener=self._shared.opener, owed=self._shared.owed)
             self._forgettings = count
 
     def _resumed(self, name: str) -> Session:
@@ -144,9 +144,9 @@ class Engine:
             made.work_in(self._outside.home)
         return made
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> SessionParts:
         settings = self._settings
-        return Parts(
+        return SessionParts(
             self._pager,
             self._counter,
             settings.residency,
@@ -164,8 +164,8 @@ class Engine:
             self.session,
         )
 
-    def _recalling(self, branch: Branch) -> Recalling:
-        return Recalling(branch, self._pager, self._keeper, self._reach)
+    def _recalling(self, branch: RecallBranch) -> SessionRecall:
+        return SessionRecall(branch, self._pager, self._keeper, self._reach)
 
     def _begun(self, name: str) -> Session:
         """A new session. Raises BadInput where there is one of this name."""
@@ -192,10 +192,10 @@ class Engine:
         at: float | None,
         hint: str | None = None,
         context: str = "",
-        offers: Sequence[Offer] | None = None,
+        offers: Sequence[ToolOffer] | None = None,
         envelope: Envelope | None = None,
         lasting: float = 0.0,
-        claim: Claim | None = None,
+        claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
 
@@ -203,7 +203,7 @@ class Engine:
         told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
         any form that does not change while that does not. offers: tools of ours, None: the caller sees to recall; their calls are
         the caller's to answer (see `spliced`). envelope: the body's parts, where the caller had it `opened`.
-        lasting: what a keep-alive request may cost, BIT, where the caller sends those that `observe` asks for (`Observed.keep`) and
+        lasting: what a keep-alive request may cost, BIT, where the caller sends those that `observe` asks for (`Observation.keep`) and
         tells of them (`kept`); 0: it sends none. claim: by which the caller may give the decision up (`forward` has what goes out then).
         Raises BadInput where no provider would read the body, GivenUp where the caller gave it up, and nothing else: what fails in here is
         told by `failure`.
@@ -227,7 +227,7 @@ class Engine:
         hint: str | None = None,
         context: str = "",
         envelope: Envelope | None = None,
-        claim: Claim | None = None,
+        claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """The request to send where its decision failed or came too late: as its conversation was sent last with the client's news behind
         it, where that is at hand; else as `untouched` has it. Waits for nobody who decides, and is journaled as soon as that can be done.
@@ -240,10 +240,10 @@ class Engine:
             name = hint or first_name(envelope)
             found = self._shared.forwarding.forwarded(name, body, envelope, context)
             is_last = found is not None and found[1].is_last and (claim is None or claim.is_given_up)
-            self._shared.owed.add(name, Forwarded(body, envelope, context, at, is_last))
+            self._shared.owed.add(name, UndecidedRequest(body, envelope, context, at, is_last))
             if found is None:
                 return replace(asked, body=self.untouched(body, api, hint, patience=_SHORT))
-            return forwarded_as(asked, name, *found)
+            return undecided_request(asked, name, *found)
         except Exception:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
             return asked
 
@@ -291,18 +291,18 @@ class Engine:
         at: float | None,
         hint: str | None = None,
         context: str = "",
-        offers: Sequence[Offer] | None = None,
+        offers: Sequence[ToolOffer] | None = None,
     ) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.prepare(body, api, at=at, hint=hint, context=context, offers=offers))
 
-    def observe(self, prepared: PreparedRequest, reply: Reply) -> Observed:
+    def observe(self, prepared: PreparedRequest, reply: Reply) -> Observation:
         """What the reply to a request of `prepare` tells (see `Traffic.observe`). Raises nothing."""
         try:
             traffic = self.session(prepared.session).traffic if prepared.session else None
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
-            return Observed(failure=f"{type(problem).__name__}: {problem}")
-        return Observed() if traffic is None else traffic.observe(prepared, reply)
+            return Observation(failure=f"{type(problem).__name__}: {problem}")
+        return Observation() if traffic is None else traffic.observe(prepared, reply)
 
     def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """A window was kept alive (see `Traffic.kept`). None for a request that stands in no session."""
@@ -310,11 +310,11 @@ class Engine:
             return None
         return self.session(prepared.session).traffic.kept(prepared, usage, at)
 
-    async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observed:
+    async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observation:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.observe(prepared, reply))
 
-    def spliced(self, prepared: PreparedRequest, exchange: Exchange) -> str | None:
+    def spliced(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
         """The answer to a request stands for turns that its client did not see (see `Traffic.spliced`)."""
         if not prepared.session:
             return NOWHERE

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 
 from pagein.engine.intake.body_reader import Opener
-from pagein.engine.log.backlog import Owed
-from pagein.engine.send.undecided_requests import Forwarding
+from pagein.engine.log.backlog import Backlog
+from pagein.engine.send.undecided_requests import UndecidedRequests
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class EngineResources:
     """opener: what takes request bodies apart. forwarding: what was sent last. owed: what the journals are owed."""
 
     opener: Opener = field(default_factory=Opener)
-    forwarding: Forwarding = field(default_factory=Forwarding)
-    owed: Owed = field(default_factory=Owed)
+    forwarding: UndecidedRequests = field(default_factory=UndecidedRequests)
+    owed: Backlog = field(default_factory=Backlog)

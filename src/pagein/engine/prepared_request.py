@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from pagein.engine.cache.cache_ttl import Due, Terms
+from pagein.engine.cache.cache_ttl import CacheTerms, Due
 from pagein.engine.cache.prompt_prefix import Part
 from pagein.errors import BadInput
 from pagein.model.codec import decode_json
-from pagein.model.entries import EntryId, EpochOpened, PagedOut
+from pagein.model.entries import EntryId, EpochEntry, PagedOut
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.eviction.residency import Thinking
@@ -22,7 +22,7 @@ of one before and then something else; a conversation that the client began anew
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class WindowRequest:
     """A request: the first `keep` messages of the one that this session prepared before, then `tail`.
 
     epoch: how often the window was rewritten so far, by us or by the host. While it lasts, `keep` is all of the request before.
@@ -35,7 +35,7 @@ class Prepared:
     keep: int
     tail: tuple[Message, ...]
     epoch: int
-    opened: EpochOpened | None = None
+    opened: EpochEntry | None = None
     failure: str | None = None
     previewed: tuple[PagedOut, ...] = ()
     crowded: bool = False
@@ -77,7 +77,7 @@ class PreparedRequest:
     body: the bytes to send; the client's own where nothing was replaced. session: the name of the session that it was placed in, and
     entry: where its request stands there, None where it stands nowhere.
     messages: how many the client sent, and shared: how many of them, from the first on, were known there.
-    epoch, opened, previewed: as in `Prepared`. replaced: results of the request that stand as a stub or preview now.
+    epoch, opened, previewed: as in `WindowRequest`. replaced: results of the request that stand as a stub or preview now.
     changed_by_client: what of the prefix the client itself changed since the request before on this branch.
     crowded: the window is nearly full although all left that may; the client should compact.
     repaired: the request is not valid by itself, so nothing was decided for it. offered: names of our tools that it has.
@@ -95,7 +95,7 @@ class PreparedRequest:
     messages: int = 0
     shared: int = 0
     epoch: int = 0
-    opened: EpochOpened | None = None
+    opened: EpochEntry | None = None
     previewed: tuple[PagedOut, ...] = ()
     replaced: int = 0
     changed_by_client: tuple[Part, ...] = ()
@@ -103,7 +103,7 @@ class PreparedRequest:
     repaired: bool = False
     failure: str | None = None
     offered: tuple[str, ...] = ()
-    terms: Terms | None = field(default=None, repr=False, compare=False)
+    terms: CacheTerms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     ticket: object = field(default=None, repr=False, compare=False)
     last: EntryId = field(default="", repr=False, compare=False)
@@ -123,7 +123,7 @@ class PreparedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observation:
     """What an answer tells of its request. Tokens as the provider counts them.
 
     usage: as reported, None where the reply tells none. expected: what the call before on the branch left in the cache, None for a

@@ -15,26 +15,26 @@ from functools import partial
 from threading import RLock
 from typing import TypeVar
 
-from pagein.engine.branch_resolution import NOWHERE, Placing, Stood
+from pagein.engine.branch_resolution import NOWHERE, BranchResolver, ResolvedRequest
 from pagein.engine.cache import cache_ttl
-from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, WITH_MARKS, Chosen, Marks
+from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, WITH_MARKS, BreakpointChoice, BreakpointSettings
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
-from pagein.engine.cache.prompt_layout import IN_FRONT, Sent
+from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of, model_in
 from pagein.engine.conversation import Reply, Talk, usage_of
-from pagein.engine.engine_resources import Shared
+from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log import reply_notes
-from pagein.engine.log.backlog import Fact, Forwarded
+from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.log.message_index import EXCHANGE
 from pagein.engine.log.state import State
-from pagein.engine.prepared_request import Observed, PreparedRequest
+from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import passthrough
-from pagein.engine.send.call import Call
-from pagein.engine.send.claim import Claim, GivenUp
+from pagein.engine.send.call import PendingCall
+from pagein.engine.send.claim import DecisionClaim, GivenUp
 from pagein.engine.send.outgoing_body import Bytes, thoughtless
-from pagein.engine.send.recall_exchanges import Exchange, encoded
+from pagein.engine.send.recall_exchanges import RecallExchange, encode_exchange
 from pagein.engine.send.undecided_requests import LastSent
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
@@ -42,7 +42,7 @@ from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 from pagein.providers.wire.format_detection import api_of
 from pagein.providers.wire.request_body import Envelope
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
 T = TypeVar("T")
 
@@ -56,13 +56,18 @@ class Traffic:
     """
 
     def __init__(
-        self, talk: Talk, *, begins_anew: bool = True, marks: Marks = WITH_MARKS, shared: Shared | None = None
+        self,
+        talk: Talk,
+        *,
+        begins_anew: bool = True,
+        marks: BreakpointSettings = WITH_MARKS,
+        shared: EngineResources | None = None,
     ) -> None:
         self._talk = talk
         self.largest = 0  # bytes of a request
-        self._shared = shared or Shared()
+        self._shared = shared or EngineResources()
         self._lock = RLock()
-        self._placing = Placing(talk, begins_anew=begins_anew, marks=marks)
+        self._placing = BranchResolver(talk, begins_anew=begins_anew, marks=marks)
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
@@ -78,10 +83,10 @@ class Traffic:
         envelope: Envelope,
         at: float | None,
         context: str = "",
-        offers: Sequence[Offer] | None = None,
+        offers: Sequence[ToolOffer] | None = None,
         *,
         lasting: float = 0.0,
-        claim: Claim | None = None,
+        claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """The request to send for this one. offers: tools of ours beside the client's, None: the caller sees to recall. lasting: what it
         may spend on keeping the window alive as `observe` says, BIT, so that marks may ask for less than the client's.
@@ -101,18 +106,18 @@ class Traffic:
             )
             if not script.units:
                 return asked
-            call: Call | None = None  # as far as it came
+            call: PendingCall | None = None  # as far as it came
             try:
                 self._talk.model = model_in(envelope) or self._talk.model
                 head = head_of(envelope, script, context)
-                call = Call(script, envelope, body, head, offers, envelope, body, lasting, context=context)
+                call = PendingCall(script, envelope, body, head, offers, envelope, body, lasting, context=context)
                 self._placing.learn()
                 script = self._placing.mended(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 call = replace(call, script=script)
                 call = self._placing.offering(call, self._placing.known(script.units))
                 if problem is not None:  # asked again, the store would have us wait again
-                    return self._fallen_back(asked, call, _told(problem))
+                    return self._fallen_back(asked, call, _problem_words(problem))
                 stood = self._placing.placed(call, at, claim)
                 if stood is None:
                     return replace(asked, body=call.body, offered=call.offered, changed_by_client=("messages",))
@@ -122,7 +127,7 @@ class Traffic:
                 self._settled()  # what went out instead
                 raise
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
-                failure = _told(problem)
+                failure = _problem_words(problem)
                 return replace(asked, failure=failure) if call is None else self._fallen_back(asked, call, failure)
 
     def untouched(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
@@ -134,10 +139,10 @@ class Traffic:
             script = transcript(envelope.items, envelope.api)
             for unit in script.units[-1:]:
                 self._shared.owed.add(self._talk.name, Fact(passthrough.KIND, passthrough.DATA, None, unit.name))
-            return thoughtless(Call(script, envelope, body, head_of(envelope, script), None, envelope, body))
+            return thoughtless(PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body))
         try:
             script = self._placing.listening.read(envelope)
-            call = Call(script, envelope, body, head_of(envelope, script), None, envelope, body)
+            call = PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body)
             with contextlib.suppress(StoreError), self._talk.turn():
                 self._placing.learn()
             self._placing.passed(call)
@@ -146,14 +151,14 @@ class Traffic:
         finally:
             self._lock.release()
 
-    def answered(self, reply: Reply, prepared: PreparedRequest | None) -> Observed:
+    def answered(self, reply: Reply, prepared: PreparedRequest | None) -> Observation:
         """What the reply to a request of `asked` tells, None: to the last one. Raises HostError where there was none."""
         of = self._last if prepared is None else prepared
         if of is None:
             raise HostError("a reply was observed before any request was prepared")
         return self.observe(of, reply)
 
-    def observe(self, prepared: PreparedRequest, reply: Reply) -> Observed:
+    def observe(self, prepared: PreparedRequest, reply: Reply) -> Observation:
         """What a reply tells of its request: journaled on its branch, and compared with what the cache was expected to do.
 
         reply: the provider's own, whole, as its fields or as an object of its SDK; or the usage alone. Raises nothing.
@@ -169,25 +174,25 @@ class Traffic:
                 entry = self._entry_of(prepared) if usage is not None else None
                 if usage is not None and (entry is not None or prepared.last):
                     is_alone = not self.owes  # else whoever settles the rest does so with this
-                    self._owe(prepared, reply_notes.KIND, reply_notes.encoded(usage))
+                    self._owe(prepared, reply_notes.KIND, reply_notes.encode_usage(usage))
                     keep = None if entry is None else self._held(entry, prepared, usage)
                     if is_alone:
                         self._settle()
                 if entry is not None:
                     snapshot = self._talk.snapshot(entry, partial(self._placing.kept, entry))
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
-                failure = _told(problem)
+                failure = _problem_words(problem)
         with contextlib.suppress(Exception):  # it only saves time, later
             if snapshot is not None:
                 snapshot()
         try:  # requests of this session need not wait for it
-            if usage is not None and isinstance(prepared.ticket, Sent):
+            if usage is not None and isinstance(prepared.ticket, SentRequest):
                 forecast = self._forecasts.answered(prepared.ticket, usage)
         except Exception as problem:  # noqa: BLE001 -- as above
-            failure = failure or _told(problem)
+            failure = failure or _problem_words(problem)
         if forecast is None:
-            return Observed(usage, failure=failure, keep=keep)
-        return Observed(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep)
+            return Observation(usage, failure=failure, keep=keep)
+        return Observation(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep)
 
     @property
     def owes(self) -> bool:
@@ -238,8 +243,10 @@ class Traffic:
         terms = prepared.terms
         if terms is None:
             return None
-        held = cache_ttl.answered(terms, usage, rewritten=prepared.opened is not None, messages=_messages_of(prepared))
-        self._owe(prepared, cache_ttl.KIND, cache_ttl.encoded(held))
+        held = cache_ttl.prefix_after_answer(
+            terms, usage, rewritten=prepared.opened is not None, messages=_messages_of(prepared)
+        )
+        self._owe(prepared, cache_ttl.KIND, cache_ttl.encode_cached_prefix(held))
         model = self._placing.heads.at(entry).model
         return self._placing.leases.due(held, terms, usage, model, entry)
 
@@ -257,10 +264,10 @@ class Traffic:
             if found is None:
                 return None
             held, cost = found
-            self._placing.noted_behind(prepared.entry, cache_ttl.KIND, cache_ttl.encoded(held))
+            self._placing.noted_behind(prepared.entry, cache_ttl.KIND, cache_ttl.encode_cached_prefix(held))
         return cost
 
-    def spliced(self, prepared: PreparedRequest, exchange: Exchange) -> str | None:
+    def spliced(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
         """The answer to a request, as the client saw it, stands for turns that it did not see: from now on these are sent in its place.
 
         To be told before the client can answer. Returns why that could not be kept, None where it was; raises nothing.
@@ -271,12 +278,12 @@ class Traffic:
                 entry = self._entry_of(prepared)
                 if entry is None:
                     return NOWHERE
-                data = encoded(exchange, prepared.api)
+                data = encode_exchange(exchange, prepared.api)
                 if self._talk.is_private(data):  # it would have to be said again word for word
                     return "it holds a key, which must not be stored"
                 self._placing.noted_behind(entry, EXCHANGE, data)
             except Exception as problem:  # noqa: BLE001 -- law 7: the caller goes on without
-                return _told(problem)
+                return _problem_words(problem)
         return None
 
     def behind(self, prepared: PreparedRequest, work: Callable[[], T]) -> T:
@@ -288,13 +295,13 @@ class Traffic:
             self._placing.learn()
         return found
 
-    def _told(self, asked: PreparedRequest, stood: Stood) -> PreparedRequest:
+    def _told(self, asked: PreparedRequest, stood: ResolvedRequest) -> PreparedRequest:
         call, prepared, made = stood.call, stood.prepared, stood.made
         fields = call.envelope.fields if made.fields is None else made.fields
         front = {name: fields[name] for name in IN_FRONT if name in fields}
         return replace(
             asked,
-            ticket=Sent(call.script.api, front, made.items, call.script.names, call.head, asked.at or 0.0),
+            ticket=SentRequest(call.script.api, front, made.items, call.script.names, call.head, asked.at or 0.0),
             body=made.body,
             terms=stood.terms,
             entry=stood.entry,
@@ -310,7 +317,7 @@ class Traffic:
             failure=prepared.failure if prepared else None,
         )
 
-    def _fallen_back(self, asked: PreparedRequest, call: Call, failure: str) -> PreparedRequest:
+    def _fallen_back(self, asked: PreparedRequest, call: PendingCall, failure: str) -> PreparedRequest:
         """The request as its branch was rendered last, with what the client said since as it came; else as it came, without thinking that
         is no longer valid.
         """
@@ -319,12 +326,12 @@ class Traffic:
             made = self._placing.outgoing.rendered_last(call, failure)
         except Exception as problem:  # noqa: BLE001 -- the last net of law 7: the original goes out
             self._shared.forwarding.forget(self._talk.name)
-            return replace(asked, failure=f"{failure}; {_told(problem)}")
-        sent = Forwarded(call.original, call.theirs, call.context, asked.at, is_last=made.is_last)
+            return replace(asked, failure=f"{failure}; {_problem_words(problem)}")
+        sent = UndecidedRequest(call.original, call.theirs, call.context, asked.at, is_last=made.is_last)
         self._shared.owed.add(self._talk.name, sent)
         has_tools = made.fields is call.envelope.fields
         if made.is_last:
-            last = _rendered(call, made, self._placing, AS_THE_CLIENT)
+            last = _last_rendered(call, made, self._placing, AS_THE_CLIENT)
             self._shared.forwarding.sent(self._talk.name, last)
         else:
             self._shared.forwarding.forget(self._talk.name)
@@ -337,19 +344,19 @@ class Traffic:
         return self._talk.journal.state_at(entry)
 
 
-def _told(problem: Exception) -> str:
+def _problem_words(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
-def _as_sent(stood: Stood, placing: Placing) -> LastSent:
-    return _rendered(stood.call, stood.made, placing, stood.chosen)
+def _as_sent(stood: ResolvedRequest, placing: BranchResolver) -> LastSent:
+    return _last_rendered(stood.call, stood.made, placing, stood.chosen)
 
 
-def _rendered(call: Call, made: Bytes, placing: Placing, chosen: Chosen) -> LastSent:
+def _last_rendered(call: PendingCall, made: Bytes, placing: BranchResolver, chosen: BreakpointChoice) -> LastSent:
     tools = call.recall.tools if call.offered else ()
     return LastSent(call.script, made.changes, len(call.original), placing.places.exchanges, tools, chosen)
 
 
 def _messages_of(prepared: PreparedRequest) -> int:
     """How many messages went out, those among them that the client did not see; none where that is not known."""
-    return len(prepared.ticket.items) if isinstance(prepared.ticket, Sent) else 0
+    return len(prepared.ticket.items) if isinstance(prepared.ticket, SentRequest) else 0

@@ -10,41 +10,51 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
 
-from pagein.engine.cache.cache_breakpoints import Marks
+from pagein.engine.cache.cache_breakpoints import BreakpointSettings
 from pagein.engine.conversation import Reply, in_thread
-from pagein.engine.decision_gate import allowed, at_prices
-from pagein.engine.engine_resources import Shared
+from pagein.engine.decision_gate import at_prices, gated_residency
+from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.request_fields import Request
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
-from pagein.engine.log.message_weight import weighed
+from pagein.engine.log.message_weight import weigh_message
 from pagein.engine.log.pageout import Pager
-from pagein.engine.log.persistence import Keeping
+from pagein.engine.log.persistence import JournalPersistence
 from pagein.engine.log.privacy import Privacy
-from pagein.engine.log.rendering import Cell, length, pieces_since, shared
+from pagein.engine.log.rendering import Cell, length, pieces_since, shared_length
 from pagein.engine.log.repair import Repairs
 from pagein.engine.log.snapshots import OfSession
 from pagein.engine.log.state import START, Rules, State, step
-from pagein.engine.prepared_request import OPEN_GATE, Gate, Observed, Prepared, PreparedRequest
+from pagein.engine.prepared_request import OPEN_GATE, Gate, Observation, PreparedRequest, WindowRequest
 from pagein.engine.provider_traffic import Traffic
 from pagein.engine.reads import evidence, testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.read_figures import ReadingStatus
-from pagein.engine.reads.reread_notes import Rereads
-from pagein.engine.reads.session_reads import Learned, Outside, Reading, ReadResult
-from pagein.engine.recall.session_recall import Branch, Recalling
-from pagein.engine.window.decision_inputs import entering_big, toll
-from pagein.engine.window.eviction import Curated, Scene, curated, window_of
-from pagein.engine.window.inserts import Told, insertions
+from pagein.engine.reads.reread_notes import ClientRereads
+from pagein.engine.reads.session_reads import Outside, OwnWrite, ReadResult, SessionReads
+from pagein.engine.recall.session_recall import RecallBranch, SessionRecall
+from pagein.engine.window.decision_inputs import preview_candidates, toll
+from pagein.engine.window.eviction import EvictionOutcome, Scene, evict, window_of
+from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.engine.window.pin_actions import Touch
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted, PagedOut, Previewed, Recalled, RequestSent
+from pagein.model.entries import (
+    Body,
+    CompactionEntry,
+    Entry,
+    EntryId,
+    NoteEntry,
+    PagedOut,
+    PreviewEntry,
+    RecallEntry,
+    RequestSent,
+)
 from pagein.model.messages import Message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.window_files import ClientReads
-from pagein.policy.economics.rewrite_cost import beginning
+from pagein.policy.economics.rewrite_cost import economics_at_entrance
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
-from pagein.policy.eviction.residency import EMPTY, Residency, Standing
+from pagein.policy.eviction.residency import EMPTY, Residency, ResidentSet
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
@@ -54,7 +64,7 @@ from pagein.providers.validity import Api
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SessionParts:
     """What a session works with.
 
     journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
@@ -71,13 +81,13 @@ class Parts:
     journals: JournalStore | None = None
     begin: "Callable[[str], Session] | None" = None
     outside: Outside | None = None
-    recalling: Callable[[Branch], Recalling] | None = None
+    recalling: Callable[[RecallBranch], SessionRecall] | None = None
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = NO_VALVE
     manifest: int | None = None
     rereads: bool = True
     marks: bool = True
-    shared: Shared | None = None
+    shared: EngineResources | None = None
     snapshots: SnapshotStore | None = None
     again: "Callable[[str], Session] | None" = None
 
@@ -88,30 +98,32 @@ class Session:
     Messages are appended and requests prepared by one thread; reads and other turns may come from any.
     """
 
-    def __init__(self, name: str, parts: Parts, *, resumes: bool = False) -> None:
+    def __init__(self, name: str, parts: SessionParts, *, resumes: bool = False) -> None:
         self.name = name
         self.model: str | None = None
         self._parts = parts
         self._rules = Rules(parts.residency, parts.excluded)
         self._journal: Journal[State] = Journal(START, lambda state, body: step(state, body, self._rules))
         self._privacy = Privacy(parts.pager, parts.excluded)
-        self._keeping = Keeping(name, self._journal, parts.journals, self._privacy.check)
+        self._keeping = JournalPersistence(name, self._journal, parts.journals, self._privacy.check)
         self._lock = self._keeping.lock
         self._snapshots = OfSession(name, parts.snapshots, self._rules)
         if resumes:
             self._snapshots.restore(self._keeping)
         self._sent: Cell | None = None
-        self._residents: tuple[Standing, frozenset[str]] = (EMPTY, frozenset())
+        self._residents: tuple[ResidentSet, frozenset[str]] = (EMPTY, frozenset())
         self._folder: str | None = None
-        self._reading: Reading | None = None
+        self._reading: SessionReads | None = None
         self._evidence: Fold[Evidence] = Fold(self._journal, evidence.START, evidence.step, "evidence")
-        self._rereads = Rereads(self._journal, self._rules, parts.pager, lambda text: parts.counter.count(text, "user"))
-        self._recalling: Recalling | None = None
+        self._rereads = ClientRereads(
+            self._journal, self._rules, parts.pager, lambda text: parts.counter.count(text, "user")
+        )
+        self._recalling: SessionRecall | None = None
         self._traffic: Traffic | None = None
         self._successor: Session | None = None
 
     @classmethod
-    def resumed(cls, name: str, parts: Parts) -> "Session":
+    def resumed(cls, name: str, parts: SessionParts) -> "Session":
         """The session as its journal was kept. What cannot be understood there is left out, and what hangs on it.
 
         Where the store cannot be asked it begins as if it were new, and catches up at its first turn (law 7).
@@ -168,7 +180,7 @@ class Session:
         if self._parts.outside is not None and self._folder is not None and name not in self._journal:
             message = self.reading.upheld(message)
         message = self._rereads.annotated(self.leaf, message)
-        said = weighed(message, self._parts.counter)
+        said = weigh_message(message, self._parts.counter)
         kept = self._privacy.kept(self._state(), message)
         return self._add(said if kept is message else replace(said, message=kept), at=message.at, name=name)
 
@@ -176,11 +188,11 @@ class Session:
         """The host compacted: of what was said, only leading system messages and the last `kept` messages are in the window."""
         if kept < 0:
             raise HostError(f"the host kept {kept} messages in a compaction; it must be 0 or more")
-        return self._add(Compacted(kept))
+        return self._add(CompactionEntry(kept))
 
     def note(self, kind: str, data: str) -> EntryId:
         """Journal a fact for another fold than the window's; `data` is JSON text. What of it must not be stored is left out."""
-        return self._add(Noted(kind, self._privacy.noted(data)))
+        return self._add(NoteEntry(kind, self._privacy.noted(data)))
 
     def is_private(self, text: str) -> bool:
         """Whether a text holds what must not be stored, by its shape."""
@@ -196,7 +208,7 @@ class Session:
         """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
         self._keeping.move(leaf)
 
-    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> Prepared:
+    def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> WindowRequest:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
         self._caught_up()
         at = self._state().now if at is None else at
@@ -217,12 +229,12 @@ class Session:
         # What was decided must be kept before it is seen, or another process would decide again, and differently (law 6).
         failure = self._kept() or failure
         tip = self._state().sent
-        keep = shared(self._sent, tip)
+        keep = shared_length(self._sent, tip)
         self._sent = tip
         tail = tuple(self._privacy.shows(piece.message) for piece in pieces_since(tip, keep))
         if self._parts.recalling is not None:
             self.recalling.paged_out(opened, previewed)
-        return Prepared(keep, tail, state.epoch, opened, failure, previewed, done.crowded)
+        return WindowRequest(keep, tail, state.epoch, opened, failure, previewed, done.crowded)
 
     def rendering(self) -> list[Message]:
         """The whole of the request that was prepared last, empty before the first."""
@@ -237,7 +249,7 @@ class Session:
         self._keeping.keep()
 
     def catch_up(self) -> None:
-        """Take in what other processes added to this session (see `Keeping.catch_up`). Raises StoreError."""
+        """Take in what other processes added to this session (see `JournalPersistence.catch_up`). Raises StoreError."""
         self._keeping.catch_up()
 
     def _caught_up(self) -> None:
@@ -246,13 +258,13 @@ class Session:
             self.catch_up()
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
-        """A time in which nobody else, thread or process, adds to this session (see `Keeping.turn`). Raises StoreError."""
+        """A time in which nobody else, thread or process, adds to this session (see `JournalPersistence.turn`). Raises StoreError."""
         return self._keeping.turn()
 
     def recall(self, object_id: str) -> str:
         """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
         text = self._parts.pager.recall(object_id)
-        self._add(Recalled(object_id))
+        self._add(RecallEntry(object_id))
         return text
 
     def may_leave(self, call_id: str) -> bool:
@@ -269,18 +281,18 @@ class Session:
                 self._folder, self._reading = folder, None
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> SessionReads:
         """What this session read, and what the model knows by it. Raises HostError where it has no working folder."""
         with self._lock:
             outside = self._parts.outside
             if self._reading is None:
                 if outside is None or self._folder is None:
                     raise HostError(f"session {self.name!r} was opened without a workspace, so it cannot read files")
-                self._reading = Reading(self, outside, outside.folder(self._folder))
+                self._reading = SessionReads(self, outside, outside.folder(self._folder))
             return self._reading
 
     @property
-    def recalling(self) -> Recalling:
+    def recalling(self) -> SessionRecall:
         """What brings things back for this session, and ingests for it. Raises HostError where it stands alone."""
         with self._lock:
             if self._recalling is None:
@@ -306,7 +318,7 @@ class Session:
             return self._traffic
         with self._lock:
             if self._traffic is None:
-                marks = Marks(self._parts.marks, self._parts.residency.arguments is not None)
+                marks = BreakpointSettings(self._parts.marks, self._parts.residency.arguments is not None)
                 self._traffic = Traffic(self, marks=marks, shared=self._parts.shared)
             return self._traffic
 
@@ -323,14 +335,14 @@ class Session:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.prepare(request, at=at, api=api))
 
-    def observe(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observed:
+    def observe(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
         """What the provider's reply to a prepared request tells (see `Traffic.observe`). prepared: None for the last one.
 
         Where several calls are under way at once in one session, say which it answers. Raises HostError where there was none.
         """
         return (self._successor or self).traffic.answered(reply, prepared)
 
-    async def aobserve(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observed:
+    async def aobserve(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.observe(reply, prepared))
 
@@ -368,11 +380,11 @@ class Session:
         except StoreError:
             self.compacted()  # it holds here at once, and is kept with what is kept next
 
-    def wrote(self, path: str | PathLike[str], text: str) -> Learned:
+    def wrote(self, path: str | PathLike[str], text: str) -> OwnWrite:
         """The model wrote this whole text to a file (see `Reading.wrote`)."""
         return self.reading.wrote(fspath(path), text)
 
-    def edited(self, path: str | PathLike[str], old: str, new: str) -> Learned:
+    def edited(self, path: str | PathLike[str], old: str, new: str) -> OwnWrite:
         """The model put `new` in place of `old` in a file (see `Reading.edited`)."""
         return self.reading.edited(fspath(path), old, new)
 
@@ -411,7 +423,7 @@ class Session:
         again = self._rereads.entering(self.leaf) if parts.rereads else []
         # a read through this session stays whole, whatever the tool that made it is called
         read, taken = self.evidence.path_of, {one.entering.result.call_id for one in again}
-        entering = [] if settings is None else entering_big(state, self._rules, settings)
+        entering = [] if settings is None else preview_candidates(state, self._rules, settings)
         entering = [one for one in entering if one.result.call_id not in read and one.result.call_id not in taken]
         if not entering and not again:
             return (), None, None
@@ -424,16 +436,18 @@ class Session:
         except StoreError as problem:
             return (), None, f"big outputs enter whole: {type(problem).__name__}: {problem}"
         if previewed:
-            self._add(Previewed(previewed))
+            self._add(PreviewEntry(previewed))
         return previewed, paid, None
 
-    def _curated(self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate, paid: float | None) -> Curated:
+    def _curated(
+        self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate, paid: float | None
+    ) -> EvictionOutcome:
         """The pass before a call: what leaves the window, and what comes back (see `curating`). paid: for what entered as previews."""
         parts = self._parts
-        residency = at_prices(allowed(parts.residency, gate), gate.economics)
+        residency = at_prices(gated_residency(parts.residency, gate), gate.economics)
         begins = gate.begins if paid is None else None
         if begins is not None and residency.economics is not None:
-            residency = replace(residency, economics=beginning(residency.economics, begins.tokens))
+            residency = replace(residency, economics=economics_at_entrance(residency.economics, begins.tokens))
         # what stands in front of the messages, and would be written again, is known once the provider has told
         is_shut = gate.way is None or (begins is not None and self._state().floor is None)
         scene = Scene(
@@ -451,7 +465,7 @@ class Session:
             reads=self.client_reads,
             excluded=parts.excluded,
         )
-        return curated(scene, parts.pager)
+        return evict(scene, parts.pager)
 
     def switched(self, *, on: bool) -> None:
         """Log that the user's hand switched pagein off for this session, or on again."""
@@ -461,7 +475,9 @@ class Session:
     def _inserted(self) -> None:
         """Texts of ours enter behind what was said last."""
         budget = self._parts.manifest if self._parts.recalling is not None else None
-        told = Told(self.recalling.held if budget is not None else None, self._parts.counter.count, budget or BUDGET)
+        told = ManifestSource(
+            self.recalling.held if budget is not None else None, self._parts.counter.count, budget or BUDGET
+        )
         for one in insertions(self._state(), told):
             self._add(one)
         with contextlib.suppress(StoreError):  # whose ids they are cannot be asked: then nothing is said of them

@@ -16,19 +16,19 @@ from typing import Any, Final, Protocol, TypeVar
 
 from aiohttp import ClientResponse, web
 
-from pagein.gateway.curation.guarded_curator import Curated, Guard
+from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard
 from pagein.gateway.http import headers as names
-from pagein.gateway.http.own_answers import Relayed
-from pagein.gateway.stream.answer_merge import merged
+from pagein.gateway.http.own_answers import UpstreamResponse
+from pagein.gateway.stream.answer_merge import merge_answers
 from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.chat_stream_merge import ChatWeaver
-from pagein.gateway.stream.continuation import continued
+from pagein.gateway.stream.continuation import continue_request
 from pagein.gateway.stream.messages_stream_merge import MessagesWeaver
-from pagein.gateway.stream.model_turns import Result, Rounds, Turn, turn_of
-from pagein.gateway.stream.reply_reader import NO_REPLY, Reply, whole
+from pagein.gateway.stream.model_turns import ModelTurn, OwnToolResult, Rounds, turn_of
+from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply, whole
 from pagein.gateway.stream.responses_stream_merge import ResponsesWeaver
 from pagein.gateway.stream.stream_merge import TooLong, Weaver, object_in
-from pagein.gateway.stream.upstream_answer import UPSTREAM, Broken, begun, is_readable, pieces_of
+from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 
@@ -45,7 +45,7 @@ _WEAVERS: Final[Mapping[Api, Callable[[Collection[str]], Weaver]]] = {
 }
 
 
-class Told(Protocol):
+class RecallListener(Protocol):
     """Who is told of what happens."""
 
     def failed(self, kind: str, why: str) -> None:
@@ -61,9 +61,9 @@ class Conduct:
 
     api: Api
     guard: Guard
-    curated: Curated
+    curated: CuratedRequest
     send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]]
-    told: Told
+    told: RecallListener
     rounds: int
 
 
@@ -80,11 +80,11 @@ class Answerer:
     def __init__(self, conduct: Conduct) -> None:
         self._conduct = conduct
         self._rounds = Rounds(conduct.api)
-        self._read: list[Callable[[], Reply]] = []
+        self._read: list[Callable[[], ModelReply]] = []
         self._recalls = 0
         self.lost = ""
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """What was said, over all turns."""
         replies = [read() for read in self._read]
         if len(replies) < 2:  # noqa: PLR2004 -- one turn tells for itself
@@ -101,7 +101,9 @@ class Answerer:
 
     async def back(self, request: web.Request, upstream: ClientResponse, headers: names.Headers) -> web.StreamResponse:
         """Answer the client. Raises Broken, and ConnectionError for the client's own."""
-        out = Relayed(upstream.status, upstream.reason, names.without(headers, "content-length", "content-encoding"))
+        out = UpstreamResponse(
+            upstream.status, upstream.reason, names.without(headers, "content-length", "content-encoding")
+        )
         async with AsyncExitStack() as stack:
             if upstream.headers.get("Content-Type", "").strip().lower().startswith("text/event-stream"):
                 await out.prepare(request)
@@ -135,14 +137,14 @@ class Answerer:
                 return
             if upstream.status != _OK:
                 told: list[bytes] = []
-                await begun(pieces_of(upstream), told)
+                await read_start(pieces_of(upstream), told)
                 await self._ended_badly(out, weaver, b"".join(told))
                 return
             weaver.begin(spoke=turn.spoke)
         await self._kept()
         await out.write(weaver.closing())
 
-    async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, weaver: Weaver) -> Turn | None:
+    async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, weaver: Weaver) -> ModelTurn | None:
         """What was said in a turn, when all of it has passed; None where the answer ended with it, as it came."""
         tee = Tee(self._conduct.api, _plain_type(upstream))
         self._read.append(tee.reply)
@@ -155,18 +157,18 @@ class Answerer:
                     await asyncio.to_thread(tee.read)
             if shown := weaver.flush():
                 await out.write(shown)
-        except (Broken, TooLong) as problem:
+        except (BrokenAnswer, TooLong) as problem:
             await self._kept_so_far(tee, weaver)
             if not weaver.held and (shown := weaver.flush()):
                 await out.write(shown)
-            raise Broken from problem
+            raise BrokenAnswer from problem
         if not weaver.held:
             return None
         if weaver.failed or not weaver.ended:
             await self._kept_so_far(tee, weaver)
             if weaver.failed:
                 return None
-            raise Broken
+            raise BrokenAnswer
         reply = await asyncio.to_thread(tee.reply)
         self.lost = self.lost or tee.lost
         return turn_of(self._conduct.api, reply, self._conduct.curated.tools)
@@ -185,7 +187,7 @@ class Answerer:
     # --- an answer that is no stream ---
 
     async def _whole(
-        self, stack: AsyncExitStack, request: web.Request, upstream: ClientResponse, out: Relayed
+        self, stack: AsyncExitStack, request: web.Request, upstream: ClientResponse, out: UpstreamResponse
     ) -> web.StreamResponse:
         conduct = self._conduct
         answers: list[Mapping[str, Any]] = []
@@ -193,8 +195,8 @@ class Answerer:
         while True:
             pieces, found = pieces_of(upstream), list[bytes]()
             try:
-                is_all = await begun(pieces, found)
-            except Broken:
+                is_all = await read_start(pieces, found)
+            except BrokenAnswer:
                 if not answers:  # nothing was taken out of it: it breaks off where it broke off
                     await _broken_off(request, out, found)
                 raise
@@ -202,7 +204,7 @@ class Answerer:
             if not is_all:
                 self.lost = "size"
                 return await _passed_on(request, upstream, out if not answers else None, body, pieces)
-            value, reply = await asyncio.to_thread(_read, conduct.api, body)
+            value, reply = await asyncio.to_thread(_read_answer, conduct.api, body)
             if upstream.status != _OK or value is None:
                 return await _sent_whole(request, upstream, out if not answers else None, body)
             answers.append(value)
@@ -214,24 +216,24 @@ class Answerer:
             if not turn.goes_on:
                 break
             if self._rounds.count > conduct.rounds + 1:
-                raise Broken
+                raise BrokenAnswer
             self._rounds.answered(results)
             try:
                 upstream = await self._sent(stack)
             except UPSTREAM as problem:
-                raise Broken from problem
+                raise BrokenAnswer from problem
         await self._kept()
         if hides or len(answers) > 1:
-            body = await asyncio.to_thread(merged, conduct.api, answers, conduct.curated.tools)
+            body = await asyncio.to_thread(merge_answers, conduct.api, answers, conduct.curated.tools)
         return await _sent_whole(request, upstream, out, body)
 
     # --- between the turns ---
 
-    async def _results(self, turn: Turn) -> list[Result]:
+    async def _results(self, turn: ModelTurn) -> list[OwnToolResult]:
         conduct, found = self._conduct, []
         for call in turn.own:
             if self._rounds.count > conduct.rounds:
-                result = Result(call, _ENOUGH, is_error=True)
+                result = OwnToolResult(call, _ENOUGH, is_error=True)
             else:
                 result = await conduct.guard.recall(conduct.curated, call)
             self._recalls += 1
@@ -251,7 +253,7 @@ class Answerer:
 
     async def _sent(self, stack: AsyncExitStack) -> ClientResponse:
         conduct, behind = self._conduct, self._rounds.behind
-        body = await asyncio.to_thread(continued, conduct.curated.body, conduct.api, behind)
+        body = await asyncio.to_thread(continue_request, conduct.curated.body, conduct.api, behind)
         return await stack.enter_async_context(conduct.send(body))
 
 
@@ -268,10 +270,10 @@ async def _lively(out: web.StreamResponse, weaver: Weaver, doing: Awaitable[T]) 
 
 
 async def _sent_whole(
-    request: web.Request, upstream: ClientResponse, out: Relayed | None, body: bytes
+    request: web.Request, upstream: ClientResponse, out: UpstreamResponse | None, body: bytes
 ) -> web.StreamResponse:
     """Send a body as the answer. out: None for one that is not the first upstream's: its status and headers go with it."""
-    out = out if out is not None else _beginning(upstream)
+    out = out if out is not None else _begin_answer(upstream)
     out.content_length = len(body)
     await out.prepare(request)
     await out.write(body)
@@ -280,10 +282,14 @@ async def _sent_whole(
 
 
 async def _passed_on(
-    request: web.Request, upstream: ClientResponse, out: Relayed | None, front: bytes, rest: AsyncIterator[bytes]
+    request: web.Request,
+    upstream: ClientResponse,
+    out: UpstreamResponse | None,
+    front: bytes,
+    rest: AsyncIterator[bytes],
 ) -> web.StreamResponse:
     """Send an answer that is too long to be looked at as it comes."""
-    out = out if out is not None else _beginning(upstream)
+    out = out if out is not None else _begin_answer(upstream)
     await out.prepare(request)
     await out.write(front)
     async for piece in rest:
@@ -292,18 +298,18 @@ async def _passed_on(
     return out
 
 
-async def _broken_off(request: web.Request, out: Relayed, found: Sequence[bytes]) -> None:
+async def _broken_off(request: web.Request, out: UpstreamResponse, found: Sequence[bytes]) -> None:
     """Send what came of an answer that has no end."""
     await out.prepare(request)
     await out.write(b"".join(found))
 
 
-def _beginning(upstream: ClientResponse) -> Relayed:
-    headers = names.passed_on(names.as_sent(upstream.raw_headers), length=False)
-    return Relayed(upstream.status, upstream.reason, names.without(headers, "content-encoding"))
+def _begin_answer(upstream: ClientResponse) -> UpstreamResponse:
+    headers = names.forward_headers(names.as_sent(upstream.raw_headers), length=False)
+    return UpstreamResponse(upstream.status, upstream.reason, names.without(headers, "content-encoding"))
 
 
-def _read(api: Api, body: bytes) -> tuple[dict[str, Any] | None, Reply]:
+def _read_answer(api: Api, body: bytes) -> tuple[dict[str, Any] | None, ModelReply]:
     return object_in(body), whole(api, body)
 
 

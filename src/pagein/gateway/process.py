@@ -16,17 +16,19 @@ _HURRY: Final = 0.5
 """Seconds for the store, and for what is still to be told, where nobody wants to wait."""
 
 
-def served(gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None] = lambda _: None) -> bool:
+def serve_until_signal(
+    gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None] = lambda _: None
+) -> bool:
     """Serve until SIGINT or SIGTERM. Whether all calls came to their end; a second signal ends them, a third one the process.
 
     tell: called when it listens. waits: called where calls are under way when it is to end, with their number. Raises OSError where
     the address cannot be had.
     """
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_serving(gateway, tell, waits))
+        return runner.run(_serve(gateway, tell, waits))
 
 
-async def _serving(gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None]) -> bool:
+async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None]) -> bool:
     first, second = asyncio.Event(), asyncio.Event()
 
     def asked() -> None:

@@ -22,25 +22,25 @@ from yarl import URL
 
 from pagein.gateway import farewell
 from pagein.gateway.answer_stream import Answerer, Conduct, can_answer
-from pagein.gateway.curation.guarded_curator import Asked, Guard
-from pagein.gateway.curation.keepalive_requests import Caps, Clock, KeepAlive, Window
-from pagein.gateway.curation.outgoing_request import Body, Copy, Outgoing, sendable
+from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
+from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveCaps, KeepAliveWindow, SleepClock
+from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
 from pagein.gateway.curation.session_hints import Hint, from_headers
 from pagein.gateway.http import headers as names
 from pagein.gateway.http.access import COOKIE
-from pagein.gateway.http.content_codings import decoded
+from pagein.gateway.http.content_codings import decode_body
 from pagein.gateway.http.credentials import WHY_UNTOUCHED, has_chatgpt_login, is_subscription
 from pagein.gateway.http.headers import Headers
-from pagein.gateway.http.own_answers import Relayed, no_websocket, refusal
+from pagein.gateway.http.own_answers import UpstreamResponse, no_websocket, refusal
 from pagein.gateway.http.proxies import Proxies
 from pagein.gateway.http.routes import Route, route
 from pagein.gateway.http.upstream import remedy
 from pagein.gateway.kill_switch import Switch
-from pagein.gateway.pages.call_report import Answered, Measurable, Reporter
+from pagein.gateway.pages.call_report import FinishedCall, Measurable, Reporter
 from pagein.gateway.settings import GatewaySettings
 from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.model_turns import turn_of
-from pagein.gateway.stream.upstream_answer import UPSTREAM, Broken, following
+from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, read_more
 
 # The client would add these where an agent sent none.
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
@@ -61,7 +61,7 @@ class Relay:
         guard: Guard,
         switch: Switch,
         reporter: Reporter,
-        clock: Clock,
+        clock: SleepClock,
         token: str,
     ) -> None:
         self._http = http
@@ -72,7 +72,7 @@ class Relay:
         self._reporter = reporter
         self._proxies = Proxies()
         self._clock = clock
-        caps = Caps(
+        caps = KeepAliveCaps(
             settings.keep_alive_session,
             settings.keep_alive_session_bit,
             settings.keep_alive_hour,
@@ -146,12 +146,12 @@ class Relay:
         kind = request.content_type
         return "" if kind.endswith("json") or not names.value_of(given, "content-type") else "content_type"
 
-    def _as_it_came(self, request: web.Request, given: Headers, found: Route, passed: str) -> Outgoing:
+    def _as_it_came(self, request: web.Request, given: Headers, found: Route, passed: str) -> OutgoingRequest:
         data = request.content if request.can_read_body else None
-        copy = Copy(request.content, self._settings.body_limit) if data is not None and passed == _LOGIN else None
-        return Outgoing(
+        copy = BodyCopy(request.content, self._settings.body_limit) if data is not None and passed == _LOGIN else None
+        return OutgoingRequest(
             found,
-            names.passed_on(given, length=True),
+            names.forward_headers(given, length=True),
             data if copy is None else copy,
             from_headers(given) if passed else None,
             passed=passed,
@@ -160,7 +160,7 @@ class Relay:
             copy=copy,
         )
 
-    async def _put_right(self, request: web.Request, given: Headers, outgoing: Outgoing) -> Outgoing:
+    async def _put_right(self, request: web.Request, given: Headers, outgoing: OutgoingRequest) -> OutgoingRequest:
         """A request that passes because we are switched off, without thinking that is bound to a window of ours; else as it is."""
         api, coding, limit = outgoing.route.api, names.value_of(given, "content-encoding"), self._settings.body_limit
         is_leaving, length = outgoing.passed == "leaving", request.content_length
@@ -170,30 +170,30 @@ class Relay:
         if not request.can_read_body or (length or 0) > limit:
             return outgoing
         original = await request.read()
-        plain = await asyncio.to_thread(decoded, original, coding, limit) if coding else original
+        plain = await asyncio.to_thread(decode_body, original, coding, limit) if coding else original
         if plain is None:
             return replace(outgoing, data=original)
-        body = await self._guard.untouched(Asked(plain, api, outgoing.hint, outgoing.at, _context(given)))
-        sent = names.passed_on(given, length=False)
+        body = await self._guard.untouched(CurationRequest(plain, api, outgoing.hint, outgoing.at, _context(given)))
+        sent = names.forward_headers(given, length=False)
         if body == plain:
             return replace(outgoing, headers=sent, data=original)
         if is_leaving:
             self._reporter.notice(farewell.still_bound(outgoing.hint))
         return replace(outgoing, headers=names.without(sent, "content-encoding"), data=body)
 
-    async def _curated(self, request: web.Request, given: Headers, found: Route) -> Outgoing:
+    async def _curated(self, request: web.Request, given: Headers, found: Route) -> OutgoingRequest:
         original = await request.read()
         began, at = time.perf_counter(), self._clock.now()
-        sent = names.readable_codings(names.passed_on(given, length=False))
+        sent = names.readable_codings(names.forward_headers(given, length=False))
         hint = from_headers(given)
         coding = names.value_of(given, "content-encoding")
         body: bytes | None = original
         if coding:  # in a thread: what is packed well takes seconds to unpack
-            body = await asyncio.to_thread(decoded, original, coding, self._settings.body_limit)
+            body = await asyncio.to_thread(decode_body, original, coding, self._settings.body_limit)
         if body is None or found.api is None:
-            return Outgoing(found, sent, original, hint, passed="coding", at=at, began=began)
+            return OutgoingRequest(found, sent, original, hint, passed="coding", at=at, began=began)
         decision = await self._guard.decide(
-            Asked(body, found.api, hint, at, _context(given), self._lasting(given, found, hint))
+            CurationRequest(body, found.api, hint, at, _context(given), self._lasting(given, found, hint))
         )
         self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
@@ -206,7 +206,7 @@ class Relay:
         if decision.curated.tools:
             sent = names.plain(sent)
         added = time.perf_counter() - began
-        return Outgoing(found, sent, data, hint, decision, "", at, began, added)
+        return OutgoingRequest(found, sent, data, hint, decision, "", at, began, added)
 
     def _lasting(self, given: Headers, found: Route, hint: Hint | None) -> float:
         """What a request of our own may cost that keeps alive what is sent with these headers, BIT; 0: none is sent."""
@@ -214,7 +214,7 @@ class Relay:
             return 0.0
         return self.keep_alive.allows(hint.key if hint is not None else "")
 
-    async def _forward(self, request: web.Request, outgoing: Outgoing) -> web.StreamResponse:
+    async def _forward(self, request: web.Request, outgoing: OutgoingRequest) -> web.StreamResponse:
         address = URL(self._address(outgoing), encoded=True)
         tee: Tee | Answerer | None = None
         status = 0
@@ -244,13 +244,13 @@ class Relay:
             if outgoing.route.api is not None:
                 self._report(outgoing, status, tee, send)
 
-    def _address(self, outgoing: Outgoing) -> str:
+    def _address(self, outgoing: OutgoingRequest) -> str:
         found, login = outgoing.route, has_chatgpt_login(outgoing.headers)
         return self._settings.address(found.vendor, found.path, has_chatgpt_login=login)
 
     def _reading(
         self,
-        outgoing: Outgoing,
+        outgoing: OutgoingRequest,
         upstream: ClientResponse,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> Tee | Answerer | None:
@@ -261,22 +261,22 @@ class Relay:
         return Answerer(Conduct(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter, rounds))
 
     async def _back(
-        self, request: web.Request, outgoing: Outgoing, upstream: ClientResponse, tee: Tee | Answerer | None
+        self, request: web.Request, outgoing: OutgoingRequest, upstream: ClientResponse, tee: Tee | Answerer | None
     ) -> web.StreamResponse:
-        headers = names.passed_on(names.as_sent(upstream.raw_headers), length=True)
+        headers = names.forward_headers(names.as_sent(upstream.raw_headers), length=True)
         if outgoing.warning:
             headers.append((names.WARNING, outgoing.warning))
-        answer = Relayed(upstream.status, upstream.reason, headers)
+        answer = UpstreamResponse(upstream.status, upstream.reason, headers)
         try:
             if isinstance(tee, Answerer):
                 return await tee.back(request, upstream, headers)
             await answer.prepare(request)
-            while part := await following(upstream):
+            while part := await read_more(upstream):
                 await answer.write(part)
                 if tee is not None and tee.feed(part):
                     await asyncio.to_thread(tee.read)
             await answer.write_eof()
-        except Broken:
+        except BrokenAnswer:
             self._reporter.broke("upstream", outgoing.route)
             _hang_up(request)
         except ConnectionError:  # the client's: what goes wrong upstream is `Broken` here
@@ -286,7 +286,7 @@ class Relay:
             raise
         return answer
 
-    def _unreachable(self, outgoing: Outgoing, status: int, problem: BaseException) -> web.Response:
+    def _unreachable(self, outgoing: OutgoingRequest, status: int, problem: BaseException) -> web.Response:
         kind = "upstream_silent" if status == 504 else "upstream"  # noqa: PLR2004 -- gateway timeout
         self._reporter.failed(kind, type(problem).__name__)
         vendor = outgoing.route.vendor
@@ -295,7 +295,7 @@ class Relay:
 
     def _report(
         self,
-        outgoing: Outgoing,
+        outgoing: OutgoingRequest,
         status: int,
         tee: Tee | Answerer | None,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
@@ -303,7 +303,7 @@ class Relay:
         if outgoing.passed in _SWITCHED_OFF:
             self._reporter.metrics.passed(outgoing.passed)
             return
-        answered = Answered(
+        answered = FinishedCall(
             outgoing.route,
             outgoing.hint,
             outgoing.decision,
@@ -316,7 +316,7 @@ class Relay:
         )
         self._afterward(self._told(outgoing, answered, tee, send))
 
-    def _measurable(self, outgoing: Outgoing) -> Measurable | None:
+    def _measurable(self, outgoing: OutgoingRequest) -> Measurable | None:
         """What is measured of a call for which nothing was decided."""
         copy, api, given = outgoing.copy, outgoing.route.api, outgoing.headers
         parts: list[bytes] = []
@@ -331,8 +331,8 @@ class Relay:
 
     async def _told(
         self,
-        outgoing: Outgoing,
-        answered: Answered,
+        outgoing: OutgoingRequest,
+        answered: FinishedCall,
         tee: Tee | Answerer | None,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> None:
@@ -344,7 +344,7 @@ class Relay:
         behind = (tee.behind if isinstance(tee, Answerer) else ()) or turn_of("anthropic", reply, ()).said
         is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
         if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
-            self.keep_alive.wait(Window(outgoing.decision.curated, outgoing.data, behind, noted.keep, send))
+            self.keep_alive.wait(KeepAliveWindow(outgoing.decision.curated, outgoing.data, behind, noted.keep, send))
 
     def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
         """Tell of a call in a task of its own: the handler's is cancelled where the client hung up."""
@@ -353,7 +353,7 @@ class Relay:
         task.add_done_callback(self._afterwards.discard)
 
 
-def _tee(outgoing: Outgoing, upstream: ClientResponse) -> Tee | None:
+def _tee(outgoing: OutgoingRequest, upstream: ClientResponse) -> Tee | None:
     if outgoing.route.api is None or outgoing.passed in _SWITCHED_OFF:
         return None
     return Tee(outgoing.route.api, upstream.headers.items())

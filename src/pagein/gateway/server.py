@@ -14,9 +14,9 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, 
 from pagein import __version__
 from pagein.gateway.client_setup import CLIENTS
 from pagein.gateway.curation.guarded_curator import Curator, Guard, PassThrough
-from pagein.gateway.curation.keepalive_requests import Clock, SystemClock
+from pagein.gateway.curation.keepalive_requests import SleepClock, SystemClock
 from pagein.gateway.http import access_token
-from pagein.gateway.http.access import Access
+from pagein.gateway.http.access import GatewayAccess
 from pagein.gateway.http.addresses import in_brackets, is_this_machine, with_token
 from pagein.gateway.http.certificates import trust
 from pagein.gateway.http.own_answers import leave_as_it_was
@@ -42,7 +42,7 @@ _MOST = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class GatewayParts:
     """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, where it logs, by
     which clock (None: the machine's), and the token that opens its pages ("": one that is good until it ends).
     """
@@ -51,7 +51,7 @@ class Parts:
     looker: Looker | None = None
     switch: Switch | None = None
     logger: logging.Logger | None = None
-    clock: Clock | None = None
+    clock: SleepClock | None = None
     look: Look | None = None
     token: str = ""
 
@@ -59,8 +59,8 @@ class Parts:
 class Gateway:
     """A gateway that listens, between `start` and `stop`."""
 
-    def __init__(self, settings: GatewaySettings, parts: Parts | None = None) -> None:
-        given = parts if parts is not None else Parts()
+    def __init__(self, settings: GatewaySettings, parts: GatewayParts | None = None) -> None:
+        given = parts if parts is not None else GatewayParts()
         self._settings = settings
         self._curates = given.curator is not None
         self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
@@ -218,7 +218,7 @@ class Gateway:
     def _application(self, relay: Relay) -> web.Application:
         app = web.Application(client_max_size=self._settings.body_limit, logger=self._logger)
         app.on_response_prepare.append(leave_as_it_was)
-        access = Access(self.token, (self._settings.host, *self._settings.hosts), is_open=self.is_open)
+        access = GatewayAccess(self.token, (self._settings.host, *self._settings.hosts), is_open=self.is_open)
         pages = {
             "/": dashboard.page(),
             "/api/state": dashboard.state(self.overview),

@@ -87,10 +87,10 @@ class GatewaySettings:
         is_meant = self.openai.rstrip("/") == OPENAI or self.chatgpt != CHATGPT
         if vendor == "openai" and has_chatgpt_login and is_meant:
             return self.chatgpt.rstrip("/") + path.removeprefix("/v1")
-        return joined(self.upstream(vendor), path)
+        return join_address(self.upstream(vendor), path)
 
 
-def joined(base: str, path: str) -> str:
+def join_address(base: str, path: str) -> str:
     """The address of a path (with its query, raw) under an upstream's base address."""
     front, _, last = base.rstrip("/").rpartition("/")
     if _VERSION.fullmatch(last) and (path.startswith("/v1/") or path == "/v1"):

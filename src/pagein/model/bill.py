@@ -59,7 +59,7 @@ class SessionBill(TypedDict):
     policies: dict[str, Figures]
 
 
-class Skipped(TypedDict):
+class SkippedFile(TypedDict):
     """A file that was not replayed, and why, in words for a person."""
 
     file: str
@@ -91,7 +91,7 @@ class Prediction(TypedDict):
     pure_written_error: float | None
 
 
-class Decided(TypedDict):
+class DecisionRow(TypedDict):
     """One decision of pagein on one session. call: before which, from 0; at: seconds from the first call.
 
     kind: `epoch` (old results left in one batch), `previews` (big outputs entered as previews) or `rereads` (what was read again was
@@ -124,7 +124,7 @@ class Why(TypedDict):
     calls: int
     saved: float
     lifetimes: float
-    decisions: list[Decided]
+    decisions: list[DecisionRow]
     idle: str
 
 
@@ -186,7 +186,7 @@ class Bill(TypedDict):
     """
 
     sessions: int
-    skipped: list[Skipped]
+    skipped: list[SkippedFile]
     prices: str
     baseline: str
     policies: dict[str, Figures]
@@ -225,7 +225,7 @@ class EpochMark(TypedDict):
     tokens: int
 
 
-class Resident(TypedDict):
+class LargeResident(TypedDict):
     """One of the largest things in the window: what it is, its size, and what carrying it cost under `append` in tokens."""
 
     label: str
@@ -252,5 +252,5 @@ class Detail(TypedDict):
     traces: dict[str, CacheTrace]
     composition: dict[str, Composition]
     epochs: list[EpochMark]
-    residents: list[Resident]
+    residents: list[LargeResident]
     why: Why | None

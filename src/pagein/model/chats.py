@@ -17,7 +17,7 @@ from pagein.model.values import Fields, Value, canonical, frozen_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ChatCall:
     """A tool call with how it went. args: short, as shown. object: static reference to the object that holds its output."""
 
     call_id: str
@@ -27,18 +27,18 @@ class Called:
     object: Reference
 
 
-Step: TypeAlias = Message | Called
+Step: TypeAlias = Message | ChatCall
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """One turn. said: messages of the user (and of the host) that began it; empty where the model began."""
 
     said: tuple[Message, ...]
     steps: tuple[Step, ...]
 
 
-def turns_of(messages: Iterable[Message], object_of: Callable[[str], Reference]) -> tuple[Turn, ...]:
+def turns_of(messages: Iterable[Message], object_of: Callable[[str], Reference]) -> tuple[ChatTurn, ...]:
     """The turns of a conversation. object_of: from a call's id to the reference to its object.
 
     A message that holds results of tools alone continues the turn; whatever else it holds is kept beside the calls.
@@ -52,15 +52,15 @@ def turns_of(messages: Iterable[Message], object_of: Callable[[str], Reference])
         if not turns or (begins and turns[-1][1]):
             turns.append(([], []))
         said, steps = turns[-1]
-        steps += [_called(result, calls.get(result.call_id), object_of) for result in results]
+        steps += [_chat_call(result, calls.get(result.call_id), object_of) for result in results]
         rest = tuple(block for block in message.blocks if not isinstance(block, ToolResult))
         if rest or not results:
             kept = Message(message.role, rest, message.at, message.model, message.usage, message.stop, message.id)
             (said if begins and not steps else steps).append(kept)
-    return tuple(Turn(tuple(said), tuple(steps)) for said, steps in turns)
+    return tuple(ChatTurn(tuple(said), tuple(steps)) for said, steps in turns)
 
 
-def turns_to_value(turns: Sequence[Turn]) -> Value:
+def turns_to_value(turns: Sequence[ChatTurn]) -> Value:
     """The additional field `turns` of a chat object."""
     return tuple(
         Fields({"said": tuple(_message_out(one) for one in turn.said), "steps": tuple(map(_step_out, turn.steps))})
@@ -68,34 +68,34 @@ def turns_to_value(turns: Sequence[Turn]) -> Value:
     )
 
 
-def turns_from_value(value: Value) -> tuple[Turn, ...]:
+def turns_from_value(value: Value) -> tuple[ChatTurn, ...]:
     """Read what `turns_to_value` made. Raises BadInput."""
     try:
         return tuple(
-            Turn(tuple(_message_in(one) for one in _all(turn, "said")), tuple(map(_step_in, _all(turn, "steps"))))
+            ChatTurn(tuple(_message_in(one) for one in _all(turn, "said")), tuple(map(_step_in, _all(turn, "steps"))))
             for turn in _tuple(value)
         )
     except KeyError as problem:
         raise BadInput(f"not the turns of a chat: {problem} is missing") from problem
 
 
-def turns_as_text(turns: Sequence[Turn]) -> str:
+def turns_as_text(turns: Sequence[ChatTurn]) -> str:
     """The chat for people: its `content`, with a line `--- ...` before each part."""
     parts: list[str] = []
     for turn in turns:
         for step in (*turn.said, *turn.steps):
-            parts += _shown(step)
+            parts += _step_lines(step)
     return "\n".join(parts)
 
 
-def _called(result: ToolResult, call: ToolCall | None, object_of: Callable[[str], Reference]) -> Called:
+def _chat_call(result: ToolResult, call: ToolCall | None, object_of: Callable[[str], Reference]) -> ChatCall:
     name = result.name if call is None else call.name
     args = "" if call is None else call.arguments
-    return Called(result.call_id, name, args, "fail" if result.is_error else "ok", object_of(result.call_id))
+    return ChatCall(result.call_id, name, args, "fail" if result.is_error else "ok", object_of(result.call_id))
 
 
-def _shown(step: Step) -> list[str]:
-    if isinstance(step, Called):
+def _step_lines(step: Step) -> list[str]:
+    if isinstance(step, ChatCall):
         args = json.dumps(step.args, ensure_ascii=False)
         return [f"--- toolcall [ref:toolcall/{step.object.target}] tool={step.tool} args={args} status={step.status}"]
     shown: list[str] = []
@@ -134,7 +134,7 @@ def _step_in(value: Value) -> Step:
     if not isinstance(reference, Reference):
         raise BadInput("not the turns of a chat: a tool call refers to nothing")
     call_id, tool, args, status = (str(called[name]) for name in ("call_id", "tool", "args", "status"))
-    return Called(call_id, tool, args, status, reference)
+    return ChatCall(call_id, tool, args, status, reference)
 
 
 def _message_out(message: Message) -> Value:

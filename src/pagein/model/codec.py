@@ -19,17 +19,17 @@ import msgspec
 from pagein.errors import BadInput, BadName
 from pagein.model.entries import (
     Body,
-    Compacted,
+    CompactionEntry,
     Entry,
-    EpochOpened,
-    Inserted,
-    Noted,
+    EpochEntry,
+    InsertEntry,
+    MessageEntry,
+    NoteEntry,
     PagedOut,
-    Previewed,
-    Recalled,
+    PreviewEntry,
+    RecallEntry,
     RequestSent,
-    Restored,
-    Said,
+    Restoration,
 )
 from pagein.model.messages import (
     Block,
@@ -41,7 +41,7 @@ from pagein.model.messages import (
     Thinking,
     ToolCall,
     ToolResult,
-    Unreadable,
+    UnreadableLine,
     Usage,
 )
 from pagein.model.names import ContentHash
@@ -62,14 +62,14 @@ _BLOCKS: Final[Mapping[str, type[Block]]] = {
     "other": Other,
 }
 _BODIES: Final[Mapping[str, type[Body]]] = {
-    "said": Said,
-    "compacted": Compacted,
-    "previewed": Previewed,
-    "epoch_opened": EpochOpened,
-    "inserted": Inserted,
+    "said": MessageEntry,
+    "compacted": CompactionEntry,
+    "previewed": PreviewEntry,
+    "epoch_opened": EpochEntry,
+    "inserted": InsertEntry,
     "request_sent": RequestSent,
-    "recalled": Recalled,
-    "noted": Noted,
+    "recalled": RecallEntry,
+    "noted": NoteEntry,
 }
 _NAME_OF: Final = {kind: name for name, kind in (*_BLOCKS.items(), *_BODIES.items())}
 _EXCERPT: Final = 80
@@ -99,9 +99,9 @@ def encode_message(message: Message) -> bytes:
     return encode_json({"v": NEWEST, **_message_out(message)})
 
 
-def decode_message(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Message | Unreadable:
+def decode_message(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Message | UnreadableLine:
     """Read a line of `encode_message`. `number` is its place in the file, for the report."""
-    return _read(line, number, upgrades, _message_in)
+    return _decode_as(line, number, upgrades, _message_in)
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -114,9 +114,9 @@ def encode_entry(entry: Entry) -> bytes:
     return encode_json({**head, **_body_out(entry.body)})
 
 
-def decode_entry(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Entry | Unreadable:
+def decode_entry(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Entry | UnreadableLine:
     """Read a line of `encode_entry`. `number` is its place in the file, for the report."""
-    return _read(line, number, upgrades, _entry_in)
+    return _decode_as(line, number, upgrades, _entry_in)
 
 
 def encode_body(body: Body) -> bytes:
@@ -135,12 +135,12 @@ def encode_json(value: object, plain: Callable[[object], object] | None = None) 
 def decode_json(text: bytes) -> object:
     """Plain values from JSON. Raises ValueError (msgspec's and json's errors are kinds of it), also for endless nesting."""
     try:
-        return _decoded(text)
+        return _decode_line(text)
     except RecursionError as problem:
         raise ValueError("nested too deeply") from problem
 
 
-def _decoded(text: bytes) -> object:
+def _decode_line(text: bytes) -> object:
     try:
         value: object = msgspec.json.decode(text)
     except ValueError:
@@ -170,14 +170,14 @@ def _block_out(block: Block) -> Fields:
 
 def _body_out(body: Body) -> Fields:
     match body:
-        case Said():
+        case MessageEntry():
             said: Fields = {"entry": "said", "message": _message_out(body.message)}
             if body.result_tokens:
                 said["result_tokens"] = list(body.result_tokens)
             return {**said, "tokens": body.tokens} if body.tokens else said
-        case Previewed():
+        case PreviewEntry():
             return {"entry": "previewed", "paged": [_paged_out(one) for one in body.paged]}
-        case EpochOpened():
+        case EpochEntry():
             paged = [_paged_out(one) for one in body.paged]
             opened: Fields = {"entry": "epoch_opened", "number": body.number, "frontier": body.frontier, "paged": paged}
             if body.restored:
@@ -227,17 +227,19 @@ def _finite(number: float) -> float:
 _Built = TypeVar("_Built")
 
 
-def _read(line: bytes, number: int, upgrades: Upgrades, build: Callable[[Fields], _Built]) -> _Built | Unreadable:
+def _decode_as(
+    line: bytes, number: int, upgrades: Upgrades, build: Callable[[Fields], _Built]
+) -> _Built | UnreadableLine:
     try:
         raw = decode_json(line)
         if not isinstance(raw, dict):
-            return Unreadable(number, "not a JSON object", _excerpt(line))
-        return build(_lifted(raw, upgrades))
+            return UnreadableLine(number, "not a JSON object", _excerpt(line))
+        return build(_upgrade(raw, upgrades))
     except (KeyError, TypeError, ValueError, RecursionError, BadName) as problem:
-        return Unreadable(number, f"{type(problem).__name__}: {problem}", _excerpt(line))
+        return UnreadableLine(number, f"{type(problem).__name__}: {problem}", _excerpt(line))
 
 
-def _lifted(raw: Fields, upgrades: Upgrades) -> Fields:
+def _upgrade(raw: Fields, upgrades: Upgrades) -> Fields:
     version = raw["v"]
     while version != NEWEST:
         if version not in upgrades:
@@ -271,12 +273,12 @@ def _body_in(raw: Fields) -> Body:
     match raw["entry"]:
         case "said":
             tokens = msgspec.convert(raw.get("result_tokens", ()), type=tuple[int, ...])
-            return Said(_message_in(raw["message"]), tokens, msgspec.convert(raw.get("tokens", 0), type=int))
+            return MessageEntry(_message_in(raw["message"]), tokens, msgspec.convert(raw.get("tokens", 0), type=int))
         case "previewed":
-            return Previewed(tuple(_paged_in(one) for one in raw["paged"]))
+            return PreviewEntry(tuple(_paged_in(one) for one in raw["paged"]))
         case "epoch_opened":
             paged = tuple(_paged_in(one) for one in raw["paged"])
-            restored = msgspec.convert(raw.get("restored", ()), type=tuple[Restored, ...])
+            restored = msgspec.convert(raw.get("restored", ()), type=tuple[Restoration, ...])
             turns = tuple(_with_content(one) for one in raw.get("turns", ()))
             known = {
                 **raw,
@@ -285,7 +287,7 @@ def _body_in(raw: Fields) -> Body:
                 "thought": _thought_in(raw.get("thought")),
                 "turns": turns,
             }
-            return msgspec.convert(known, type=EpochOpened)
+            return msgspec.convert(known, type=EpochEntry)
         case kind:
             return msgspec.convert(raw, type=_BODIES[kind])
 

@@ -47,7 +47,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedFile:
     """The file that a call means, found but not yet read.
 
     given: the path as the call wrote it, without a line suffix. absolute: where it is or would be.

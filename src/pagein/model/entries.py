@@ -16,7 +16,7 @@ Part: TypeAlias = Literal["result", "arguments", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageEntry:
     """A message entered the window. `tokens` estimates all of it; `result_tokens` each tool result in it, in order."""
 
     message: Message
@@ -25,7 +25,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionEntry:
     """The host cleared the window, but for leading system messages and the `kept` messages said last.
 
     lost: nothing was cleared; an entry stood here that was lost, whatever it said. The window goes on without it, and nothing that was
@@ -59,7 +59,7 @@ class PagedOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Previewed:
+class PreviewEntry:
     """Big outputs entered as previews, before any request held them: nothing that was sent changed."""
 
     paged: tuple[PagedOut, ...]
@@ -71,7 +71,7 @@ class Previewed:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class Restoration:
     """One tool result, or arguments, whose own text took the place of what stood for it. text: the whole of it. tokens: what it weighs."""
 
     call_id: str
@@ -84,7 +84,7 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ThinkingObject:
     """What the model had thought in turns that were finished, as it left with an epoch: one object. content: the hash of its bytes in the store."""
 
     object_id: str
@@ -125,7 +125,7 @@ class TurnsLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochOpened:
+class EpochEntry:
     """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed; `reason` why.
 
     thought: thinking of finished turns behind the frontier that is not sent any more; None where all of it stays. turns: what left
@@ -136,8 +136,8 @@ class EpochOpened:
     frontier: int
     paged: tuple[PagedOut, ...]
     reason: str = ""
-    restored: tuple[Restored, ...] = ()
-    thought: Thought | None = None
+    restored: tuple[Restoration, ...] = ()
+    thought: ThinkingObject | None = None
     turns: tuple[TurnsLeft, ...] = ()
 
     @property
@@ -147,7 +147,7 @@ class EpochOpened:
 
 
 @dataclass(frozen=True, slots=True)
-class Inserted:
+class InsertEntry:
     """Text of ours that stands at the end of the window from here on, behind what was said last, as a block of its own.
 
     kind: `pinned`, `manifest` or `echo`. names: of the pinned texts in it, or the call that it speaks of. tokens: what it weighs, estimated.
@@ -178,21 +178,23 @@ class RequestSent:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecallEntry:
     """An object was brought back by id."""
 
     object_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class NoteEntry:
     """A fact for other folds than the window's. `kind` names the fold, `data` is JSON text."""
 
     kind: str
     data: str
 
 
-Body: TypeAlias = Said | Compacted | Previewed | EpochOpened | Inserted | RequestSent | Recalled | Noted
+Body: TypeAlias = (
+    MessageEntry | CompactionEntry | PreviewEntry | EpochEntry | InsertEntry | RequestSent | RecallEntry | NoteEntry
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +215,9 @@ _ALL: Final = 2**31 - 1
 
 def bridge(name: EntryId, parent: EntryId | None) -> Entry:
     """What stands in the place of an entry that was lost, so that those behind it still have their place."""
-    return Entry(name, parent, Compacted(_ALL, lost=True))
+    return Entry(name, parent, CompactionEntry(_ALL, lost=True))
 
 
 def is_bridge(entry: Entry) -> bool:
     """Whether an entry only stands in the place of one that was lost."""
-    return isinstance(entry.body, Compacted) and entry.body.lost
+    return isinstance(entry.body, CompactionEntry) and entry.body.lost

@@ -34,7 +34,7 @@ def count(row: Row, *keys: str) -> int:
     return max(0, number(row, *keys) or 0)
 
 
-def mapping(row: Row, key: str) -> Row:
+def object_at(row: Row, key: str) -> Row:
     """The object in this field; an empty one where there is none."""
     value = row.get(key)
     return cast("Row", value) if isinstance(value, dict) else _EMPTY

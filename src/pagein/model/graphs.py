@@ -88,7 +88,7 @@ class Graphs:
             atoms = msgspec.msgpack.encode(list(writer.atoms))
         except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as problem:
             raise BadInput(f"a value cannot be kept: {problem}") from problem
-        rows = writer.rows if sys.byteorder == "little" else _swapped(writer.rows)
+        rows = writer.rows if sys.byteorder == "little" else _swap_bytes(writer.rows)
         body = len(atoms).to_bytes(8, "little") + last.to_bytes(8, "little") + atoms + rows.tobytes()
         return hashlib.blake2b(body, digest_size=_DIGEST).digest() + body
 
@@ -108,7 +108,7 @@ class Graphs:
         rows = array(_WIDTH)
         rows.frombytes(body[16 + size :])
         if sys.byteorder != "little":
-            rows = _swapped(rows)
+            rows = _swap_bytes(rows)
         builders = [one.builder() for one in self._shapes]
         numbers = rows.tolist()
         at, end, get = 0, len(numbers), table.__getitem__
@@ -201,7 +201,7 @@ class _Writer:
         raise BadInput(f"a {type(value).__qualname__} cannot be kept in a graph")
 
 
-def _swapped(rows: "array[int]") -> "array[int]":
+def _swap_bytes(rows: "array[int]") -> "array[int]":
     swapped = array(_WIDTH, rows)
     swapped.byteswap()
     return swapped

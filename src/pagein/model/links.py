@@ -30,7 +30,7 @@ Missing: TypeAlias = Literal["no such object", "no such version", "hashes disagr
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolution:
     """What a reference means. by: how it was found; `hash` for a pin whose time leads elsewhere (a clock was wrong)."""
 
     reference: Reference
@@ -39,7 +39,7 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True)
-class Unresolved:
+class UnresolvedReference:
     """A reference that leads nowhere yet.
 
     why: `hashes disagree` where the version is there, but is not what the pin says of its view or content.

@@ -52,7 +52,7 @@ class Thinking:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class FileAccess:
     """One access to a file that a tool call makes.
 
     start, end: first and last line (from 1, inclusive), None where the call does not say.
@@ -76,7 +76,7 @@ class ToolCall:
     id: str
     name: str
     arguments: str
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[FileAccess, ...] = ()
     withheld: Withheld | None = None
 
 
@@ -193,7 +193,7 @@ class HostEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableLine:
     """A line or entry that could not be understood: a value, so that it can be counted and shown, never an exception.
 
     line: 1-based line in its file (0 where lines do not apply). excerpt: its first characters.
@@ -204,4 +204,4 @@ class Unreadable:
     excerpt: str = ""
 
 
-Recorded: TypeAlias = Message | HostEvent | Unreadable
+Recorded: TypeAlias = Message | HostEvent | UnreadableLine

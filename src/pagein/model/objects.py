@@ -62,7 +62,7 @@ class ObjectId:
         return self.text
 
 
-def named_in(text: str) -> list[str]:
+def object_ids_in(text: str) -> list[str]:
     """What looks like the id of an object in a text, in order. Says nothing of who made it."""
     return [found[0] for found in _ID.finditer(text)]
 

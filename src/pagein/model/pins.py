@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, EntryId, Noted
+from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.model.names import ContentHash
 
 HAND: Final = "hand"
@@ -54,7 +54,7 @@ def wish_note(wish: Wish) -> str:
 
 def wish_of(body: Body) -> Wish | None:
     """What an entry says the user wants; None where it says nothing of it, or cannot be understood."""
-    if not isinstance(body, Noted) or body.kind != HAND:
+    if not isinstance(body, NoteEntry) or body.kind != HAND:
         return None
     match _fields(body.data):
         case {"act": str(act), "id": str(name), **rest} if act in _ACTS:

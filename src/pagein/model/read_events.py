@@ -23,7 +23,7 @@ Mode: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class LineCopy:
     """Lines that stand in an earlier version too: `count` lines from `at` equal those from `first` of `base`."""
 
     base: ContentHash
@@ -33,7 +33,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadServed:
+class FileRead:
     """A read was answered.
 
     path: the path key. version: hash of the bytes the file had. total: its lines. size: its bytes.
@@ -51,7 +51,7 @@ class ReadServed:
     size: int
     base: ContentHash | None = None
     emitted: Spans | None = None
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[LineCopy, ...] = ()
     v: Literal[1, 2] = 1
 
     @property
@@ -66,7 +66,7 @@ class ReadServed:
 
 
 @dataclass(frozen=True, slots=True)
-class FileAuthored:
+class FileWrite:
     """The model itself wrote to a file, and the tool reported success.
 
     version, total: the file afterwards. authored: its lines that stand whole in the call's arguments.
@@ -78,17 +78,17 @@ class FileAuthored:
     version: ContentHash
     total: int
     authored: Spans
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[LineCopy, ...] = ()
     whole: bool = False
 
     @property
-    def unseen(self) -> "FileAuthored":
+    def unseen(self) -> "FileWrite":
         """The same once its text has left the window: the file changed, and the lines that it left alone still moved by it."""
         return replace(self, authored=NO_LINES, whole=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Invalidated:
+class FileRefresh:
     """Somebody asked for a fresh read: of the whole path (lines None), or of a range of line numbers."""
 
     path: str
@@ -96,12 +96,12 @@ class Invalidated:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionEvent:
     """The host replaced everything so far by a summary. A strict barrier: nothing before it is known any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedRecord:
     """A record that could not be understood: counted and shown, never trusted."""
 
     why: str
@@ -110,11 +110,11 @@ class Malformed:
 ClaimKind: TypeAlias = Literal[
     "text", "authored", "unchanged", "unchanged_range", "diff", "moved", "range_diff", "partly_known"
 ]
-ReadEvent: TypeAlias = ReadServed | FileAuthored | Invalidated | Compacted | Malformed
+ReadEvent: TypeAlias = FileRead | FileWrite | FileRefresh | CompactionEvent | MalformedRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ReadClaim:
     """What a tool call of the request stands for, for the witness.
 
     kind: `text` (a plain read), `authored` (write or edit: the text is in the call's arguments), or the mode of an
@@ -131,17 +131,17 @@ class Claim:
     kind: ClaimKind
     emitted: Spans = NO_LINES
     base: ContentHash | None = None
-    copies: tuple[Copy, ...] = field(default=())
+    copies: tuple[LineCopy, ...] = field(default=())
     gutter: str = ""
     before: int = 0
     after: int = 0
     whole: bool = False
 
 
-def claim_of(event: ReadServed | FileAuthored) -> Claim:
+def claim_of(event: FileRead | FileWrite) -> ReadClaim:
     """What the call that caused this event stands for. Where the host shows line numbers, set `gutter` on it."""
-    if isinstance(event, FileAuthored):
-        return Claim(
+    if isinstance(event, FileWrite):
+        return ReadClaim(
             event.path,
             event.version,
             event.total,
@@ -159,6 +159,6 @@ def claim_of(event: ReadServed | FileAuthored) -> Claim:
         case mode:
             kind = mode
     emitted = event.emitted or NO_LINES
-    return Claim(
+    return ReadClaim(
         event.path, event.version, event.total, event.first, event.last, kind, emitted, event.base, event.copies
     )

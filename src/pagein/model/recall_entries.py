@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pagein.errors import BadName
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, Noted
+from pagein.model.entries import Body, NoteEntry
 from pagein.model.names import ContentHash
 
 RECALL: Final = "recall"
@@ -17,7 +17,7 @@ INGESTED: Final = "ingested"
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class RecallNote:
     """Objects that a tool brought back. tool: its name. call_id: the call whose result shows them, "" where it has none.
 
     hints: lines of ours that stood below the part that was shown.
@@ -30,7 +30,7 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class IngestNote:
     """A file that was stored without being read into the window. path: its key. content: the hash of its bytes."""
 
     object_id: str
@@ -51,7 +51,7 @@ class ObjectMatch:
     context: str
 
 
-def recall_note(recall: Recall) -> str:
+def recall_note(recall: RecallNote) -> str:
     """The data of a `recall` entry."""
     fields: dict[str, object] = {"tool": recall.tool, "objects": list(recall.objects)}
     if recall.call_id:
@@ -61,17 +61,17 @@ def recall_note(recall: Recall) -> str:
     return encode_json(fields).decode()
 
 
-def recall_of(body: Body) -> Recall | None:
+def recall_of(body: Body) -> RecallNote | None:
     """What an entry says was recalled by a tool; None where it says nothing of it, or cannot be understood."""
     match _fields(body, RECALL):
         case {"tool": str(tool), "objects": [*objects], **rest}:
             hints = rest.get("hints")
             shown = tuple(str(one) for one in hints) if isinstance(hints, list) else ()
-            return Recall(tool, tuple(str(one) for one in objects), str(rest.get("call_id", "")), shown)
+            return RecallNote(tool, tuple(str(one) for one in objects), str(rest.get("call_id", "")), shown)
     return None
 
 
-def ingested_note(one: Ingested) -> str:
+def encode_ingest(one: IngestNote) -> str:
     """The data of an `ingested` entry. It names path and content as records of reads do, so that an export can tell them alike."""
     return encode_json(
         {
@@ -85,7 +85,7 @@ def ingested_note(one: Ingested) -> str:
     ).decode()
 
 
-def ingested_of(body: Body) -> Ingested | None:
+def ingest_note_of(body: Body) -> IngestNote | None:
     """The file that an entry says was ingested; None where it says nothing of one, or cannot be understood."""
     match _fields(body, INGESTED):
         case {
@@ -97,14 +97,14 @@ def ingested_of(body: Body) -> Ingested | None:
             "description": str(description),
         }:
             try:
-                return Ingested(object_id, path, ContentHash.parse(content), tokens, chars, description)
+                return IngestNote(object_id, path, ContentHash.parse(content), tokens, chars, description)
             except BadName:
                 return None
     return None
 
 
 def _fields(body: Body, kind: str) -> Any:  # noqa: ANN401  whatever JSON it is
-    if not isinstance(body, Noted) or body.kind != kind:
+    if not isinstance(body, NoteEntry) or body.kind != kind:
         return None
     try:
         return decode_json(body.data.encode("utf-8", "surrogatepass"))

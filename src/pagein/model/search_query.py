@@ -87,7 +87,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsearched:
+class UnsearchedVersion:
     """A version that could not be looked into, and why. It may hold matches."""
 
     id: str
@@ -107,4 +107,4 @@ class Results:
     next: str | None = None
     timed_out: bool = False
     looked_into: int = 0
-    unsearched: tuple[Unsearched, ...] = ()
+    unsearched: tuple[UnsearchedVersion, ...] = ()

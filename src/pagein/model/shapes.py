@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pagein.errors import BadInput
-from pagein.model.chats import Called, Turn, turns_as_text, turns_to_value
+from pagein.model.chats import ChatCall, ChatTurn, turns_as_text, turns_to_value
 from pagein.model.codec import decode_json
 from pagein.model.messages import Image, ToolCall, ToolResult
 from pagein.model.references import Reference
@@ -67,7 +67,7 @@ def toolcall_draft(
     args = _arguments(call.arguments)
     metadata: dict[str, object] = {
         "tool": call.name,
-        "args_display": _shortened(call.arguments if isinstance(args, str) else canonical(args)),
+        "args_display": _shorten(call.arguments if isinstance(args, str) else canonical(args)),
         "status": "fail" if result.is_error else "ok",
     }
     if chat is not None:
@@ -83,9 +83,9 @@ def toolcall_draft(
     )
 
 
-def chat_draft(object_id: str, session: Reference, turns: Sequence[Turn]) -> Draft:
+def chat_draft(object_id: str, session: Reference, turns: Sequence[ChatTurn]) -> Draft:
     """A chat up to now. Its content is for people; what it is made of are its turns."""
-    calls = tuple(step.object for turn in turns for step in turn.steps if isinstance(step, Called))
+    calls = tuple(step.object for turn in turns for step in turn.steps if isinstance(step, ChatCall))
     metadata = {"session_ref": session, "turn_count": len(turns)}
     additional = {"turns": turns_to_value(turns), "toolcall_refs": calls}
     return Draft(
@@ -132,7 +132,7 @@ def _arguments(text: str) -> Value:
         return text
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_ARGS else text[: _LONGEST_ARGS - 1] + "…"
 
 

@@ -7,7 +7,7 @@ from typing import Self, TypeAlias
 Run: TypeAlias = tuple[int, int]
 
 
-def _joined(runs: Iterable[Run]) -> tuple[Run, ...]:
+def _merge_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Merge runs that are sorted by their first line."""
     out: list[Run] = []
     for first, last in runs:
@@ -28,12 +28,12 @@ class Spans:
     @classmethod
     def of(cls, *runs: Run) -> Self:
         """The union of these runs, in any order; a run whose last line precedes its first is empty."""
-        return cls(_joined(sorted((max(first, 1), last) for first, last in runs if max(first, 1) <= last)))
+        return cls(_merge_runs(sorted((max(first, 1), last) for first, last in runs if max(first, 1) <= last)))
 
     @classmethod
     def lines(cls, numbers: Iterable[int]) -> Self:
         """The set of these line numbers, in any order."""
-        return cls(_joined((n, n) for n in sorted(set(numbers)) if n >= 1))
+        return cls(_merge_runs((n, n) for n in sorted(set(numbers)) if n >= 1))
 
     def __bool__(self) -> bool:
         return bool(self.runs)
@@ -52,7 +52,7 @@ class Spans:
             return self
         if not self.runs:
             return other
-        return Spans(_joined(sorted(self.runs + other.runs)))
+        return Spans(_merge_runs(sorted(self.runs + other.runs)))
 
     def intersect(self, other: "Spans") -> "Spans":
         """Lines of both sets."""

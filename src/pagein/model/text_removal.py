@@ -17,7 +17,7 @@ class Tombstone:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PrivateSpan:
     """What must not be stored of a text: the characters from `start` up to `end`, and the name of its kind."""
 
     start: int

@@ -17,7 +17,7 @@ class TreeFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class TreeMatches:
     """What patterns matched, each file once, in the order of paths.
 
     left: what was named and cannot be taken, with the reason. ignored: how many files and folders were passed over on the way

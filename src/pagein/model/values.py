@@ -80,7 +80,7 @@ def frozen_fields(fields: Mapping[str, object], path: str = "") -> Fields:
     for name, value in fields.items():
         if not isinstance(name, str):
             raise BadInput(f"{path}: a field's name must be text, not {type(name).__name__}")
-        held[name] = frozen(value, f"{path}/{escaped(name)}")
+        held[name] = frozen(value, f"{path}/{escape_name(name)}")
     return Fields(held)
 
 
@@ -89,17 +89,17 @@ def canonical(value: Value) -> str:
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def parsed(text: str | bytes) -> Value:
+def parse_value(text: str | bytes) -> Value:
     """Read a canonical form. Raises BadInput on anything that is none."""
     try:
-        return _lifted(json.loads(text))
+        return _lift_value(json.loads(text))
     except (ValueError, RecursionError) as problem:
         raise BadInput(f"not a value: {problem}") from problem
 
 
-def parsed_fields(text: str | bytes) -> Fields:
+def parse_fields(text: str | bytes) -> Fields:
     """Read the canonical form of a mapping."""
-    value = parsed(text)
+    value = parse_value(text)
     if not isinstance(value, Fields):
         raise BadInput("not a mapping of fields")
     return value
@@ -116,14 +116,14 @@ def _plain(value: Value) -> object:
     return value
 
 
-def _lifted(raw: object) -> Value:
+def _lift_value(raw: object) -> Value:
     match raw:
         case dict() if raw.keys() == {_REF}:
             return reference_from_fields(raw[_REF])
         case dict():
-            return Fields({name[1:] if name.startswith("$$") else name: _lifted(one) for name, one in raw.items()})
+            return Fields({name[1:] if name.startswith("$$") else name: _lift_value(one) for name, one in raw.items()})
         case list():
-            return tuple(_lifted(one) for one in raw)
+            return tuple(_lift_value(one) for one in raw)
         case None | bool() | int() | float() | str():
             return raw
     raise BadInput(f"{type(raw).__name__} is no JSON value")
@@ -142,10 +142,10 @@ def references_in(value: Value, path: str = "") -> Iterator[tuple[str, Reference
                 yield from references_in(one, f"{path}/{place}")
         case Fields():
             for name in sorted(value):
-                yield from references_in(value[name], f"{path}/{escaped(name)}")
+                yield from references_in(value[name], f"{path}/{escape_name(name)}")
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as one step of a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")
 

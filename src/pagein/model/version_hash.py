@@ -19,7 +19,7 @@ from pagein.errors import BadInput
 from pagein.model.names import ContentHash
 from pagein.model.object_types import type_of
 from pagein.model.references import Reference
-from pagein.model.values import Fields, Value, canonical, frozen_fields, parsed, parsed_fields, references_in
+from pagein.model.values import Fields, Value, canonical, frozen_fields, parse_fields, parse_value, references_in
 from pagein.model.versions import Draft, Provenance, Version, Writer
 
 _OBJECT_TAG: Final = "pagein object 1\n"
@@ -28,7 +28,7 @@ Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedDraft:
     """A draft with everything that follows from it: its record and hashes, the bytes to keep, the references in it.
 
     additional: names, in order, with the bytes of their canonical forms. references: with their places, in the order of places.
@@ -47,7 +47,7 @@ class Sealed:
     @classmethod
     def of(cls, draft: Draft) -> Self:
         """Seal a draft."""
-        content = None if draft.content is None else encoded(draft.content)
+        content = None if draft.content is None else encode_content(draft.content)
         additional = frozen_fields(draft.additional)
         kept = tuple((name, canonical(additional[name]).encode()) for name in sorted(additional))
         content_hash = None if content is None else ContentHash.of(content)
@@ -66,12 +66,12 @@ class Sealed:
         return version_of(self.record, sequence=sequence, number=number, at=at, chars=self.chars, writer=writer)
 
 
-def encoded(content: str) -> bytes:
+def encode_content(content: str) -> bytes:
     """The bytes under which a content is kept and hashed."""
     return content.encode("utf-8", "surrogatepass")
 
 
-def decoded(content: bytes) -> str:
+def decode_content(content: bytes) -> str:
     """The content that was kept as these bytes."""
     return content.decode("utf-8", "surrogatepass")
 
@@ -83,7 +83,7 @@ def object_hash_of(record: str) -> ContentHash:
 
 def version_of(record: str, *, sequence: int, number: int, at: float, chars: int, writer: Writer) -> Version:
     """The version with this record. Raises BadInput where the record cannot be understood."""
-    fields = parsed_fields(record)
+    fields = parse_fields(record)
     try:
         view, content = fields["view"], fields["content"]
         return Version(
@@ -116,7 +116,7 @@ def metadata_view(version: Version) -> Shown:
     A field that is kept as content (the content itself, an additional field) comes as its hash; load it to show it. Arguments of a
     tool call are shown as `args_display`, or as the canonical form of `args`. A deleted object shows `deleted` behind the rest.
     """
-    return _shown(parsed_fields(version.record), version.chars)
+    return _shown(parse_fields(version.record), version.chars)
 
 
 def view_hash_of(version: Version) -> ContentHash:
@@ -126,7 +126,7 @@ def view_hash_of(version: Version) -> ContentHash:
 
 def value_of(data: bytes) -> Value:
     """The value of an additional field from its canonical form."""
-    return parsed(data)
+    return parse_value(data)
 
 
 def _fields_of(draft: Draft, content: ContentHash | None, additional: Mapping[str, ContentHash]) -> Fields:

@@ -52,7 +52,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class WriteRefusal:
     """The write was not carried out, and nothing was kept of it; the same request may be sent again.
 
     current: the newest version of the object, where there is one, to decide anew upon.
@@ -62,7 +62,7 @@ class Refused:
     current: Version | None
 
 
-Outcome: TypeAlias = Written | Refused
+Outcome: TypeAlias = Written | WriteRefusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

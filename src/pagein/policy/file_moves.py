@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Lying:
+class FilePlace:
     """A file where it lies, or lay. digest: hash of its bytes. note_id: the id that it gives itself, if any. size: in bytes."""
 
     path: str
@@ -19,7 +19,7 @@ class Lying:
     note_id: str | None = None
 
 
-def moves(gone: Sequence[Lying], come: Sequence[Lying]) -> dict[str, str]:
+def moves(gone: Sequence[FilePlace], come: Sequence[FilePlace]) -> dict[str, str]:
     """Old paths with the new ones of the same files. Every file is in one pair at most; what fits nothing is in none."""
     found: dict[str, str] = {}
     for old, new in _pairs(gone, come):
@@ -28,30 +28,30 @@ def moves(gone: Sequence[Lying], come: Sequence[Lying]) -> dict[str, str]:
     return found
 
 
-def _pairs(gone: Sequence[Lying], come: Sequence[Lying]) -> Iterator[tuple[Lying, Lying]]:
+def _pairs(gone: Sequence[FilePlace], come: Sequence[FilePlace]) -> Iterator[tuple[FilePlace, FilePlace]]:
     yield from _by_id(gone, come)
-    by_digest: dict[str, list[Lying]] = defaultdict(list)
+    by_digest: dict[str, list[FilePlace]] = defaultdict(list)
     for new in come:
         by_digest[new.digest].append(new)
     pairs = [(old, new) for old in gone for new in by_digest.get(old.digest, ()) if _tells(old, new)]
     yield from sorted(pairs, key=lambda pair: (_unlikeness(pair[0].path, pair[1].path), pair[0].path, pair[1].path))
 
 
-def _by_id(gone: Sequence[Lying], come: Sequence[Lying]) -> Iterator[tuple[Lying, Lying]]:
+def _by_id(gone: Sequence[FilePlace], come: Sequence[FilePlace]) -> Iterator[tuple[FilePlace, FilePlace]]:
     """Notes that name themselves. A name that several give is no name."""
-    old, new = _named(gone), _named(come)
+    old, new = _files_by_note(gone), _files_by_note(come)
     yield from ((old[name], new[name]) for name in sorted(old.keys() & new.keys()))
 
 
-def _named(files: Sequence[Lying]) -> dict[str, Lying]:
-    named: dict[str, list[Lying]] = defaultdict(list)
+def _files_by_note(files: Sequence[FilePlace]) -> dict[str, FilePlace]:
+    named: dict[str, list[FilePlace]] = defaultdict(list)
     for file in files:
         if file.note_id is not None:
             named[file.note_id].append(file)
     return {name: those[0] for name, those in named.items() if len(those) == 1}
 
 
-def _tells(old: Lying, new: Lying) -> bool:
+def _tells(old: FilePlace, new: FilePlace) -> bool:
     """Whether equal content says anything: every empty file has the same."""
     return old.size > 0 or _name(old.path) == _name(new.path)
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pagein.providers.caches.breakpoint_cache import Breakpoints
 from pagein.providers.caches.cache_rules import KINDS, CacheRules
-from pagein.providers.caches.cache_values import LONG, SHORT, CacheRequest, Chains, Mark, Reason, Served
+from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint, CacheRequest, CacheUsage, Chains, Reason
 from pagein.providers.caches.prefix_cache import Anywhere
 from pagein.providers.caches.unit_cache import Units
 from pagein.providers.prices.token_prices import Prices, charge
@@ -22,25 +22,25 @@ __all__ = [
     "KINDS",
     "LONG",
     "SHORT",
+    "Breakpoint",
     "CacheRequest",
     "CacheRules",
     "CacheSimulator",
+    "CacheUsage",
     "Chains",
-    "Mark",
     "Reason",
-    "Served",
     "bill",
     "simulate",
 ]
 
 
 class _Model(Protocol):
-    def serve(self, request: CacheRequest) -> Served: ...
+    def serve(self, request: CacheRequest) -> CacheUsage: ...
 
 
 class _NoCache:
-    def serve(self, request: CacheRequest) -> Served:
-        return Served(0.0, 0.0, 0.0, request.prompt, request.output, 0, "no_cache")
+    def serve(self, request: CacheRequest) -> CacheUsage:
+        return CacheUsage(0.0, 0.0, 0.0, request.prompt, request.output, 0, "no_cache")
 
 
 class CacheSimulator:
@@ -53,7 +53,7 @@ class CacheSimulator:
         self.rules = rules
         self._model = _model(rules)
 
-    def serve(self, request: CacheRequest) -> Served:
+    def serve(self, request: CacheRequest) -> CacheUsage:
         """Serve one request and remember what it leaves in the cache.
 
         Raises BadInput for marks that the provider would refuse (M14, M15) or that stand outside the prompt.
@@ -63,13 +63,13 @@ class CacheSimulator:
 
 def simulate(
     requests: Iterable[CacheRequest], rules: CacheRules, simulator: CacheSimulator | None = None
-) -> list[Served]:
+) -> list[CacheUsage]:
     """Serve requests in order, by a fresh simulator, or going on with one that has served others."""
     going_on = simulator or CacheSimulator(rules)
     return [going_on.serve(request) for request in requests]
 
 
-def bill(served: Served, prices: Prices, at: float | None = None) -> float:
+def bill(served: CacheUsage, prices: Prices, at: float | None = None) -> float:
     """Cost of a call in BIT: input and output, with price cliffs and, where `at` (seconds since 1970) is given, peak hours."""
     return charge(prices, (served.fresh, served.read, served.written_5m, served.written_1h, served.output), at)
 

@@ -17,12 +17,12 @@ import msgspec
 from pagein.model.documents import Document
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, FileAuthored, claim_of
+from pagein.model.read_events import FileWrite, ReadClaim, claim_of
 from pagein.model.spans import NO_LINES
 from pagein.policy.audit.witness import witness
 from pagein.policy.reads.baseline import Baseline
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, step
-from pagein.policy.reads.own_writes import Edit, edited, followed, unplaced, written
+from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, unplaced_edit, written
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import ReadRequest
 
@@ -84,7 +84,7 @@ def replay_reads(
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _RecordedRead:
     call: ToolCall
     path: str
     first: int
@@ -93,7 +93,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Changed:
+class _RecordedEdit:
     """An edit (with old and new text) or a write (old is None). before: the whole file before it, by the recording's name."""
 
     call: ToolCall
@@ -105,28 +105,28 @@ class _Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cleared:
+class _RecordedClear:
     """A compaction."""
 
 
-_Happening: TypeAlias = _Read | _Changed | _Cleared
+_Happening: TypeAlias = _RecordedRead | _RecordedEdit | _RecordedClear
 
 
 def _happenings(entries: Iterable[Recorded]) -> Iterator[_Happening]:
     calls: dict[str, ToolCall] = {}
     for entry in entries:
         if isinstance(entry, HostEvent) and entry.kind == "compaction":
-            yield _Cleared()
+            yield _RecordedClear()
         if not isinstance(entry, Message):
             continue
         for block in entry.blocks:
             if isinstance(block, ToolCall):
                 calls[block.id] = block
             elif isinstance(block, ToolResult) and block.call_id in calls and not block.is_error:
-                yield from _happened(calls[block.call_id], block)
+                yield from _events_of(calls[block.call_id], block)
 
 
-def _happened(call: ToolCall, result: ToolResult) -> Iterator[_Happening]:
+def _events_of(call: ToolCall, result: ToolResult) -> Iterator[_Happening]:
     native = next((access for access in call.accesses if access.via == "native"), None)
     if native is None:
         return
@@ -136,17 +136,17 @@ def _happened(call: ToolCall, result: ToolResult) -> Iterator[_Happening]:
             # asked for offset 0, the host begins to count there; the lines are those from the first one all the same
             first, lines = max(1, int(numbered[0][1])), tuple(found[2] for found in numbered)
             known_total = result.shown.total if result.shown else None
-            yield _Read(call, native.path, first, lines, max(known_total or 0, first + len(lines) - 1))
+            yield _RecordedRead(call, native.path, first, lines, max(known_total or 0, first + len(lines) - 1))
         return
     try:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeError):
         return
     if native.op == "write":
-        yield _Changed(call, native.path, None, str(arguments.get("content", "")), False, result.before)  # noqa: FBT003
+        yield _RecordedEdit(call, native.path, None, str(arguments.get("content", "")), False, result.before)  # noqa: FBT003
     elif native.op == "edit":
         old, new = str(arguments.get("old_string", "")), str(arguments.get("new_string", ""))
-        yield _Changed(call, native.path, old, new, bool(arguments.get("replace_all")), result.before)
+        yield _RecordedEdit(call, native.path, old, new, bool(arguments.get("replace_all")), result.before)
 
 
 # ── the replay ─────────────────────────────────────────────────────────────
@@ -166,23 +166,23 @@ class _Reads:
         """A new window: nothing is known, nothing is visible."""
         self._known: Knowledge = NOTHING
         self._messages: list[Message] = []
-        self._claims: dict[str, Claim] = {}
+        self._claims: dict[str, ReadClaim] = {}
         self._shown: dict[str, set[str]] = {}
 
     def run(self) -> ReadFigures:
         upcoming = _next_snapshots(self._happenings, self._snapshots)
         for happening, snapshot in zip(self._happenings, upcoming, strict=True):
             match happening:
-                case _Read():
+                case _RecordedRead():
                     self._read(happening, snapshot)
-                case _Changed():
+                case _RecordedEdit():
                     self._change(happening, snapshot)
-                case _Cleared():
+                case _RecordedClear():
                     self._end()
         self._end()
         return self._figures
 
-    def _read(self, read: _Read, snapshot: str | None) -> None:
+    def _read(self, read: _RecordedRead, snapshot: str | None) -> None:
         figures = self._figures
         lines, source = self._files.at(read, snapshot)
         content = "\n".join(lines).encode("utf-8", "surrogatepass")
@@ -202,36 +202,36 @@ class _Reads:
         figures.modes[decision.event.mode] += 1
         figures.sources[source] += 1
         shown = self._shown.setdefault(read.path, set())
-        figures.repeated += _repeated(read.lines, shown)
+        figures.repeated += _count_repeated(read.lines, shown)
         shown.update(read.lines)
 
-    def _change(self, change: _Changed, snapshot: str | None) -> None:
+    def _change(self, change: _RecordedEdit, snapshot: str | None) -> None:
         before = snapshot if change.before is not None else self._files.whole(change.path)
         rebuilt = before is None and change.old is not None
         if before is None:
             before = self._files.as_told(change.path)
-        after = _applied(change, before)
+        after = _apply_change(change, before)
         self._files.changed(change, after, rebuilt=rebuilt)
         if after is None:
-            self._known = step(self._known, FileAuthored(change.path, _NOT_TOLD, 1, NO_LINES))
+            self._known = step(self._known, FileWrite(change.path, _NOT_TOLD, 1, NO_LINES))
             return
-        event: FileAuthored | None
+        event: FileWrite | None
         if change.old is None:
             event = written(change.path, after)
         else:
-            edit, known = Edit(change.old, change.new, change.everywhere), self._known.of(change.path)
-            event = edited(change.path, after, edit, known, before=before)
+            edit, known = TextEdit(change.old, change.new, change.everywhere), self._known.of(change.path)
+            event = edit_event(change.path, after, edit, known, before=before)
             if event is not None and before is not None:
-                event = followed(event, before, known, self._store.get)
+                event = follow_edit(event, before, known, self._store.get)
         if event is None:
-            event = unplaced(change.path, after)
+            event = unplaced_edit(change.path, after)
         if not self._authored:  # what it wrote counts for nothing; that and where it did so is known to it
             event = replace(event, authored=NO_LINES, whole=False)
         self._store[event.version] = after.encode("utf-8", "surrogatepass")
         self._known = step(self._known, event)
         self._say(change.call, "ok", claim_of(event))
 
-    def _say(self, call: ToolCall, text: str, claim: Claim) -> None:
+    def _say(self, call: ToolCall, text: str, claim: ReadClaim) -> None:
         name = f"{call.id}#{len(self._messages)}"  # recordings repeat ids
         again = ToolCall(name, call.name, call.arguments)
         self._messages.append(Message("assistant", (again,)))
@@ -249,14 +249,14 @@ def _next_snapshots(happenings: list[_Happening], snapshots: Callable[[str], str
     upcoming: dict[str, str | None] = {}
     found: list[str | None] = []
     for happening in reversed(happenings):
-        if isinstance(happening, _Changed):
+        if isinstance(happening, _RecordedEdit):
             upcoming[happening.path] = snapshots(happening.before) if happening.before else None
-        found.append(None if isinstance(happening, _Cleared) else upcoming.get(happening.path))
+        found.append(None if isinstance(happening, _RecordedClear) else upcoming.get(happening.path))
     found.reverse()
     return found
 
 
-def _applied(change: _Changed, before: str | None) -> str | None:
+def _apply_change(change: _RecordedEdit, before: str | None) -> str | None:
     if change.old is None:
         return change.new
     if before is None or not change.old or change.old not in before:
@@ -278,9 +278,9 @@ class _Files:
     def as_told(self, path: str) -> str | None:
         """The text as far as it was told, with a stand-in for each line that nobody showed."""
         lines = self._lines.get(path)
-        return None if lines is None else "\n".join(_filled(lines))
+        return None if lines is None else "\n".join(_fill_lines(lines))
 
-    def changed(self, change: _Changed, after: str | None, *, rebuilt: bool) -> None:
+    def changed(self, change: _RecordedEdit, after: str | None, *, rebuilt: bool) -> None:
         """A call changed the file. rebuilt: whether that is told from the reads so far alone."""
         self._edited.pop(change.path, None)
         if after is None:
@@ -291,33 +291,33 @@ class _Files:
         if None not in lines and not rebuilt:
             self._edited[change.path] = after
 
-    def at(self, read: _Read, snapshot: str | None) -> tuple[list[str], Origin]:
+    def at(self, read: _RecordedRead, snapshot: str | None) -> tuple[list[str], Origin]:
         """The file at this read, in lines, and where it is taken from."""
         candidates: tuple[tuple[Origin, str | None], ...] = (
             ("snapshot", snapshot),
             ("edited", self._edited.get(read.path)),
         )
         for source, text in candidates:
-            lines = None if text is None else _fitting(text, read)
+            lines = None if text is None else _lines_as_shown(text, read)
             if lines is not None:
                 self._lines[read.path] = list(lines)
                 return lines, source
         return self._rebuilt(read), "rebuilt"
 
-    def _rebuilt(self, read: _Read) -> list[str]:
+    def _rebuilt(self, read: _RecordedRead) -> list[str]:
         lines = self._lines.get(read.path, [])[: read.total]
         lines += [None] * (read.total - len(lines))
         lines[read.first - 1 : read.first - 1 + len(read.lines)] = read.lines
         self._lines[read.path] = lines
         self._edited.pop(read.path, None)
-        return _filled(lines)
+        return _fill_lines(lines)
 
 
-def _filled(lines: list[str | None]) -> list[str]:
+def _fill_lines(lines: list[str | None]) -> list[str]:
     return [f"{_UNSEEN}{n}" if line is None else line for n, line in enumerate(lines, 1)]
 
 
-def _fitting(text: str, read: _Read) -> list[str] | None:
+def _lines_as_shown(text: str, read: _RecordedRead) -> list[str] | None:
     """The lines of a text, if the read showed them so. A host may not count the empty line behind the last newline."""
     lines = text.split("\n")
     if lines and not lines[-1] and read.total == len(lines) - 1:
@@ -325,7 +325,7 @@ def _fitting(text: str, read: _Read) -> list[str] | None:
     return lines if tuple(lines[read.first - 1 : read.first - 1 + len(read.lines)]) == read.lines else None
 
 
-def _repeated(lines: tuple[str, ...], shown: set[str]) -> int:
+def _count_repeated(lines: tuple[str, ...], shown: set[str]) -> int:
     """Characters of runs of known lines with five telling ones; lines that tell nothing neither end a run nor count."""
     total = run = telling = 0
     for line in (*lines, None):

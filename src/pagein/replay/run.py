@@ -14,25 +14,25 @@ from typing import Any, TypeAlias, TypeVar
 
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting, PageinError
-from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, Skipped
+from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, SkippedFile
 from pagein.providers.prices.price_lookup import prices as prices_of
 from pagein.replay.policies.ablation import FULL, ablation
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine
-from pagein.replay.prompt.model_calls import Calls, gather
+from pagein.replay.prompt.model_calls import RecordedCalls, gather
 from pagein.replay.prompt.prompt_sizes import SessionFacts, SourceFacts, session_facts, source_facts
 from pagein.replay.prompt.recorded_needs import NOTHING as NO_NEEDS
 from pagein.replay.prompt.recording import on_own_cache, record
 from pagein.replay.prompt.token_calibration import Sample, accesses_files, chars_per_token, samples
-from pagein.replay.readers import Skipped as Unfit
-from pagein.replay.readers import Source, find, read
+from pagein.replay.readers import SkippedSource as Unfit
+from pagein.replay.readers import Source, find, read_source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.results.bill_figures import by_policy, mean_ratios
-from pagein.replay.results.cache_misses import Examined, examined, report
-from pagein.replay.results.prediction import Compared, compare, own_prices, prediction
-from pagein.replay.session_bill import EVERY_POLICY, POLICIES, Billed, Terms, bill_session
+from pagein.replay.results.cache_misses import SessionMisses, examine_session, report
+from pagein.replay.results.prediction import Comparison, compare, own_prices, prediction
+from pagein.replay.session_bill import EVERY_POLICY, POLICIES, BilledSession, ReplayTerms, bill_session
 from pagein.replay.workers import workers
 
-__all__ = ["POLICIES", "Asked", "Progress", "Replayed", "replay"]
+__all__ = ["POLICIES", "Progress", "ReplayRequest", "ReplayResult", "replay"]
 
 Result = TypeVar("Result")
 
@@ -40,7 +40,7 @@ _DEAREST = 1e6  # sums beyond it would end as infinities
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReplayRequest:
     """What to replay, and how. prices: see `providers.prices.price_lookup.prices`. jobs: worker processes, 0 = one per core.
 
     without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
@@ -76,7 +76,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """The bill, and the pictures of each session where they were asked for."""
 
     bill: Bill
@@ -88,7 +88,7 @@ Kin: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
+class _FirstPass:
     """What the first pass keeps of a session."""
 
     source: str
@@ -114,20 +114,22 @@ _UNTAUGHT = _Source(SourceFacts({}, None, 0.0), {})
 class _Paid:
     """What the second pass returns of a session."""
 
-    billed: Billed
-    compared: Compared
-    examined: Examined | None = None
+    billed: BilledSession
+    compared: Comparison
+    examined: SessionMisses | None = None
 
 
-def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress], None] = lambda _: None) -> Replayed:
+def replay(
+    asked: ReplayRequest, open_engine: OpenEngine, progress: Callable[[Progress], None] = lambda _: None
+) -> ReplayResult:
     """Replay everything under the paths that were asked for. A bill of no sessions says in `skipped` why.
 
     Raises BadSetting for unknown policies or prices and for a path that is not there.
     """
     terms = _terms(asked, open_engine)
-    watching = _Watching(progress)
-    with workers(asked.jobs, _died) as spread:
-        learned: dict[Kin, list[_Learned]] = defaultdict(list)
+    watching = _FileProgress(progress)
+    with workers(asked.jobs, _outcome_of_death) as spread:
+        learned: dict[Kin, list[_FirstPass]] = defaultdict(list)
         skipped: dict[str, str] = {}
         for outcome in spread(_learn, watching.first(_sources(asked.paths, skipped))):
             _keep(outcome, skipped, lambda one: learned[one.source, one.agent].append(one))
@@ -138,10 +140,10 @@ def replay(asked: Asked, open_engine: OpenEngine, progress: Callable[[Progress],
         for outcome in spread(bill_one, watching.second(_sources(asked.paths, {}))):
             _keep(outcome, skipped, paid.append)
     coding = {source for (source, _), some in learned.items() if any(one.coding for one in some)}
-    return _summed(paid, coding or {source for source, _ in learned}, skipped, terms, asked.baseline)
+    return _sum_up(paid, coding or {source for source, _ in learned}, skipped, terms, asked.baseline)
 
 
-def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
+def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
     chosen = asked.policies or POLICIES
     for name in (*chosen, asked.baseline):
         if name not in EVERY_POLICY:
@@ -156,7 +158,7 @@ def _terms(asked: Asked, open_engine: OpenEngine) -> Terms:
         raise BadSetting(f"prices {asked.prices!r}: nothing costs {_DEAREST:,.0f} times as much as anything else")
     if charged.window < 1:
         raise BadSetting(f"prices {asked.prices!r}: the window must hold at least one token")
-    return Terms(
+    return ReplayTerms(
         charged, open_engine, wanted, stress=asked.stress, detail=asked.detail, why=asked.why, usual=asked.usual
     )
 
@@ -176,7 +178,7 @@ class _Outcome:
 def _each(source: Source, act: Callable[[RecordedSession], Result | None]) -> _Outcome:
     """Act on every session of a file. Whatever goes wrong with one file must not end the others."""
     try:
-        results = tuple(done for session in read(source) if (done := act(session)) is not None)
+        results = tuple(done for session in read_source(source) if (done := act(session)) is not None)
     except PageinError as error:
         return _Outcome(failed=str(error), label=source.label)
     except Exception as error:  # noqa: BLE001 a bug met by one file is reported with it, the rest of the folder goes on
@@ -186,7 +188,7 @@ def _each(source: Source, act: Callable[[RecordedSession], Result | None]) -> _O
     return _Outcome(results, label=source.label)
 
 
-def _died(source: Source) -> _Outcome:
+def _outcome_of_death(source: Source) -> _Outcome:
     return _Outcome(failed="the process that read it was killed; --jobs 1 takes the least memory", label=source.label)
 
 
@@ -194,12 +196,12 @@ def _learn(source: Source) -> _Outcome:
     return _each(source, _learn_session)
 
 
-def _learn_session(session: RecordedSession) -> _Learned | None:
+def _learn_session(session: RecordedSession) -> _FirstPass | None:
     calls = gather(session.entries)
     if not calls.calls:
         return None
     head = session.head
-    return _Learned(
+    return _FirstPass(
         source=head.source,
         agent=_host(head),
         model=_model(head.models, calls),
@@ -214,12 +216,12 @@ def _host(head: SessionHead) -> str:
     return head.agent.partition("/")[0]
 
 
-def _bill(source: Source, terms: Terms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool) -> _Outcome:
+def _bill(source: Source, terms: ReplayTerms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool) -> _Outcome:
     return _each(source, partial(_bill_session, terms=terms, sources=sources, doctor=doctor, recalls=recalls))
 
 
 def _bill_session(
-    session: RecordedSession, terms: Terms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool
+    session: RecordedSession, terms: ReplayTerms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool
 ) -> _Paid | None:
     calls = gather(session.entries)
     if not calls.calls:
@@ -236,14 +238,14 @@ def _bill_session(
     pure = on_own_cache(recording, own, misses=False)
     compared = compare(replayed, pure, own)
     asked = recording if recalls else replace(recording, needs=(NO_NEEDS,) * len(recording.sized))
-    return _Paid(bill_session(asked, terms), compared, examined(pure, own) if doctor else None)
+    return _Paid(bill_session(asked, terms), compared, examine_session(pure, own) if doctor else None)
 
 
-def _model(models: tuple[str, ...], calls: Calls) -> str:
+def _model(models: tuple[str, ...], calls: RecordedCalls) -> str:
     return next((call.model for call in calls.calls if call.model), next(iter(models), ""))
 
 
-def _taught(some: list[_Learned]) -> _Source:
+def _taught(some: list[_FirstPass]) -> _Source:
     """Characters per token come from the source's own usage, model by model; floors and reads from all its sessions."""
     ratios: dict[str, float] = {}
     for model in {one.model for one in some}:
@@ -270,9 +272,11 @@ def _keep(outcome: _Outcome, skipped: dict[str, str], act: Callable[[Any], objec
         act(result)
 
 
-def _summed(paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms: Terms, baseline: str) -> Replayed:
+def _sum_up(
+    paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms: ReplayTerms, baseline: str
+) -> ReplayResult:
     rows: dict[str, list[SessionBill]] = defaultdict(list)
-    compared: dict[str, list[Compared]] = defaultdict(list)
+    compared: dict[str, list[Comparison]] = defaultdict(list)
     for one in paid:
         rows[one.billed.bill["source"]].append(one.billed.bill)
         if one.billed.bill["flags"].get("usage") != "simulated":  # what the simulator said is no proof of the simulator
@@ -281,7 +285,7 @@ def _summed(paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms:
     macro = mean_ratios({name: sums for name, sums in groups.items() if name in coding}, baseline)
     bill = Bill(
         sessions=len(paid),
-        skipped=[Skipped(file=file, reason=reason) for file, reason in skipped.items()],
+        skipped=[SkippedFile(file=file, reason=reason) for file, reason in skipped.items()],
         prices=terms.prices.name,
         baseline=baseline,
         policies=by_policy(groups.values()),
@@ -292,10 +296,10 @@ def _summed(paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms:
         why=[one.billed.why for one in paid if one.billed.why is not None],
         doctor=report(checked) if (checked := [one.examined for one in paid if one.examined is not None]) else None,
     )
-    return Replayed(bill, [one.billed.detail for one in paid if one.billed.detail is not None])
+    return ReplayResult(bill, [one.billed.detail for one in paid if one.billed.detail is not None])
 
 
-class _Watching:
+class _FileProgress:
     """Counts files as they go by. A file counts half after the first pass, whole after the second."""
 
     def __init__(self, tell: Callable[[Progress], None]) -> None:

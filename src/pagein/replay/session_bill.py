@@ -7,14 +7,14 @@ from pagein.engine.engine import Settings
 from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, QUIET, VARIANTS, keeps_alive, layers_missing
-from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, Rolling
+from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.keepalive_bill import KeptLedger
-from pagein.replay.policies.keepalive_policy import KeptPaging
+from pagein.replay.policies.keepalive_policy import KeepAlivePagein
 from pagein.replay.policies.ledger import Ledger, Policy, Trace
 from pagein.replay.policies.optimum import bound, optimum
-from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, Paging
+from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
 from pagein.replay.prompt.context_limit import beyond, model_window
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 from pagein.replay.results.bill_figures import figures
 from pagein.replay.results.session_pictures import detail
 
@@ -27,7 +27,7 @@ EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ReplayTerms:
     """Under what terms sessions are replayed.
 
     usual: the engine's settings but for the prices. stress: draw recalls beyond the textual ones. detail: keep the pictures. why: reckon what each decision of pagein was worth.
@@ -43,7 +43,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Billed:
+class BilledSession:
     """A session's bill; and its pictures, and why pagein did what it did, where asked for."""
 
     bill: SessionBill
@@ -52,23 +52,23 @@ class Billed:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _PolicyTraces:
     """What is kept of the policies beside their figures."""
 
     traces: dict[str, Trace] = field(default_factory=dict)
     why: Why | None = None
 
 
-def bill_session(recording: Recording, terms: Terms) -> Billed:
+def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSession:
     """Replay one session under each policy."""
     rows: dict[str, Figures] = {}
-    kept = _Kept()
+    kept = _PolicyTraces()
     for name in terms.policies:
         if name in ("optimum", "bound"):
             tally = (optimum if name == "optimum" else bound)(recording, terms.prices)
             rows[name] = figures(tally, terms.prices, counted=False)
         else:
-            rows[name] = _played(name, recording, terms, kept)
+            rows[name] = _play_policy(name, recording, terms, kept)
     head = recording.head
     bill = SessionBill(
         file=head.file,
@@ -79,12 +79,12 @@ def bill_session(recording: Recording, terms: Terms) -> Billed:
         flags={**recording.flags, **beyond(recording, terms.prices)},
         policies=rows,
     )
-    return Billed(bill, detail(recording, kept.traces, kept.why) if terms.detail else None, kept.why)
+    return BilledSession(bill, detail(recording, kept.traces, kept.why) if terms.detail else None, kept.why)
 
 
-def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figures:
+def _play_policy(name: str, recording: BillableSession, terms: ReplayTerms, kept: _PolicyTraces) -> Figures:
     if layers_missing(name) is not None:
-        engine = KeptPaging if keeps_alive(name) else Paging
+        engine = KeepAlivePagein if keeps_alive(name) else PageinPolicy
         with engine(recording, terms.open_engine, terms.prices, name, terms.usual) as paging:
             ledger = _run(recording, paging, terms, kept)
             if terms.why and name == FULL:
@@ -96,16 +96,16 @@ def _played(name: str, recording: Recording, terms: Terms, kept: _Kept) -> Figur
         "append": APPEND,
         "append-5m": APPEND_5M,
         "append-1h": APPEND_1H,
-        "rolling": Rolling(),
+        "rolling": RollingStubs(),
         "clear": Clear(),
         "compact": Compact(window=model_window(recording, terms.prices)),
     }
     return figures(_run(recording, baselines[name], terms, kept).tally, terms.prices)
 
 
-def _run(recording: Recording, policy: Policy, terms: Terms, kept: _Kept) -> Ledger:
+def _run(recording: BillableSession, policy: Policy, terms: ReplayTerms, kept: _PolicyTraces) -> Ledger:
     keeping = {"stress": terms.stress, "trace": terms.detail}
-    if isinstance(policy, KeptPaging):
+    if isinstance(policy, KeepAlivePagein):
         ledger: Ledger = KeptLedger(recording, policy, terms.prices, **keeping)
     else:
         ledger = Ledger(recording, policy, terms.prices, **keeping)

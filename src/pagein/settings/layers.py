@@ -17,7 +17,7 @@ from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import PRICED, THRIFTY
-from pagein.policy.reads.baseline import Caps
+from pagein.policy.reads.baseline import ReadCaps
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
 from pagein.settings.keys import GATEWAY, KEYS
@@ -27,7 +27,7 @@ DEFAULT: Final = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class SettingsLayer:
     """What one place says. name: which one, for people. values: of keys."""
 
     name: str
@@ -49,13 +49,13 @@ class Config:
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
-def of_file(name: str, text: str, *, own: bool) -> Layer:
+def of_file(name: str, text: str, *, own: bool) -> SettingsLayer:
     """What a file says. own: whether it is the user's, else it came with a workspace. Raises BadSetting with file, key and remedy."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise BadSetting(f"{name}: is not TOML: {problem}") from problem
-    return Layer(name, {key: _of_file(name, key, value, own=own) for key, value in table.items()})
+    return SettingsLayer(name, {key: _of_file(name, key, value, own=own) for key, value in table.items()})
 
 
 def _of_file(name: str, key: str, value: object, *, own: bool) -> object:
@@ -75,7 +75,7 @@ def _of_file(name: str, key: str, value: object, *, own: bool) -> object:
         raise BadSetting(f"{name}: {key!r} takes {known.takes}, not {value!r}") from None
 
 
-def of_environment(environment: Mapping[str, str]) -> Layer:
+def of_environment(environment: Mapping[str, str]) -> SettingsLayer:
     """What `PAGEIN_*` variables say; those that are empty say nothing. Raises BadSetting with variable and remedy."""
     values: dict[str, object] = {}
     for key in KEYS.values():
@@ -85,10 +85,10 @@ def of_environment(environment: Mapping[str, str]) -> Layer:
                 values[key.name] = key.told(told)
             except (TypeError, ValueError):
                 raise BadSetting(f"{key.variable}: takes {key.takes}, not {told!r}") from None
-    return Layer("environment", values)
+    return SettingsLayer("environment", values)
 
 
-def laid(layers: Iterable[Layer]) -> Config:
+def laid(layers: Iterable[SettingsLayer]) -> Config:
     """The layers over the defaults, later ones over earlier. Raises BadSetting for values that do not go together."""
     values = {key.name: key.default for key in KEYS.values()}
     origins = dict.fromkeys(KEYS, DEFAULT)
@@ -131,7 +131,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
         residency=replace(usual, previews=previews, arguments=arguments, **{name: values[name] for name in _AS_NAMED}),
         reading=ReadingSettings(**{name: values[f"read_{name}"] for name in _READING}),
         recall=Bounds(
-            Caps(values["recall_lines"], values["recall_bytes"]),
+            ReadCaps(values["recall_lines"], values["recall_bytes"]),
             values["search_matches"],
             values["search_per_object"],
             values["search_seconds"],

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from pagein.errors import BadSetting
-from pagein.settings.layers import Config, Layer, laid, of_environment, of_file
+from pagein.settings.layers import Config, SettingsLayer, laid, of_environment, of_file
 
 NAME: Final = "pagein.toml"
 VARIABLE: Final = "PAGEIN_CONFIG"
 
 
-def configured(
+def load_config(
     workspace: str | Path = ".", given: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
 ) -> Config:
     """The settings for a workspace. given: what the caller or the command line says, which holds over all else.
@@ -25,7 +25,7 @@ def configured(
         *_file(_users(told), own=True, must=bool(told.get(VARIABLE))),
         *_file(Path(workspace) / NAME, own=False),
         of_environment(told),
-        Layer("given", dict(given or {})),
+        SettingsLayer("given", dict(given or {})),
     ]
     return laid(layers)
 
@@ -40,7 +40,7 @@ def _users(environment: Mapping[str, str]) -> Path:
     return user_config_path("pagein", appauthor=False) / NAME
 
 
-def _file(path: Path, *, own: bool, must: bool = False) -> list[Layer]:
+def _file(path: Path, *, own: bool, must: bool = False) -> list[SettingsLayer]:
     """What a file says; nothing where there is none. must: there has to be one."""
     if not must and _is_out_of_reach(path):
         return []

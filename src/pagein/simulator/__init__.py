@@ -1,24 +1,24 @@
 """The simulated provider: a real HTTP server on loopback that answers by script, refuses what a provider would, and bills."""
 
-from pagein.simulator.model_call import Asked
-from pagein.simulator.provider_settings import Settings
+from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.provider_settings import ProviderSettings
 from pagein.simulator.provider_thread import SimulatedProvider
-from pagein.simulator.records import Bill, Record
-from pagein.simulator.script import BREAK, Call, Failure, Said, Say, Script, Scripts, Think, Turn
+from pagein.simulator.records import ProviderBill, Record
+from pagein.simulator.script import BREAK, Failure, Said, Say, Script, ScriptCall, Scripts, ScriptTurn, Think
 
 __all__ = [
     "BREAK",
-    "Asked",
-    "Bill",
-    "Call",
     "Failure",
+    "ProviderBill",
+    "ProviderCall",
+    "ProviderSettings",
     "Record",
     "Said",
     "Say",
     "Script",
+    "ScriptCall",
+    "ScriptTurn",
     "Scripts",
-    "Settings",
     "SimulatedProvider",
     "Think",
-    "Turn",
 ]

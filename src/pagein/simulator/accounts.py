@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Usage
-from pagein.providers.cache_simulator import CacheRules, CacheSimulator, Served, bill
+from pagein.providers.cache_simulator import CacheRules, CacheSimulator, CacheUsage, bill
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.tokens.counters import counter_for
 from pagein.providers.validity import Api
-from pagein.simulator.model_call import Asked
-from pagein.simulator.neutral_answer import Called, Spoken, Thought, Words
-from pagein.simulator.prompt_blocks import CounterOf, Prompt, Prompts
+from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, Spoken
+from pagein.simulator.prompt_blocks import CounterOf, PromptBlocks, Prompts
 
 _DAY = 86_400.0
 _UNKNOWN: dict[Api, str] = {
@@ -23,11 +23,11 @@ _UNKNOWN: dict[Api, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Charged:
+class CallCharge:
     """What a call used and cost. served: None for what never reached the model. bit: base-input-token equivalents."""
 
     usage: Usage
-    served: Served
+    served: CacheUsage
     prices: Prices
     bit: float
 
@@ -46,7 +46,7 @@ class Accounts:
         self._caches: dict[tuple[str, CacheRules], CacheSimulator] = {}
         self.prompts = Prompts(counter)
 
-    def prices(self, asked: Asked) -> Prices:
+    def prices(self, asked: ProviderCall) -> Prices:
         """What the model of a call costs on the day of the call."""
         if self._fixed is not None:
             return self._fixed
@@ -55,11 +55,11 @@ class Accounts:
         except BadSetting:
             return prices(_UNKNOWN[asked.api])
 
-    def prompt(self, asked: Asked) -> Prompt:
+    def prompt(self, asked: ProviderCall) -> PromptBlocks:
         """The prompt of a call as the cache sees it."""
         return self.prompts.read(asked, self.prices(asked))
 
-    def charge(self, asked: Asked, blocks: tuple[Spoken, ...], wait: float) -> Charged:
+    def charge(self, asked: ProviderCall, blocks: tuple[Spoken, ...], wait: float) -> CallCharge:
         """Serve a call that is answered with these blocks, the first of which comes after `wait` seconds."""
         rates = self.prices(asked)
         prompt = self.prompts.read(asked, rates)
@@ -67,17 +67,17 @@ class Accounts:
         if prompt.is_cached:
             served = self._cache(asked, rates).serve(prompt.request(asked.at, asked.at + wait, output))
         else:
-            served = Served(0.0, 0.0, 0.0, prompt.tokens, output, 0, "no_marks")
-        return Charged(usage_of(served), served, rates, bill(served, rates, asked.at))
+            served = CacheUsage(0.0, 0.0, 0.0, prompt.tokens, output, 0, "no_marks")
+        return CallCharge(usage_of(served), served, rates, bill(served, rates, asked.at))
 
-    def _cache(self, asked: Asked, rates: Prices) -> CacheSimulator:
+    def _cache(self, asked: ProviderCall, rates: Prices) -> CacheSimulator:
         rules = rates.cache
         if asked.api != "anthropic" and asked.body.get("prompt_cache_retention") == "24h" and rules.ttl < _DAY:
             rules = rules.lasting(_DAY)
         return self._caches.setdefault((asked.key, rules), CacheSimulator(rules))
 
 
-def usage_of(served: Served) -> Usage:
+def usage_of(served: CacheUsage) -> Usage:
     """Whole tokens, as providers report them; what rounding loses is fresh."""
     read, short, long = round(served.read), round(served.written_5m), round(served.written_1h)
     return Usage(round(served.prompt) - read - short - long, read, short + long, long, round(served.output))
@@ -85,7 +85,7 @@ def usage_of(served: Served) -> Usage:
 
 def _said(block: Spoken) -> str:
     match block:
-        case Words() | Thought():
+        case ReplyText() | ReplyThought():
             return block.text
-        case Called():
+        case ReplyCall():
             return block.name + block.arguments

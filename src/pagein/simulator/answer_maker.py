@@ -8,15 +8,15 @@ from pagein.model.codec import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.thinking_bonds import after, trail_before
-from pagein.providers.validity.turns import Part, PartKind, Trail, Turn
+from pagein.providers.validity.turns import PartKind, PromptTurn, Trail, TurnPart
 from pagein.simulator import seals
 from pagein.simulator.anthropic_answers import wire_block
-from pagein.simulator.model_call import Asked
-from pagein.simulator.neutral_answer import Called, Spoken, Thought, Words
-from pagein.simulator.script import Call, Said, Say, Think
+from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, Spoken
+from pagein.simulator.script import Said, Say, ScriptCall, Think
 
 
-def spoken(asked: Asked, said: Sequence[Said], tag: str, key: bytes) -> tuple[Spoken, ...]:
+def spoken(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes) -> tuple[Spoken, ...]:
     """What is said, with ids and signatures. tag: unique to this answer. key: of signatures."""
     turns = turns_of(asked.body, asked.api)
     trail = trail_before(turns, len(turns.turns)) if any(isinstance(one, Think) for one in said) else Trail(b"")
@@ -24,11 +24,11 @@ def spoken(asked: Asked, said: Sequence[Said], tag: str, key: bytes) -> tuple[Sp
     for place, one in enumerate(said):
         block = _spoken(one, f"{tag}_{place}", trail, asked.model, key)
         blocks.append(block)
-        trail = after(trail, Turn("assistant", -1), _part(block))
+        trail = after(trail, PromptTurn("assistant", -1), _part(block))
     return tuple(blocks)
 
 
-def told(usage: Usage, given: Mapping[str, int]) -> Usage:
+def override_usage(usage: Usage, given: Mapping[str, int]) -> Usage:
     """The usage with figures that the script sets. Input that is set alone is all of the prompt, and fresh."""
     if not given:
         return usage
@@ -41,20 +41,20 @@ def told(usage: Usage, given: Mapping[str, int]) -> Usage:
 def _spoken(one: Said, name: str, trail: Trail, model: str, key: bytes) -> Spoken:
     match one:
         case Say():
-            return Words(one.text)
+            return ReplyText(one.text)
         case Think():
             signed = "" if one.redacted else one.text
-            return Thought(one.text, seals.sealed(key, trail, model, signed), one.redacted)
-        case Call(args=str(text)):
-            return Called(name, one.tool, text, one.namespace, is_free=True)
-        case Call():
-            return Called(name, one.tool, encode_json(one.args).decode(), one.namespace)
+            return ReplyThought(one.text, seals.seal_thinking(key, trail, model, signed), one.redacted)
+        case ScriptCall(args=str(text)):
+            return ReplyCall(name, one.tool, text, one.namespace, is_free=True)
+        case ScriptCall():
+            return ReplyCall(name, one.tool, encode_json(one.args).decode(), one.namespace)
 
 
-def _part(block: Spoken) -> Part:
+def _part(block: Spoken) -> TurnPart:
     """The block as it will come back."""
     wire: dict[str, Any] = wire_block(block)
-    kinds: dict[type, PartKind] = {Words: "text", Thought: "thinking", Called: "call"}
-    signature = block.signature if isinstance(block, Thought) else ""
-    text = block.text if isinstance(block, Words) else ""
-    return Part(kinds[type(block)], -1, -1, signature, text, source=wire)
+    kinds: dict[type, PartKind] = {ReplyText: "text", ReplyThought: "thinking", ReplyCall: "call"}
+    signature = block.signature if isinstance(block, ReplyThought) else ""
+    text = block.text if isinstance(block, ReplyText) else ""
+    return TurnPart(kinds[type(block)], -1, -1, signature, text, source=wire)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pagein.model.codec import encode_json
-from pagein.simulator.event_frames import named
-from pagein.simulator.neutral_answer import Called, Reply, Spoken, Thought, Words
+from pagein.simulator.event_frames import event_frame
+from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
 
 _KINDS: Final[Mapping[int, str]] = {
     400: "invalid_request_error",
@@ -25,7 +25,7 @@ _WORDS: Final[Mapping[int, str]] = {
 }
 
 
-def whole(reply: Reply) -> dict[str, Any]:
+def whole(reply: SimulatedReply) -> dict[str, Any]:
     """The answer in one piece."""
     return {
         **_head(reply),
@@ -36,22 +36,22 @@ def whole(reply: Reply) -> dict[str, Any]:
     }
 
 
-def events(reply: Reply) -> Iterator[bytes]:
+def events(reply: SimulatedReply) -> Iterator[bytes]:
     """The answer as the events of a stream."""
-    yield named(
+    yield event_frame(
         {"type": "message_start", "message": {**_head(reply), "usage": _usage(reply, min(reply.usage.output, 1))}}
     )
-    yield named({"type": "ping"})
+    yield event_frame({"type": "ping"})
     for index, block in enumerate(reply.blocks):
-        yield named({"type": "content_block_start", "index": index, "content_block": _begun(block)})
+        yield event_frame({"type": "content_block_start", "index": index, "content_block": _begun(block)})
         for delta in _deltas(reply, block):
-            yield named({"type": "content_block_delta", "index": index, "delta": delta})
-        yield named({"type": "content_block_stop", "index": index})
+            yield event_frame({"type": "content_block_delta", "index": index, "delta": delta})
+        yield event_frame({"type": "content_block_stop", "index": index})
     delta = {"stop_reason": _stop(reply), "stop_sequence": None}
-    yield named(
+    yield event_frame(
         {"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.usage.output}, **_edits(reply)}
     )
-    yield named({"type": "message_stop"})
+    yield event_frame({"type": "message_stop"})
 
 
 def error(status: int, message: str | None = None, kind: str | None = None) -> dict[str, Any]:
@@ -62,23 +62,23 @@ def error(status: int, message: str | None = None, kind: str | None = None) -> d
 
 def error_event(status: int, message: str | None = None, kind: str | None = None) -> bytes:
     """An error in the middle of a stream."""
-    return named(error(status, message, kind))
+    return event_frame(error(status, message, kind))
 
 
 def wire_block(block: Spoken) -> dict[str, Any]:
     """A block of an answer, as it comes back in later requests."""
     match block:
-        case Words():
+        case ReplyText():
             return {"type": "text", "text": block.text}
-        case Thought(redacted=True):
+        case ReplyThought(redacted=True):
             return {"type": "redacted_thinking", "data": block.signature}
-        case Thought():
+        case ReplyThought():
             return {"type": "thinking", "thinking": block.text, "signature": block.signature}
-        case Called():
+        case ReplyCall():
             return {"type": "tool_use", "id": f"toolu_{block.id}", "name": block.name, "input": block.input}
 
 
-def _head(reply: Reply) -> dict[str, Any]:
+def _head(reply: SimulatedReply) -> dict[str, Any]:
     return {
         "id": f"msg_{reply.tag}",
         "type": "message",
@@ -91,30 +91,30 @@ def _head(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _edits(reply: Reply) -> dict[str, Any]:
+def _edits(reply: SimulatedReply) -> dict[str, Any]:
     return {} if reply.applied is None else {"context_management": {"applied_edits": list(reply.applied)}}
 
 
 def _begun(block: Spoken) -> dict[str, Any]:
     match block:
-        case Words():
+        case ReplyText():
             return {"type": "text", "text": ""}
-        case Thought(redacted=False):
+        case ReplyThought(redacted=False):
             return {"type": "thinking", "thinking": "", "signature": ""}
-        case Called():
+        case ReplyCall():
             return {**wire_block(block), "input": {}}
         case _:
             return wire_block(block)
 
 
-def _deltas(reply: Reply, block: Spoken) -> Iterator[dict[str, Any]]:
+def _deltas(reply: SimulatedReply, block: Spoken) -> Iterator[dict[str, Any]]:
     match block:
-        case Words():
+        case ReplyText():
             yield from ({"type": "text_delta", "text": part} for part in reply.chunks(block.text))
-        case Thought(redacted=False):
+        case ReplyThought(redacted=False):
             yield from ({"type": "thinking_delta", "thinking": part} for part in reply.chunks(block.text))
             yield {"type": "signature_delta", "signature": block.signature}
-        case Called():
+        case ReplyCall():
             text = encode_json(block.input).decode() if block.is_free else block.arguments
             parts = ["", *reply.chunks(text)]
             yield from ({"type": "input_json_delta", "partial_json": part} for part in parts)
@@ -122,7 +122,7 @@ def _deltas(reply: Reply, block: Spoken) -> Iterator[dict[str, Any]]:
             return
 
 
-def _usage(reply: Reply, output: int) -> dict[str, Any]:
+def _usage(reply: SimulatedReply, output: int) -> dict[str, Any]:
     usage = reply.usage
     return {
         "input_tokens": usage.fresh,
@@ -137,5 +137,5 @@ def _usage(reply: Reply, output: int) -> dict[str, Any]:
     }
 
 
-def _stop(reply: Reply) -> str:
+def _stop(reply: SimulatedReply) -> str:
     return reply.stop or ("tool_use" if reply.calls else "end_turn")

@@ -10,7 +10,7 @@ MOST_BYTES: Final = 64 << 20
 """A body that is larger once it is unpacked is not read."""
 
 
-def unpacked(raw: bytes, encoding: str) -> bytes:
+def unpack_body(raw: bytes, encoding: str) -> bytes:
     """The body without its content encoding. Raises BadInput for one that is damaged, too large or packed in a way not known here."""
     for name in reversed([one.strip().lower() for one in encoding.split(",") if one.strip()]):
         unpack = _UNPACK.get(name)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pagein.simulator.event_frames import data
-from pagein.simulator.neutral_answer import Called, Reply, Words
+from pagein.simulator.neutral_answer import ReplyCall, ReplyText, SimulatedReply
 
 _KINDS: Final[Mapping[int, tuple[str, str | None]]] = {
     400: ("invalid_request_error", None),
@@ -24,7 +24,7 @@ _WORDS: Final[Mapping[int, str]] = {
 _STOPS: Final[Mapping[str, str]] = {"max_tokens": "length", "end_turn": "stop", "tool_use": "tool_calls"}
 
 
-def whole(reply: Reply) -> dict[str, Any]:
+def whole(reply: SimulatedReply) -> dict[str, Any]:
     """The answer in one piece."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
     if reply.calls:
@@ -33,7 +33,7 @@ def whole(reply: Reply) -> dict[str, Any]:
     return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
 
 
-def events(reply: Reply) -> Iterator[bytes]:
+def events(reply: SimulatedReply) -> Iterator[bytes]:
     """The answer as the events of a stream."""
     head = _head(reply, "chat.completion.chunk")
 
@@ -43,9 +43,9 @@ def events(reply: Reply) -> Iterator[bytes]:
     yield chunk({"role": "assistant", "content": "" if reply.text or not reply.calls else None})
     index = 0
     for block in reply.blocks:
-        if isinstance(block, Words):
+        if isinstance(block, ReplyText):
             yield from (chunk({"content": part}) for part in reply.chunks(block.text))
-        elif isinstance(block, Called):
+        elif isinstance(block, ReplyCall):
             yield chunk({"tool_calls": [{"index": index, **_call(block, "")}]})
             for part in reply.chunks(block.arguments):
                 yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
@@ -68,7 +68,7 @@ def error_event(status: int, message: str | None = None, kind: str | None = None
     return data(error(status, message, kind))
 
 
-def _head(reply: Reply, kind: str) -> dict[str, Any]:
+def _head(reply: SimulatedReply, kind: str) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{reply.tag}",
         "object": kind,
@@ -79,11 +79,11 @@ def _head(reply: Reply, kind: str) -> dict[str, Any]:
     }
 
 
-def _call(call: Called, arguments: str) -> dict[str, Any]:
+def _call(call: ReplyCall, arguments: str) -> dict[str, Any]:
     return {"id": f"call_{call.id}", "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _usage(reply: SimulatedReply) -> dict[str, Any]:
     usage = reply.usage
     details = {"cached_tokens": usage.read, "audio_tokens": 0}
     if reply.reports_writes:
@@ -97,5 +97,5 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _stop(reply: Reply) -> str:
+def _stop(reply: SimulatedReply) -> str:
     return _STOPS.get(reply.stop, reply.stop) if reply.stop else ("tool_calls" if reply.calls else "stop")

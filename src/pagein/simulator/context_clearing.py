@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from pagein.providers.validity.turns import object_at, objects_at, text_at
-from pagein.simulator.model_call import Asked
+from pagein.simulator.model_call import ProviderCall
 
 Json: TypeAlias = dict[str, Any]
-Measure: TypeAlias = Callable[[Asked], int]
+Measure: TypeAlias = Callable[[ProviderCall], int]
 """Tokens of the prompt of a call."""
 
 CLEARED: Final = "[Old tool result content cleared]"
@@ -28,18 +28,18 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
+class ClearedCall:
     """A call after the edits it asks for, and what the answer says about them; None where it asks for none."""
 
-    asked: Asked
+    asked: ProviderCall
     applied: tuple[Json, ...] | None = None
 
 
-def cleared(asked: Asked, measure: Measure) -> Cleared:
+def clear_context(asked: ProviderCall, measure: Measure) -> ClearedCall:
     """The call as the model gets it."""
     edits = objects_at(object_at(asked.body, "context_management"), "edits") if asked.api == "anthropic" else []
     if not edits:
-        return Cleared(asked)
+        return ClearedCall(asked)
     applied: list[Json] = []
     for edit in edits:
         make = _EDITS.get(str(edit.get("type")))
@@ -47,10 +47,12 @@ def cleared(asked: Asked, measure: Measure) -> Cleared:
         if made is not None:
             asked, told = made
             applied.append(told)
-    return Cleared(asked, tuple(applied))
+    return ClearedCall(asked, tuple(applied))
 
 
-def _clear_tool_uses(asked: Asked, edit: Mapping[str, Any], measure: Measure) -> tuple[Asked, Json] | None:
+def _clear_tool_uses(
+    asked: ProviderCall, edit: Mapping[str, Any], measure: Measure
+) -> tuple[ProviderCall, Json] | None:
     excluded = edit.get("exclude_tools")
     excluded = excluded if isinstance(excluded, list) else []
     uses = [(one["id"], str(one.get("name"))) for one in _blocks(asked, "tool_use") if isinstance(one.get("id"), str)]
@@ -82,7 +84,7 @@ def _clear_tool_uses(asked: Asked, edit: Mapping[str, Any], measure: Measure) ->
     return made, {"type": edit["type"], "cleared_tool_uses": len(gone), "cleared_input_tokens": saved}
 
 
-def _clear_thinking(asked: Asked, edit: Mapping[str, Any], measure: Measure) -> tuple[Asked, Json] | None:
+def _clear_thinking(asked: ProviderCall, edit: Mapping[str, Any], measure: Measure) -> tuple[ProviderCall, Json] | None:
     if edit.get("keep") == "all":
         return None
     keep = _number(edit, "keep", _KEPT_THINKING)
@@ -101,7 +103,7 @@ def _clear_thinking(asked: Asked, edit: Mapping[str, Any], measure: Measure) -> 
     return made, {"type": edit["type"], "cleared_thinking_turns": len(gone), "cleared_input_tokens": saved}
 
 
-_EDITS: Final[Mapping[str, Callable[[Asked, Mapping[str, Any], Measure], tuple[Asked, Json] | None]]] = {
+_EDITS: Final[Mapping[str, Callable[[ProviderCall, Mapping[str, Any], Measure], tuple[ProviderCall, Json] | None]]] = {
     "clear_tool_uses_20250919": _clear_tool_uses,
     "clear_thinking_20251015": _clear_thinking,
 }
@@ -113,7 +115,7 @@ def _number(edit: Mapping[str, Any], name: str, default: float) -> float:
     return max(found, 0) if isinstance(found, int | float) else default
 
 
-def _contents(asked: Asked) -> Iterator[tuple[int, Sequence[Json]]]:
+def _contents(asked: ProviderCall) -> Iterator[tuple[int, Sequence[Json]]]:
     """The places of messages that are made of blocks, with these."""
     for place, message in enumerate(asked.body["messages"]):
         content = message.get("content") if isinstance(message, dict) else None
@@ -121,11 +123,11 @@ def _contents(asked: Asked) -> Iterator[tuple[int, Sequence[Json]]]:
             yield place, content
 
 
-def _blocks(asked: Asked, kind: str) -> list[Json]:
+def _blocks(asked: ProviderCall, kind: str) -> list[Json]:
     return [one for _, blocks in _contents(asked) for one in blocks if one.get("type") == kind]
 
 
-def _with_blocks(asked: Asked, change: Callable[[Sequence[Json]], list[Json]]) -> Asked:
+def _with_blocks(asked: ProviderCall, change: Callable[[Sequence[Json]], list[Json]]) -> ProviderCall:
     messages = list(asked.body["messages"])
     for place, blocks in _contents(asked):
         messages[place] = {**messages[place], "content": change(blocks)}

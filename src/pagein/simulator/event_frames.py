@@ -6,7 +6,7 @@ from typing import Any
 from pagein.model.codec import encode_json
 
 
-def named(event: Mapping[str, Any]) -> bytes:
+def event_frame(event: Mapping[str, Any]) -> bytes:
     """An event whose name is its `type`."""
     return b"event: " + str(event["type"]).encode() + b"\n" + data(event)
 

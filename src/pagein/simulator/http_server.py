@@ -13,12 +13,12 @@ from aiohttp import web
 from pagein.errors import BadInput
 from pagein.model.codec import encode_json
 from pagein.providers.validity import Api
-from pagein.simulator.body_codings import MOST_BYTES, unpacked
-from pagein.simulator.model_call import Asked, asked
-from pagein.simulator.provider_settings import Settings
-from pagein.simulator.records import Bill, Book, Record, bill_of, redacted
+from pagein.simulator.body_codings import MOST_BYTES, unpack_body
+from pagein.simulator.model_call import ProviderCall, parse_call
+from pagein.simulator.provider_settings import ProviderSettings
+from pagein.simulator.records import Book, ProviderBill, Record, bill_of, redact_headers
 from pagein.simulator.refusals import FIELD, Refusal
-from pagein.simulator.service import FORMATS, Answer, Service, error_of, is_break
+from pagein.simulator.service import FORMATS, Service, WireAnswer, error_of, is_break
 
 _PATHS: Final[Mapping[str, Api]] = {
     "/messages": "anthropic",
@@ -35,7 +35,7 @@ _BEARER: Final = re.compile(r"^bearer\s+", re.IGNORECASE)
 class Server:
     """A provider that listens. `requests` holds all it received, in order."""
 
-    def __init__(self, service: Service, settings: Settings) -> None:
+    def __init__(self, service: Service, settings: ProviderSettings) -> None:
         self._service = service
         self._settings = settings
         self._book = Book(settings.record, settings.most_bodies)
@@ -49,7 +49,7 @@ class Server:
         """All requests so far, in the order in which they came."""
         return self._book.records
 
-    def bill(self) -> Bill:
+    def bill(self) -> ProviderBill:
         """The bill over all model calls so far."""
         return bill_of(self._book.records)
 
@@ -86,7 +86,7 @@ class Server:
 
     async def _any(self, request: web.Request) -> web.StreamResponse:
         path = request.path.rstrip("/")
-        record = Record(self.now(), request.method, request.path_qs, redacted(request.headers.items()))
+        record = Record(self.now(), request.method, request.path_qs, redact_headers(request.headers.items()))
         place = self._book.add(record)
         found = next((api for end, api in _PATHS.items() if path.endswith(end)), None)
         counts = path.endswith("/messages/count_tokens")
@@ -106,7 +106,7 @@ class Server:
 
     async def _call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
         try:
-            raw = unpacked(await request.read(), request.headers.get("Content-Encoding", ""))
+            raw = unpack_body(await request.read(), request.headers.get("Content-Encoding", ""))
             call = self._asked(request, raw, api)
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(place, api, Refusal("M21", 413, "Request exceeds the maximum size"))
@@ -127,7 +127,7 @@ class Server:
             return self._done(place, _json(decided))
         return await self._answered(request, place, decided)
 
-    def _decided(self, call: Asked, *, counts: bool) -> Refusal | dict[str, Any] | Answer:
+    def _decided(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
         """What becomes of a call: a refusal, the number of its tokens, an answer."""
         whole = self._without_key(call) or self._service.resolved(call)
         if isinstance(whole, Refusal):
@@ -137,7 +137,7 @@ class Server:
             return refusal
         return self._service.counted(whole) if counts else self._service.answer(whole)
 
-    async def _answered(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
+    async def _answered(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
         self._book.note(place, turn=answer.index)
         if answer.charged is not None:
             charged = answer.charged
@@ -159,7 +159,7 @@ class Server:
                 self._book.note(place, outcome="gone")
             raise
 
-    async def _streamed(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
+    async def _streamed(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
         response = web.StreamResponse(headers={**_STREAM, **_ids(answer)})
         self._book.note(place, status=200)
         await response.prepare(request)
@@ -176,7 +176,7 @@ class Server:
         return response
 
     async def _broken(
-        self, request: web.Request, place: int, answer: Answer, response: web.StreamResponse
+        self, request: web.Request, place: int, answer: WireAnswer, response: web.StreamResponse
     ) -> web.StreamResponse:
         self._book.note(place, outcome="broken")
         failure = answer.failure
@@ -188,7 +188,7 @@ class Server:
         await response.write_eof()
         return response
 
-    def _failed(self, request: web.Request, place: int, answer: Answer) -> web.StreamResponse:
+    def _failed(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
         failure = answer.failure
         if failure is None or is_break(failure):
             self._book.note(place, outcome="broken")
@@ -205,22 +205,22 @@ class Server:
         )
         return _json(body, refusal.status)
 
-    def _without_key(self, call: Asked) -> Refusal | None:
+    def _without_key(self, call: ProviderCall) -> Refusal | None:
         if call.key or not self._settings.needs_key:
             return None
         words = "x-api-key header is required" if call.api == "anthropic" else "You didn't provide an API key."
         return Refusal("key", 401, words)
 
-    def _asked(self, request: web.Request, raw: bytes, api: Api) -> Asked:
+    def _asked(self, request: web.Request, raw: bytes, api: Api) -> ProviderCall:
         betas = ",".join(request.headers.getall("anthropic-beta", []))
         secret = next((request.headers[name] for name in _KEYS if name in request.headers), "")
         secret = _BEARER.sub("", secret)
         return replace(
-            asked(raw, api),
+            parse_call(raw, api),
             betas=frozenset(one.strip() for one in betas.split(",") if one.strip()),
             key=blake2b(secret.encode(), digest_size=8).hexdigest() if secret else "",
             at=self.now(),
-            headers=redacted(request.headers.items()),
+            headers=redact_headers(request.headers.items()),
         )
 
     async def _about_itself(self, request: web.Request) -> web.StreamResponse:
@@ -266,7 +266,7 @@ def _since(request: web.Request) -> int:
     return int(told) if told.isdecimal() else 0
 
 
-def _ids(answer: Answer) -> dict[str, str]:
+def _ids(answer: WireAnswer) -> dict[str, str]:
     name = "request-id" if answer.asked.api == "anthropic" else "x-request-id"
     return {name: f"req_{answer.reply.tag}"} if answer.reply is not None else {}
 

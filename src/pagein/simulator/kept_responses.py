@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from pagein.model.codec import encode_json
-from pagein.simulator.model_call import Asked, asked
+from pagein.simulator.model_call import ProviderCall, parse_call
 from pagein.simulator.refusals import Refusal
 
 Items: TypeAlias = Sequence[dict[str, Any]]
@@ -18,7 +18,7 @@ _KEPT: Final = 10_000
 _MOST_BYTES: Final = 256 << 20
 
 
-class Kept:
+class KeptResponses:
     """The conversations behind the responses of late, by response id. most: bytes of them; the newest is kept whatever its size."""
 
     def __init__(self, most: int = _MOST_BYTES) -> None:
@@ -26,7 +26,7 @@ class Kept:
         self._most = most
         self._bytes = 0
 
-    def resolved(self, call: Asked) -> Asked | Refusal:
+    def resolved(self, call: ProviderCall) -> ProviderCall | Refusal:
         """The call with all of its conversation in it."""
         name = call.body.get("previous_response_id")
         if call.api != "openai_responses" or name is None:
@@ -37,10 +37,10 @@ class Kept:
             return Refusal(PREVIOUS, 400, words, "previous_response_not_found")
         body = {field: value for field, value in call.body.items() if field != "previous_response_id"}
         body["input"] = [*behind[0], *_items(call)]
-        whole = asked(encode_json(body), call.api)
+        whole = parse_call(encode_json(body), call.api)
         return replace(call, body=whole.body, messages=whole.messages, size=whole.size)
 
-    def keep(self, call: Asked, name: str, answer: Items) -> None:
+    def keep(self, call: ProviderCall, name: str, answer: Items) -> None:
         """Keep a response, unless the call asked not to."""
         if call.api != "openai_responses" or call.body.get("store") is False:
             return
@@ -51,7 +51,7 @@ class Kept:
             self._bytes -= size
 
 
-def _items(call: Asked) -> list[Any]:
+def _items(call: ProviderCall) -> list[Any]:
     given = call.body.get("input")
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": given}]

@@ -14,7 +14,7 @@ Body: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProviderCall:
     """A model call.
 
     body: as it came, decoded. size: its bytes. messages: all of the prompt but tools, system prompts that stand outside first.
@@ -49,8 +49,8 @@ class Asked:
         )
 
 
-def asked(raw: bytes, api: Api) -> Asked:
+def parse_call(raw: bytes, api: Api) -> ProviderCall:
     """The call in a request body. Raises BadInput or ValueError for what is no JSON object with messages."""
     read = decode(raw, api)
     body = decode_json(raw)
-    return Asked(api, body if isinstance(body, dict) else {}, len(raw), (*read.system, *read.messages))
+    return ProviderCall(api, body if isinstance(body, dict) else {}, len(raw), (*read.system, *read.messages))

@@ -8,14 +8,14 @@ from pagein.model.messages import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ReplyText:
     """Text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ReplyThought:
     """Thinking with the signature that binds it to its prompt; redacted: only that is shown."""
 
     text: str
@@ -24,7 +24,7 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ReplyCall:
     """A call. arguments: JSON text of an object, or the free text of a tool that takes such (`is_free`)."""
 
     id: str
@@ -39,11 +39,11 @@ class Called:
         return {"input": self.arguments} if self.is_free else json.loads(self.arguments)
 
 
-Spoken: TypeAlias = Words | Thought | Called
+Spoken: TypeAlias = ReplyText | ReplyThought | ReplyCall
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SimulatedReply:
     """An answer. tag: hexadecimal, unique to it, part of all its ids. created: seconds since 1970.
 
     stop: the script's own word for why it ended, None for what follows. chunk: characters in one event of a stream.
@@ -65,14 +65,14 @@ class Reply:
     dropped: tuple[dict[str, Any], ...] = ()
 
     @property
-    def calls(self) -> tuple[Called, ...]:
+    def calls(self) -> tuple[ReplyCall, ...]:
         """The calls in it."""
-        return tuple(block for block in self.blocks if isinstance(block, Called))
+        return tuple(block for block in self.blocks if isinstance(block, ReplyCall))
 
     @property
     def text(self) -> str:
         """All it says aloud."""
-        return "".join(block.text for block in self.blocks if isinstance(block, Words))
+        return "".join(block.text for block in self.blocks if isinstance(block, ReplyText))
 
     def chunks(self, text: str) -> list[str]:
         """A text as the events of a stream carry it."""

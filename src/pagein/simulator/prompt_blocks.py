@@ -9,16 +9,16 @@ from math import ceil
 from typing import Any, Final, TypeAlias
 
 from pagein.model.codec import encode_json
-from pagein.providers.cache_simulator import LONG, SHORT, CacheRequest, Chains, Mark
-from pagein.providers.caches.breakpoint_rules import Refused, with_automatic
-from pagein.providers.caches.invalidation import Settings, anthropic_domains
+from pagein.providers.cache_simulator import LONG, SHORT, Breakpoint, CacheRequest, Chains
+from pagein.providers.caches.breakpoint_rules import BreakpointRefusal, with_automatic
+from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.tokens.counters import Counter, counter_for
 from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.breakpoint_checks import marks_of
-from pagein.providers.validity.thinking_bonds import canonical, hashed
-from pagein.providers.validity.turns import Part, Side, Turn, Turns, object_at, objects_at, text_at
-from pagein.simulator.model_call import Asked, Body
+from pagein.providers.validity.thinking_bonds import canonical, hash_parts
+from pagein.providers.validity.turns import PromptTurn, Side, TurnPart, Turns, object_at, objects_at, text_at
+from pagein.simulator.model_call import Body, ProviderCall
 
 IMAGE_TOKENS: Final = 1500
 """Tokens that any image is taken for."""
@@ -40,12 +40,12 @@ _OPENAI_SETTINGS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptBlocks:
     """The blocks of a prompt: chain ids, tokens up to and including each, marks, where the newest user and tool blocks stand."""
 
     chain: Sequence[int]
     cumulative: Sequence[float]
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Breakpoint, ...] = ()
     newest_user: int = 0
     newest_tool: int = 0
     is_cached: bool = True
@@ -75,7 +75,7 @@ class _Block:
 
     name: bytes
     tokens: int
-    part: Part
+    part: TurnPart
     side: Side
 
 
@@ -87,7 +87,7 @@ class Prompts:
         self._chains = Chains()
         self._sizes: OrderedDict[tuple[str, bytes], int] = OrderedDict()
 
-    def read(self, asked: Asked, prices: Prices) -> Prompt:
+    def read(self, asked: ProviderCall, prices: Prices) -> PromptBlocks:
         """The prompt of a call at a model with these prices."""
         return self._anthropic(asked, prices) if asked.api == "anthropic" else self._openai(asked)
 
@@ -95,7 +95,7 @@ class Prompts:
         """Tokens of a text that the model says."""
         return _counted(self._counter(model), text, "assistant")
 
-    def _anthropic(self, asked: Asked, prices: Prices) -> Prompt:
+    def _anthropic(self, asked: ProviderCall, prices: Prices) -> PromptBlocks:
         turns = turns_of(asked.body, "anthropic")
         head = [self._block(asked.model, part, "system") for part in turns.head]
         kept = _without_old_thinking(turns) if prices.strips_thinking else turns.turns
@@ -105,25 +105,27 @@ class Prompts:
         named = anthropic_domains(self._chains, _settings(asked, turns), tools, system)
         blocks = [*head, *body]
         chain = [*named.chain, *self._chained(named.messages, body)]
-        return Prompt(chain, _sums(blocks), _marks(turns, blocks, asked.body))
+        return PromptBlocks(chain, _sums(blocks), _marks(turns, blocks, asked.body))
 
-    def _openai(self, asked: Asked) -> Prompt:
+    def _openai(self, asked: ProviderCall) -> PromptBlocks:
         turns = turns_of(asked.body, asked.api)
-        tools = [Part("tool", -1, place, source=tool) for place, tool in enumerate(objects_at(asked.body, "tools"))]
+        tools = [TurnPart("tool", -1, place, source=tool) for place, tool in enumerate(objects_at(asked.body, "tools"))]
         told = text_at(asked.body, "instructions")
         given = asked.body.get("input")
-        bare = [Part("text", 0, 0, text=given)] if isinstance(given, str) else []
-        head = [*tools, *([Part("text", -1, 0, text=told)] if told else [])]
+        bare = [TurnPart("text", 0, 0, text=given)] if isinstance(given, str) else []
+        head = [*tools, *([TurnPart("text", -1, 0, text=told)] if told else [])]
         blocks = [self._block(asked.model, part, "system") for part in head]
         blocks += [self._block(asked.model, part, "user") for part in bare]
         blocks += [self._block(asked.model, part, turn.side) for turn in turns.turns for part in turn.parts]
         chain = self._chained(self._chains.extend(Chains.ROOT, _openai_settings(asked.body)), blocks)
         long = object_at(asked.body, "prompt_cache_options").get("ttl") == "12h"
-        marks = tuple(Mark(place, LONG if long else SHORT) for place, one in enumerate(blocks, 1) if one.part.mark)
+        marks = tuple(
+            Breakpoint(place, LONG if long else SHORT) for place, one in enumerate(blocks, 1) if one.part.mark
+        )
         places = list(enumerate(blocks, 1))
         user = max((place for place, one in places if _is_users(one, asked.body)), default=0)
         tool = max((place for place, one in places if one.part.kind == "result"), default=0)
-        prompt = Prompt(chain, _sums(blocks), marks, user, tool)
+        prompt = PromptBlocks(chain, _sums(blocks), marks, user, tool)
         if object_at(asked.body, "prompt_cache_options").get("mode") != "explicit":
             return prompt
         # only the client's own breakpoints: the provider's falls together with the last of them
@@ -133,8 +135,8 @@ class Prompts:
     def _chained(self, root: int, blocks: Sequence[_Block]) -> list[int]:
         return list(accumulate((block.name for block in blocks), self._chains.extend, initial=root))[1:]
 
-    def _block(self, model: str, part: Part, side: Side) -> _Block:
-        name = hashed(side.encode(), canonical(part))
+    def _block(self, model: str, part: TurnPart, side: Side) -> _Block:
+        name = hash_parts(side.encode(), canonical(part))
         size = self._sizes.get((model, name))
         if size is None:
             size = self._sizes[model, name] = _size(self._counter(model), part, side)
@@ -147,12 +149,12 @@ def _sums(blocks: Sequence[_Block]) -> list[float]:
     return list(accumulate(float(block.tokens) for block in blocks))
 
 
-def _settings(asked: Asked, turns: Turns) -> Settings:
+def _settings(asked: ProviderCall, turns: Turns) -> PromptSettings:
     body = asked.body
     thinking = {k: v for k, v in object_at(body, "thinking").items() if k != "block_binding"}
     choice = object_at(body, "tool_choice")
     parts = [part for turn in turns.turns for part in turn.parts]
-    return Settings(
+    return PromptSettings(
         model=asked.model,
         features=(tuple(sorted(asked.betas)), _frozen(body.get("context_management"))),
         speed=_frozen(body.get("speed")),
@@ -174,12 +176,12 @@ def _frozen(value: object) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
 
 
-def _images_in(part: Part) -> int:
+def _images_in(part: TurnPart) -> int:
     content = objects_at(part.wire, "output" if "output" in part.wire else "content") if part.kind == "result" else []
     return sum(one.get("type") in ("image", "image_url", "input_image") for one in content)
 
 
-def _without_old_thinking(turns: Turns) -> list[Turn]:
+def _without_old_thinking(turns: Turns) -> list[PromptTurn]:
     """The turns as a model sees them that drops thinking from before the user's last words."""
     fresh = [
         place
@@ -193,23 +195,23 @@ def _without_old_thinking(turns: Turns) -> list[Turn]:
     ]
 
 
-def _marks(turns: Turns, blocks: Sequence[_Block], body: Body) -> tuple[Mark, ...]:
+def _marks(turns: Turns, blocks: Sequence[_Block], body: Body) -> tuple[Breakpoint, ...]:
     places = {id(block.part): place for place, block in enumerate(blocks, 1)}
     found = {places[id(part)]: _seconds(ttl) for part, ttl in marks_of(turns) if id(part) in places}
-    marks = tuple(Mark(place, ttl) for place, ttl in found.items())
+    marks = tuple(Breakpoint(place, ttl) for place, ttl in found.items())
     automatic = object_at(body, "cache_control")
     if not automatic:
         return marks
     last = next((place for place in range(len(blocks), 0, -1) if _may_carry(blocks[place - 1].part)), 0)
     placed = with_automatic(marks, last, _seconds(str(automatic.get("ttl") or "5m")))
-    return marks if isinstance(placed, Refused) else placed
+    return marks if isinstance(placed, BreakpointRefusal) else placed
 
 
 def _seconds(ttl: str) -> int:
     return LONG if ttl == "1h" else SHORT
 
 
-def _may_carry(part: Part) -> bool:
+def _may_carry(part: TurnPart) -> bool:
     if part.kind == "text" and not part.text.strip():
         return False
     if part.kind == "other":
@@ -226,7 +228,7 @@ def _is_users(block: _Block, body: Body) -> bool:
     return not isinstance(message, Mapping) or message.get("role") in (None, "user")
 
 
-def _size(counter: Counter, part: Part, side: Side) -> int:
+def _size(counter: Counter, part: TurnPart, side: Side) -> int:
     images = 1 if part.kind == "image" or part.wire.get("type") in ("image_url", "input_image") else _images_in(part)
     return images * IMAGE_TOKENS + sum(_counted(counter, text, side) for text in _texts(part))
 
@@ -236,7 +238,7 @@ def _counted(counter: Counter, text: str, side: Side) -> int:
     return ceil(counter.count(text, kinds[side])) if text else 0
 
 
-def _texts(part: Part) -> Iterator[str]:
+def _texts(part: TurnPart) -> Iterator[str]:
     """All that a block says in words."""
     wire = part.wire
     match part.kind:

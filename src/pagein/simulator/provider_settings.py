@@ -13,7 +13,7 @@ ALL_APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProviderSettings:
     """How a provider is set up.
 
     apis: the formats that it speaks. now: seconds since 1970. speed: how many seconds pass for one of `now`. prices: a price

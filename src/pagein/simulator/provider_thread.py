@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from pagein.simulator.http_server import Server
-from pagein.simulator.provider_settings import Settings
-from pagein.simulator.records import Bill, Record
+from pagein.simulator.provider_settings import ProviderSettings
+from pagein.simulator.records import ProviderBill, Record
 from pagein.simulator.service import Service
 
 
@@ -23,8 +23,8 @@ class SimulatedProvider:
     Raises BadInput for a script, BadSetting for prices, that cannot be used; OSError where it cannot listen.
     """
 
-    def __init__(self, script: object = None, settings: Settings | None = None) -> None:
-        settings = settings or Settings()
+    def __init__(self, script: object = None, settings: ProviderSettings | None = None) -> None:
+        settings = settings or ProviderSettings()
         self._server = Server(Service(script, settings), settings)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -39,7 +39,7 @@ class SimulatedProvider:
         """All it received so far, in order."""
         return self._server.requests
 
-    def bill(self) -> Bill:
+    def bill(self) -> ProviderBill:
         """The bill over all model calls so far."""
         return self._server.bill()
 

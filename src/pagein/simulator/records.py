@@ -53,7 +53,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class ProviderBill:
     """All model calls so far. usage: sums. bit: cost. usd: None where a model has no price in dollars. models: cost by model."""
 
     requests: int = 0
@@ -114,11 +114,11 @@ class Book:
         """What became of a request."""
         record = self._records[place] = replace(self._records[place], **changes)
         if self._path is not None and "outcome" in changes:
-            with opened(self._path) as file:
+            with open_log(self._path) as file:
                 file.write(encode_json(record.as_json()) + b"\n")
 
 
-def opened(path: Path) -> BinaryIO:
+def open_log(path: Path) -> BinaryIO:
     """A file to add to. What agents send is in it, so nobody but its owner may read it, whoever made it."""
     number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _OWN)
     file = os.fdopen(number, "ab")
@@ -128,7 +128,7 @@ def opened(path: Path) -> BinaryIO:
     return file
 
 
-def bill_of(records: Iterable[Record]) -> Bill:
+def bill_of(records: Iterable[Record]) -> ProviderBill:
     """The bill over these requests."""
     calls = [record for record in records if record.api is not None]
     charged = [(record, record.usage) for record in calls if record.usage is not None]
@@ -140,7 +140,7 @@ def bill_of(records: Iterable[Record]) -> Bill:
         models[record.model] = models.get(record.model, 0.0) + record.bit
     dollars = [record.usd for record, _ in charged]
     known = [one for one in dollars if one is not None]
-    return Bill(
+    return ProviderBill(
         requests=len(calls),
         refused=sum(record.outcome == "refused" for record in calls),
         failed=sum(record.outcome in ("failed", "broken") for record in calls),
@@ -151,7 +151,7 @@ def bill_of(records: Iterable[Record]) -> Bill:
     )
 
 
-def redacted(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def redact_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers with names in lower case, those of one name joined; what stands for credentials says only that it was there."""
     found: dict[str, str] = {}
     for name, value in headers:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
-from pagein.providers.validity import Api, Received, Violation, check_body, target, with_request
+from pagein.providers.validity import AnswerFacts, Api, Violation, check_body, target, with_request
 from pagein.providers.validity.body_turns import turns_of
-from pagein.providers.validity.turns import Bond, Part, object_at, text_at
+from pagein.providers.validity.turns import Bond, TurnPart, object_at, text_at
 from pagein.simulator import seals
-from pagein.simulator.model_call import Asked, Body
-from pagein.simulator.thinking_drops import Dropped
+from pagein.simulator.model_call import Body, ProviderCall
+from pagein.simulator.thinking_drops import ThinkingDrop
 
 SIGNATURE: Final = "signature"
 """Stands for a rule id where a signature is not one of ours, or not for these words."""
@@ -75,7 +75,7 @@ class Doorkeeper:
         self._reasoning: OrderedDict[str, str] = OrderedDict()
         self._followers: OrderedDict[str, str] = OrderedDict()
 
-    def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
+    def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
         """Why this call is refused, None where it is not. counts: it asks for no answer, only for its size."""
         for name, kind in _NEEDED[asked.api]:
             if name == "max_tokens" and counts:
@@ -88,33 +88,33 @@ class Doorkeeper:
         found = self._broken(asked)
         return Refusal(found[0].rule, found[0].status, found[0].text) if found else None
 
-    def dropped(self, asked: Asked) -> list[Dropped]:
+    def dropped(self, asked: ProviderCall) -> list[ThinkingDrop]:
         """The thinking of a call that is not refused which its model does not get to see."""
         if asked.api != "anthropic":
             return []
-        others = [Dropped(*place, "model_binding_mismatch") for place in self._made_by_others(asked)]
+        others = [ThinkingDrop(*place, "model_binding_mismatch") for place in self._made_by_others(asked)]
         thinking = object_at(asked.body, "thinking")
         if object_at(thinking, "block_binding").get("prefix_mismatch_behavior") != "drop_block":
             return others
         strict = {**thinking, "block_binding": {"prefix_mismatch_behavior": "error"}}
         found = self._broken(replace(asked, body={**asked.body, "thinking": strict}))
         broken = {(one.message, one.block) for one in found if one.rule in ("T2", "T6")}
-        return [*others, *(Dropped(*place, "prefix_mismatch") for place in sorted(broken))]
+        return [*others, *(ThinkingDrop(*place, "prefix_mismatch") for place in sorted(broken))]
 
-    def _broken(self, asked: Asked) -> list[Violation]:
+    def _broken(self, asked: ProviderCall) -> list[Violation]:
         whom = target(asked.model, betas=asked.betas if asked.api == "anthropic" else None, account=self._account)
         return check_body(asked.body, asked.api, whom, self._received(asked), size=asked.size)
 
-    def _made_by_others(self, asked: Asked) -> Iterator[tuple[int, int]]:
+    def _made_by_others(self, asked: ProviderCall) -> Iterator[tuple[int, int]]:
         for part in _thinking(asked):
-            seal = seals.opened(self._key, part.id, None)
+            seal = seals.open_seal(self._key, part.id, None)
             if seal is not None and seal.model != seals.short(asked.model):
                 yield part.message, part.block
 
-    def remember(self, asked: Asked, answer: Sequence[Body]) -> None:
+    def remember(self, asked: ProviderCall, answer: Sequence[Body]) -> None:
         """What an answer held, as wire blocks or items."""
         bare: Body = {"messages": [], "input": []}
-        learned = with_request(Received(), bare, asked.api, answer)
+        learned = with_request(AnswerFacts(), bare, asked.api, answer)
         for memory, more in (
             (self._thoughts, learned.thoughts),
             (self._reasoning, learned.reasoning),
@@ -124,21 +124,21 @@ class Doorkeeper:
             while len(memory) > _REMEMBERED:
                 memory.popitem(last=False)
 
-    def _received(self, asked: Asked) -> Received:
+    def _received(self, asked: ProviderCall) -> AnswerFacts:
         signatures = [part.id for part in _thinking(asked)] if asked.api == "anthropic" else []
         bonds: dict[str, Bond] = {}
         for signature in signatures:
-            seal = seals.opened(self._key, signature, None)
+            seal = seals.open_seal(self._key, signature, None)
             if seal is not None and seal.model == seals.short(asked.model):
                 bonds[signature] = Bond(seals.trail_of(seal, signatures), b"")
-        return Received(bonds, self._thoughts, self._reasoning, self._followers)
+        return AnswerFacts(bonds, self._thoughts, self._reasoning, self._followers)
 
-    def _forged(self, asked: Asked) -> Refusal | None:
+    def _forged(self, asked: ProviderCall) -> Refusal | None:
         if asked.api == "openai_chat":
             return None
         for part in _thinking(asked):
             signed, words = _signed(part)
-            if not signed or seals.opened(self._key, signed, words) is not None:
+            if not signed or seals.open_seal(self._key, signed, words) is not None:
                 continue
             if self._takes_foreign and not seals.is_ours(signed):
                 continue
@@ -150,12 +150,12 @@ class Doorkeeper:
         return None
 
 
-def _thinking(asked: Asked) -> Iterator[Part]:
+def _thinking(asked: ProviderCall) -> Iterator[TurnPart]:
     for turn in turns_of(asked.body, asked.api).turns:
         yield from (part for part in turn.parts if part.kind == "thinking")
 
 
-def _signed(part: Part) -> tuple[str, str | None]:
+def _signed(part: TurnPart) -> tuple[str, str | None]:
     """The signature of a block and the words that it is for, None where they are not shown."""
     wire: Mapping[str, Any] = part.wire
     if wire.get("type") == "thinking":
@@ -163,7 +163,7 @@ def _signed(part: Part) -> tuple[str, str | None]:
     return text_at(wire, "data") or text_at(wire, "encrypted_content"), None
 
 
-def _missing(asked: Asked, name: str) -> str:
+def _missing(asked: ProviderCall, name: str) -> str:
     if asked.api == "anthropic":
         return f"{name}: Field required" if name not in asked.body else f"{name}: Input should be valid"
     if name not in asked.body:

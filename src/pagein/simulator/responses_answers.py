@@ -5,13 +5,13 @@ from itertools import count
 from typing import Any
 
 from pagein.simulator.chat_answers import error
-from pagein.simulator.event_frames import named
-from pagein.simulator.neutral_answer import Called, Reply, Spoken, Thought, Words
+from pagein.simulator.event_frames import event_frame
+from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
 
 __all__ = ["error", "error_event", "events", "items", "whole"]
 
 
-def whole(reply: Reply) -> dict[str, Any]:
+def whole(reply: SimulatedReply) -> dict[str, Any]:
     """The answer in one piece."""
     incomplete = reply.stop in ("max_tokens", "max_output_tokens")
     return {
@@ -23,25 +23,27 @@ def whole(reply: Reply) -> dict[str, Any]:
     }
 
 
-def items(reply: Reply) -> list[dict[str, Any]]:
+def items(reply: SimulatedReply) -> list[dict[str, Any]]:
     """The items of an answer, as they come back in later requests."""
     return [_item(reply, place, block) for place, block in enumerate(reply.blocks)]
 
 
-def events(reply: Reply) -> Iterator[bytes]:
+def events(reply: SimulatedReply) -> Iterator[bytes]:
     """The answer as the events of a stream."""
     numbers = count()
     for event in _events(reply):
-        yield named({**event, "sequence_number": next(numbers)})
+        yield event_frame({**event, "sequence_number": next(numbers)})
 
 
 def error_event(status: int, message: str | None = None, kind: str | None = None) -> bytes:
     """An error in the middle of a stream."""
     told = error(status, message, kind)["error"]
-    return named({"type": "error", "code": told["code"] or told["type"], "message": told["message"], "param": None})
+    return event_frame(
+        {"type": "error", "code": told["code"] or told["type"], "message": told["message"], "param": None}
+    )
 
 
-def _events(reply: Reply) -> Iterator[dict[str, Any]]:
+def _events(reply: SimulatedReply) -> Iterator[dict[str, Any]]:
     begun = {**_head(reply), "status": "in_progress", "output": [], "usage": None}
     yield {"type": "response.created", "response": begun}
     yield {"type": "response.in_progress", "response": begun}
@@ -61,16 +63,16 @@ def _begun(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "status": "in_progress", **empty}
 
 
-def _inside(reply: Reply, block: Spoken, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _inside(reply: SimulatedReply, block: Spoken, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     match block:
-        case Words():
+        case ReplyText():
             part = {"type": "output_text", "text": "", "annotations": []}
             yield {"type": "response.content_part.added", "content_index": 0, "part": part}
             for text in reply.chunks(block.text):
                 yield {"type": "response.output_text.delta", "content_index": 0, "delta": text}
             yield {"type": "response.output_text.done", "content_index": 0, "text": block.text}
             yield {"type": "response.content_part.done", "content_index": 0, "part": {**part, "text": block.text}}
-        case Thought():
+        case ReplyThought():
             for part in item["summary"]:
                 empty = {**part, "text": ""}
                 yield {"type": "response.reasoning_summary_part.added", "summary_index": 0, "part": empty}
@@ -78,7 +80,7 @@ def _inside(reply: Reply, block: Spoken, item: Mapping[str, Any]) -> Iterator[di
                     yield {"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": text}
                 yield {"type": "response.reasoning_summary_text.done", "summary_index": 0, "text": part["text"]}
                 yield {"type": "response.reasoning_summary_part.done", "summary_index": 0, "part": part}
-        case Called():
+        case ReplyCall():
             kind = "response.custom_tool_call_input" if block.is_free else "response.function_call_arguments"
             field = "input" if block.is_free else "arguments"
             for text in reply.chunks(block.arguments):
@@ -86,10 +88,10 @@ def _inside(reply: Reply, block: Spoken, item: Mapping[str, Any]) -> Iterator[di
             yield {"type": f"{kind}.done", field: block.arguments}
 
 
-def _item(reply: Reply, place: int, block: Spoken) -> dict[str, Any]:
+def _item(reply: SimulatedReply, place: int, block: Spoken) -> dict[str, Any]:
     name = f"{reply.tag}_{place}"
     match block:
-        case Words():
+        case ReplyText():
             content = [{"type": "output_text", "text": block.text, "annotations": []}]
             return {
                 "id": f"msg_{name}",
@@ -98,7 +100,7 @@ def _item(reply: Reply, place: int, block: Spoken) -> dict[str, Any]:
                 "role": "assistant",
                 "content": content,
             }
-        case Thought():
+        case ReplyThought():
             summary = [] if block.redacted else [{"type": "summary_text", "text": block.text}]
             return {
                 "id": f"rs_{name}",
@@ -106,11 +108,11 @@ def _item(reply: Reply, place: int, block: Spoken) -> dict[str, Any]:
                 "summary": summary,
                 "encrypted_content": block.signature,
             }
-        case Called():
+        case ReplyCall():
             return _call(name, block)
 
 
-def _call(name: str, call: Called) -> dict[str, Any]:
+def _call(name: str, call: ReplyCall) -> dict[str, Any]:
     kind = (
         {"id": f"ctc_{name}", "type": "custom_tool_call"}
         if call.is_free
@@ -121,7 +123,7 @@ def _call(name: str, call: Called) -> dict[str, Any]:
     return {**kind, "status": "completed", "call_id": f"call_{call.id}", "name": call.name, **where, **said}
 
 
-def _head(reply: Reply) -> dict[str, Any]:
+def _head(reply: SimulatedReply) -> dict[str, Any]:
     return {
         "id": f"resp_{reply.tag}",
         "object": "response",
@@ -134,7 +136,7 @@ def _head(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _usage(reply: SimulatedReply) -> dict[str, Any]:
     usage = reply.usage
     details = {"cached_tokens": usage.read}
     if reply.reports_writes:

@@ -39,7 +39,7 @@ class Think:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptCall:
     """A call of a tool. Arguments that are a string are those of a tool that takes free text (Responses only)."""
 
     tool: str
@@ -47,7 +47,7 @@ class Call:
     namespace: str | None = None
 
 
-Said: TypeAlias = Say | Think | Call
+Said: TypeAlias = Say | Think | ScriptCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ScriptTurn:
     """What one model call answers.
 
     usage: figures that replace those of the simulated cache (`input`, `read`, `written`, `output`). wait: seconds before the first
@@ -82,19 +82,19 @@ class Turn:
     delay: float = 0.0
     stop: str | None = None
     captures: Mapping[str, str] = field(default_factory=dict)
-    otherwise: "Turn | None" = None
+    otherwise: "ScriptTurn | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """Turns in order."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[ScriptTurn, ...]
 
     @property
     def calls_tools(self) -> bool:
         """Whether any turn calls a tool."""
-        return any(isinstance(one, Call) for turn in self.turns for one in turn.said)
+        return any(isinstance(one, ScriptCall) for turn in self.turns for one in turn.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,23 +129,23 @@ def script_from(value: object, what: str = "script") -> Script:
     return Script(tuple(turn_from(one, f"{what}: turn {place}") for place, one in enumerate(value)))
 
 
-def turn_from(value: object, what: str = "turn") -> Turn:
+def turn_from(value: object, what: str = "turn") -> ScriptTurn:
     """A turn from a list of what is said and directed; a bare string is said. Raises BadInput."""
-    if isinstance(value, Turn):
+    if isinstance(value, ScriptTurn):
         return value
     if isinstance(value, str):
-        return Turn((Say(value),))
+        return ScriptTurn((Say(value),))
     items = [value] if isinstance(value, Mapping) else value
     if not isinstance(items, Sequence):
         raise BadInput(f"{what}: not a list")
-    turn = Turn()
+    turn = ScriptTurn()
     for item in items:
         turn = _with(turn, item, what)
     return turn
 
 
-def _with(turn: Turn, item: object, what: str) -> Turn:
-    if isinstance(item, Say | Think | Call):
+def _with(turn: ScriptTurn, item: object, what: str) -> ScriptTurn:
+    if isinstance(item, Say | Think | ScriptCall):
         return replace(turn, said=(*turn.said, item))
     if isinstance(item, str):
         return replace(turn, said=(*turn.said, Say(item)))
@@ -160,22 +160,22 @@ def _with(turn: Turn, item: object, what: str) -> Turn:
         raise BadInput(f"{what}: {dict(item)!r}: {problem}") from problem
 
 
-def _say(turn: Turn, item: Json) -> Turn:
+def _say(turn: ScriptTurn, item: Json) -> ScriptTurn:
     return replace(turn, said=(*turn.said, Say(_text(item["text"]))))
 
 
-def _think(turn: Turn, item: Json) -> Turn:
+def _think(turn: ScriptTurn, item: Json) -> ScriptTurn:
     return replace(turn, said=(*turn.said, Think(_text(item["thinking"]))))
 
 
-def _think_unseen(turn: Turn, item: Json) -> Turn:
+def _think_unseen(turn: ScriptTurn, item: Json) -> ScriptTurn:
     return replace(turn, said=(*turn.said, Think(_text(item["redacted"]), redacted=True)))
 
 
-def _call(turn: Turn, item: Json) -> Turn:
+def _call(turn: ScriptTurn, item: Json) -> ScriptTurn:
     args = item.get("args", {})
     namespace = item.get("ns")
-    call = Call(
+    call = ScriptCall(
         _text(item["tool"]),
         args if isinstance(args, str) else dict(args),
         None if namespace is None else str(namespace),
@@ -183,7 +183,7 @@ def _call(turn: Turn, item: Json) -> Turn:
     return replace(turn, said=(*turn.said, call))
 
 
-def _usage(turn: Turn, item: Json) -> Turn:
+def _usage(turn: ScriptTurn, item: Json) -> ScriptTurn:
     given = item["usage"]
     figures = {"input": int(given)} if isinstance(given, int) else {str(k): int(v) for k, v in given.items()}
     if strange := sorted(figures.keys() - {"input", "read", "written", "output"}):
@@ -191,7 +191,7 @@ def _usage(turn: Turn, item: Json) -> Turn:
     return replace(turn, usage=figures)
 
 
-def _error(turn: Turn, item: Json) -> Turn:
+def _error(turn: ScriptTurn, item: Json) -> ScriptTurn:
     after, wait = item.get("after"), item.get("retry_after")
     failure = Failure(
         int(item["error"]),
@@ -204,17 +204,17 @@ def _error(turn: Turn, item: Json) -> Turn:
     return replace(turn, failure=failure)
 
 
-def _break(turn: Turn, item: Json) -> Turn:
+def _break(turn: ScriptTurn, item: Json) -> ScriptTurn:
     return replace(
         turn, failure=Failure(BREAK, None if item["break"] is None else int(item["break"]), int(item.get("times", 1)))
     )
 
 
-def _otherwise(turn: Turn, item: Json) -> Turn:
+def _otherwise(turn: ScriptTurn, item: Json) -> ScriptTurn:
     return replace(turn, otherwise=turn_from(item["otherwise"], "otherwise"))
 
 
-_READERS: Final[Mapping[str, Callable[[Turn, Json], Turn]]] = {
+_READERS: Final[Mapping[str, Callable[[ScriptTurn, Json], ScriptTurn]]] = {
     "text": _say,
     "thinking": _think,
     "redacted": _think_unseen,

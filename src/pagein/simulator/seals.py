@@ -32,14 +32,14 @@ class Seal:
     model: bytes
 
 
-def sealed(key: bytes, before: Trail, model: str, words: str) -> str:
+def seal_thinking(key: bytes, before: Trail, model: str, words: str) -> str:
     """The signature of thinking with these words, made by this model behind this prompt."""
     seal = Seal(before.name, short(before.thinking), short(model))
     said = _MAGIC + seal.prompt + seal.previous + seal.model
     return base64.b64encode(said + _code(key, said, words)).decode()
 
 
-def opened(key: bytes, signature: str, words: str | None) -> Seal | None:
+def open_seal(key: bytes, signature: str, words: str | None) -> Seal | None:
     """What a signature says; None for one that we did not make, or not for these words. words: None where they are not shown."""
     try:
         raw = base64.b64decode(signature, validate=True)

@@ -8,21 +8,21 @@ from typing import Any, Final, TypeAlias
 
 from pagein.providers.validity import Api
 from pagein.providers.validity.body_turns import turns_of
-from pagein.providers.validity.thinking_bonds import canonical, hashed
+from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.simulator import anthropic_answers, chat_answers, responses_answers
-from pagein.simulator.accounts import Accounts, Charged
-from pagein.simulator.answer_maker import spoken, told
-from pagein.simulator.context_clearing import cleared
-from pagein.simulator.kept_responses import Kept
-from pagein.simulator.model_call import Asked
-from pagein.simulator.neutral_answer import Reply, Thought
-from pagein.simulator.provider_settings import Settings
+from pagein.simulator.accounts import Accounts, CallCharge
+from pagein.simulator.answer_maker import override_usage, spoken
+from pagein.simulator.context_clearing import clear_context
+from pagein.simulator.kept_responses import KeptResponses
+from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.neutral_answer import ReplyThought, SimulatedReply
+from pagein.simulator.provider_settings import ProviderSettings
 from pagein.simulator.refusals import Doorkeeper, Refusal, too_long
-from pagein.simulator.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, Turn, scripts_from, turn_from
+from pagein.simulator.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, ScriptTurn, scripts_from, turn_from
 from pagein.simulator.thinking_drops import without
-from pagein.simulator.turn_choice import Chosen, chosen
+from pagein.simulator.turn_choice import TurnChoice, chosen
 
-Answerer: TypeAlias = Callable[[Asked], object]
+Answerer: TypeAlias = Callable[[ProviderCall], object]
 """A script as a function: from a call to a turn, or to what `turn_from` takes."""
 
 FORMATS: Final[Mapping[Api, Any]] = {
@@ -33,15 +33,15 @@ FORMATS: Final[Mapping[Api, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WireAnswer:
     """What goes back. reply: None where the call fails at once. failure: how it fails, None where it does not."""
 
-    asked: Asked
-    turn: Turn
+    asked: ProviderCall
+    turn: ScriptTurn
     index: int
-    reply: Reply | None = None
+    reply: SimulatedReply | None = None
     failure: Failure | None = None
-    charged: Charged | None = None
+    charged: CallCharge | None = None
 
     def whole(self) -> dict[str, Any]:
         """The body of an answer in one piece."""
@@ -57,7 +57,7 @@ class Answer:
 class Service:
     """One provider: its scripts, its accounts, its memory."""
 
-    def __init__(self, script: object, settings: Settings) -> None:
+    def __init__(self, script: object, settings: ProviderSettings) -> None:
         """Raises BadInput for a script, BadSetting for prices, that cannot be used."""
         self._answerer: Answerer | None = None
         self._scripts = NO_SCRIPTS
@@ -70,45 +70,45 @@ class Service:
         self._doorkeeper = Doorkeeper(
             self._key, settings.account, takes_foreign_thinking=settings.takes_foreign_thinking
         )
-        self._kept = Kept()
+        self._kept = KeptResponses()
         self.accounts = Accounts(settings.prices, settings.counter)
         self._answered = 0
         self._failures: Counter[bytes] = Counter()
 
-    def resolved(self, asked: Asked) -> Asked | Refusal:
+    def resolved(self, asked: ProviderCall) -> ProviderCall | Refusal:
         """The call with what it refers to in it, or why it is refused."""
         return self._kept.resolved(asked)
 
-    def refusal(self, asked: Asked, *, counts: bool = False) -> Refusal | None:
+    def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
         """Why a call is refused, None where it is not. counts: it only asks for the number of its tokens."""
         refusal, window = self._doorkeeper.refusal(asked, counts=counts), self._settings.window
         if refusal is not None or window is None or counts:
             return refusal
-        tokens = self.count(cleared(asked, self.count).asked)
+        tokens = self.count(clear_context(asked, self.count).asked)
         return too_long(asked.api, tokens, window) if tokens > window else None
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: ProviderCall) -> WireAnswer:
         """What a call that is not refused is answered."""
         choice = self._chosen(asked)
         turn = choice.turn
         failure = self._failing(asked, turn.failure)
         if failure is not None and failure.after is None:
-            return Answer(asked, turn, choice.index, failure=failure)
+            return WireAnswer(asked, turn, choice.index, failure=failure)
         self._answered += 1
-        tag = hashed(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
+        tag = hash_parts(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
         prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
         blocks = () if prewarms else spoken(asked, turn.said, tag, self._key)
         dropped = self._doorkeeper.dropped(asked)
-        seen = cleared(without(asked, dropped), self.count)
+        seen = clear_context(without(asked, dropped), self.count)
         charged = self.accounts.charge(seen.asked, blocks, turn.wait)
         tokens = self.accounts.prompts.tokens
-        reply = Reply(
+        reply = SimulatedReply(
             tag,
             asked.model,
             int(asked.at),
             blocks,
-            told(charged.usage, turn.usage),
-            sum(tokens(asked.model, block.text) for block in blocks if isinstance(block, Thought)),
+            override_usage(charged.usage, turn.usage),
+            sum(tokens(asked.model, block.text) for block in blocks if isinstance(block, ReplyThought)),
             "max_tokens" if prewarms else turn.stop,
             self._settings.chunk,
             _reports_usage(asked),
@@ -117,35 +117,35 @@ class Service:
             tuple(one.as_json() for one in dropped),
         )
         self._remember(asked, reply)
-        return Answer(asked, turn, choice.index, reply, failure, charged)
+        return WireAnswer(asked, turn, choice.index, reply, failure, charged)
 
-    def count(self, asked: Asked) -> int:
+    def count(self, asked: ProviderCall) -> int:
         """The tokens of a prompt as it was sent."""
         return self.accounts.prompt(asked).tokens
 
-    def counted(self, asked: Asked) -> dict[str, Any]:
+    def counted(self, asked: ProviderCall) -> dict[str, Any]:
         """The body of an answer about the tokens of a prompt."""
-        seen = cleared(asked, self.count)
+        seen = clear_context(asked, self.count)
         told: dict[str, Any] = {"input_tokens": self.count(seen.asked)}
         if seen.applied is not None:
             told["context_management"] = {"original_input_tokens": self.count(asked)}
         return told
 
-    def _chosen(self, asked: Asked) -> Chosen:
+    def _chosen(self, asked: ProviderCall) -> TurnChoice:
         if self._answerer is None:
             return chosen(asked, self._scripts)
-        return Chosen(turn_from(self._answerer(asked)), 0)
+        return TurnChoice(turn_from(self._answerer(asked)), 0)
 
-    def _failing(self, asked: Asked, failure: Failure | None) -> Failure | None:
+    def _failing(self, asked: ProviderCall, failure: Failure | None) -> Failure | None:
         """The failure, unless this very request has failed often enough."""
         if failure is None or not failure.times:
             return failure
         turns = turns_of(asked.body, asked.api).turns
-        name = hashed(*(canonical(part) for turn in turns for part in turn.parts), asked.model.encode())
+        name = hash_parts(*(canonical(part) for turn in turns for part in turn.parts), asked.model.encode())
         self._failures[name] += 1
         return failure if self._failures[name] <= failure.times else None
 
-    def _remember(self, asked: Asked, reply: Reply) -> None:
+    def _remember(self, asked: ProviderCall, reply: SimulatedReply) -> None:
         if asked.api == "anthropic":
             self._doorkeeper.remember(asked, [anthropic_answers.wire_block(block) for block in reply.blocks])
         elif asked.api == "openai_responses":
@@ -165,6 +165,6 @@ def is_break(failure: Failure) -> bool:
     return failure.status == BREAK
 
 
-def _reports_usage(asked: Asked) -> bool:
+def _reports_usage(asked: ProviderCall) -> bool:
     options = asked.body.get("stream_options")
     return isinstance(options, dict) and options.get("include_usage") is True

@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pagein.simulator.model_call import Asked
+from pagein.simulator.model_call import ProviderCall
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class ThinkingDrop:
     """A block of thinking that the model does not get to see: where it stands, and which of its bonds is broken."""
 
     message: int
@@ -24,7 +24,7 @@ class Dropped:
         }
 
 
-def without(asked: Asked, dropped: Sequence[Dropped]) -> Asked:
+def without(asked: ProviderCall, dropped: Sequence[ThinkingDrop]) -> ProviderCall:
     """The call as the model gets it."""
     if not dropped:
         return asked

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from pagein.errors import BadInput
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.simulator.model_call import Asked
-from pagein.simulator.script import Call, Said, Say, Script, Scripts, Think, Turn, script_from
+from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.script import Said, Say, Script, ScriptCall, Scripts, ScriptTurn, Think, script_from
 
 UNSCRIPTED: Final = "ok (unscripted)"
 EXHAUSTED: Final = "script exhausted"
@@ -29,35 +29,35 @@ _MODEL_SIDE: Final = "assistant"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class TurnChoice:
     """The turn that answers. index: its place in the script, -1 for an answer that no script holds."""
 
-    turn: Turn
+    turn: ScriptTurn
     index: int = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ScriptMatch:
     """A script and the messages that stand behind it."""
 
     script: Script
     behind: Sequence[Message]
 
 
-def chosen(asked: Asked, scripts: Scripts) -> Chosen:
+def chosen(asked: ProviderCall, scripts: Scripts) -> TurnChoice:
     """The turn that answers a call, with what it captures filled in."""
     try:
         found = _in_prompt(asked.messages, scripts)
     except BadInput as problem:
         return _plain(f"the script in the prompt cannot be used: {problem}")
     if found is None and scripts.plain is not None:
-        found = _Found(scripts.plain, asked.messages)
+        found = _ScriptMatch(scripts.plain, asked.messages)
     if found is None or _is_aside(asked, found.script):
         return _plain(UNSCRIPTED)
     index = answers_in(found.behind)
     if index >= len(found.script.turns):
         return _plain(EXHAUSTED)
-    return Chosen(filled(found.script.turns[index], asked.messages), index)
+    return TurnChoice(fill_turn(found.script.turns[index], asked.messages), index)
 
 
 def answers_in(messages: Sequence[Message]) -> int:
@@ -76,23 +76,23 @@ def answers_in(messages: Sequence[Message]) -> int:
     return count
 
 
-def filled(turn: Turn, messages: Sequence[Message]) -> Turn:
+def fill_turn(turn: ScriptTurn, messages: Sequence[Message]) -> ScriptTurn:
     """The turn with what it captures from the newest text that has it; where one is missing, what it says to do otherwise."""
     found: dict[str, str] = {}
     for name, pattern in turn.captures.items():
         match = next((match for text in _shown(messages) if (match := re.search(pattern, text))), None)
         if match is None:
-            other = turn.otherwise or Turn((Say(f"nothing to capture for {name}"),))
-            return filled(other, messages)
+            other = turn.otherwise or ScriptTurn((Say(f"nothing to capture for {name}"),))
+            return fill_turn(other, messages)
         found[name] = match[1] if match.re.groups else match[0]
     return replace(turn, said=tuple(_said(one, found) for one in turn.said)) if found else turn
 
 
-def _plain(text: str) -> Chosen:
-    return Chosen(Turn((Say(text),)))
+def _plain(text: str) -> TurnChoice:
+    return TurnChoice(ScriptTurn((Say(text),)))
 
 
-def _in_prompt(messages: Sequence[Message], scripts: Scripts) -> _Found | None:
+def _in_prompt(messages: Sequence[Message], scripts: Scripts) -> _ScriptMatch | None:
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if message.role != "user":
@@ -100,7 +100,7 @@ def _in_prompt(messages: Sequence[Message], scripts: Scripts) -> _Found | None:
         for block in reversed(message.blocks):
             marks = list(_MARK.finditer(block.text)) if isinstance(block, Text) else []
             if marks and isinstance(block, Text):
-                return _Found(_script_at(block.text, marks[-1], scripts), messages[place + 1 :])
+                return _ScriptMatch(_script_at(block.text, marks[-1], scripts), messages[place + 1 :])
     return None
 
 
@@ -121,7 +121,7 @@ def _script_at(text: str, mark: re.Match[str], scripts: Scripts) -> Script:
     raise BadInput("what follows SCRIPT: is not JSON")
 
 
-def _is_aside(asked: Asked, script: Script) -> bool:
+def _is_aside(asked: ProviderCall, script: Script) -> bool:
     return not asked.offers_tools and (script.calls_tools or _asks_for_a_title(asked.messages))
 
 
@@ -159,7 +159,7 @@ def _said(one: Said, found: Mapping[str, str]) -> Said:
             return Say(_with(one.text, found))
         case Think():
             return replace(one, text=_with(one.text, found))
-        case Call():
+        case ScriptCall():
             return replace(one, args=_value(one.args, found))
 
 

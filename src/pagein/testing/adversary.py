@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 
 from pagein.testing.losses import Loss, losses
-from pagein.testing.made_sessions import Made, changed
+from pagein.testing.made_sessions import MadeSession, change_session
 
 
 @dataclass(slots=True)
@@ -16,14 +16,14 @@ class Worst:
     """The worst session that was found for a policy, and what it lost."""
 
     loss: Loss
-    made: Made
+    made: MadeSession
 
 
-def worsened(made: Made, policy: str, chance: random.Random, tries: int) -> Worst:
+def worsen(made: MadeSession, policy: str, chance: random.Random, tries: int) -> Worst:
     """What becomes of a session that is changed again and again, where no change may lose less."""
     worst = Worst(losses(made, (policy,))[policy], made)
     for _ in range(tries):
-        other = changed(worst.made, chance)
+        other = change_session(worst.made, chance)
         loss = losses(other, (policy,))[policy]
         if loss >= worst.loss:
             worst = Worst(loss, other)

@@ -5,8 +5,8 @@
 import pytest
 
 from pagein.errors import MissingBlob
-from pagein.model.entries import Compacted, Entry, Noted, Said
-from pagein.model.messages import Message, Text, Unreadable
+from pagein.model.entries import CompactionEntry, Entry, MessageEntry, NoteEntry
+from pagein.model.messages import Message, Text, UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.ports import BlobStore, JournalStore
@@ -152,9 +152,9 @@ class JournalStoreContract:
         store.append("one", _branch("a", "b"))
         places = [place for place, _ in store.news("one")]
         store.append("two", _branch("x"))
-        store.append("one", [Entry("c", "b", Compacted(1))])
+        store.append("one", [Entry("c", "b", CompactionEntry(1))])
         news = list(store.news("one", places[-1]))
-        assert [entry for _, entry in news] == [Entry("c", "b", Compacted(1))]
+        assert [entry for _, entry in news] == [Entry("c", "b", CompactionEntry(1))]
         assert list(store.news("one", news[-1][0])) == []
         assert places == sorted(places)
 
@@ -168,26 +168,26 @@ class JournalStoreContract:
 
     def test_who_appends_learns_the_last_place(self, store: JournalStore) -> None:
         store.append("two", _branch("x", "y"))
-        for entries in (_branch("a", "b"), [Entry("c", "b", Compacted(1))], _branch("a")):
+        for entries in (_branch("a", "b"), [Entry("c", "b", CompactionEntry(1))], _branch("a")):
             last = store.append("one", entries)
             assert last == max(place for place, _ in store.news("one"))
         assert store.append("one", ()) == 0
 
     def test_every_kind_of_entry_survives(self, store: JournalStore) -> None:
-        said = Entry("a", None, Said(Message("user", (Text("lone \ud800 \0"),), at=1.5), ()), 1.5)
-        noted = Entry("b", "a", Noted("kind", "{}"))
+        said = Entry("a", None, MessageEntry(Message("user", (Text("lone \ud800 \0"),), at=1.5), ()), 1.5)
+        noted = Entry("b", "a", NoteEntry("kind", "{}"))
         store.append("one", [said, noted])
         assert list(store.entries("one")) == [said, noted]
-        assert not any(isinstance(entry, Unreadable) for entry in store.entries("one"))
+        assert not any(isinstance(entry, UnreadableLine) for entry in store.entries("one"))
 
     def test_what_is_done_exclusively_is_kept_whole_or_not_at_all(self, store: JournalStore) -> None:
         store.append("one", _branch("a"))
         with pytest.raises(ValueError, match="stop"):
-            _append_then_fail(store, [Entry("b", "a", Noted("n", "{}"))])
+            _append_then_fail(store, [Entry("b", "a", NoteEntry("n", "{}"))])
         assert [entry.id for entry in store.entries("one") if isinstance(entry, Entry)] == ["a"]
         assert store.leaf("one") == "a"
         with store.exclusive():
-            store.append("one", [Entry("b", "a", Noted("n", "{}"))])
+            store.append("one", [Entry("b", "a", NoteEntry("n", "{}"))])
         assert store.leaf("one") == "b"
 
 
@@ -199,4 +199,4 @@ def _append_then_fail(store: JournalStore, entries: list[Entry]) -> None:
 
 def _branch(*names: str) -> list[Entry]:
     parents = (None, *names[:-1])
-    return [Entry(name, parent, Noted("n", f'"{name}"')) for name, parent in zip(names, parents, strict=True)]
+    return [Entry(name, parent, NoteEntry("n", f'"{name}"')) for name, parent in zip(names, parents, strict=True)]

@@ -49,6 +49,6 @@ def mode_of(result: ReadResult) -> object:
     return readcache["mode"] if isinstance(readcache, dict) else None
 
 
-def numbered(count: int, tag: str = "original") -> str:
+def numbered_text(count: int, tag: str = "original") -> str:
     """The text of a file of so many lines, each unlike the others, with a newline at its end."""
     return "".join(f"line {n} :: {tag} text payload\n" for n in range(1, count + 1))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.session import Session
-from pagein.model.entries import EpochOpened
+from pagein.model.entries import EpochEntry
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.versions import Draft, Provenance, Writer, deletion
@@ -83,7 +83,7 @@ class LivedIn:
         session.append(Message("assistant", (ToolCall(call, "Bash", '{"command":"make"}'),)))
         session.append(Message("tool", (ToolResult(call, text, "Bash"),)))
         prepared = session.advance()
-        if isinstance(prepared.opened, EpochOpened):
+        if isinstance(prepared.opened, EpochEntry):
             self.stubs |= {one.object_id: self.texts[one.call_id] for one in prepared.opened.paged}
 
     def _change(self, name: str) -> None:
@@ -124,7 +124,7 @@ class LivedIn:
             store.close()
 
 
-def lived_in(store: Path, folder: Path, seed: int, steps: int = 60) -> LivedIn:
+def make_lived_in_store(store: Path, folder: Path, seed: int, steps: int = 60) -> LivedIn:
     """A store at this path after so many steps, the same for the same seed but for its secret."""
     made = LivedIn(store, folder, random.Random(seed))  # noqa: S311 -- a test's dice
     made.live(steps)

@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pagein.engine.engine import Engine, Settings
-from pagein.model.messages import Access, Block, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
+from pagein.model.messages import Block, FileAccess, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
 from pagein.policy.eviction.overflow import SAFE, UNREPORTED
 from pagein.ports import TokenCounter
-from pagein.providers.cache_simulator import CacheSimulator, Served
+from pagein.providers.cache_simulator import CacheSimulator, CacheUsage
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.ablation import FULL, QUIET, THRIFTY_NAME, keeps_alive
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.keepalive_bill import KeptLedger
-from pagein.replay.policies.keepalive_policy import KeptPaging
+from pagein.replay.policies.keepalive_policy import KeepAlivePagein
 from pagein.replay.policies.ledger import Ledger, Policy
-from pagein.replay.policies.pagein_policy import Paging
+from pagein.replay.policies.pagein_policy import PageinPolicy
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import gather
-from pagein.replay.prompt.prompt_sizes import Sized, SourceFacts
+from pagein.replay.prompt.prompt_sizes import SizedCall, SourceFacts
 from pagein.replay.prompt.recorded_needs import NOTHING
-from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
 from pagein.store.memory.memory_store import MemoryStore
-from pagein.testing.made_sessions import Made, Result
+from pagein.testing.made_sessions import MadeResult, MadeSession
 
 POLICIES: Final = (QUIET, FULL, THRIFTY_NAME)
 _RATIO: Final = 3.0  # characters per token
@@ -38,7 +38,7 @@ _TEXT: Final = "".join(f"line {place:05d} of what a tool had to say, {place * 79
 # ── as it would have been recorded ─────────────────────────────────────────
 
 
-def recording(made: Made) -> Recording:
+def recording_of(made: MadeSession) -> BillableSession:
     """The session as a reader of logs would tell it, with the usage that the provider would have reported to a host that only appends."""
     charged = prices(made.charged)
     facts = SourceFacts({"main": float(made.front), "sub": float(made.front)}, 0.7 * made.front, made.warm * made.front)
@@ -47,7 +47,7 @@ def recording(made: Made) -> Recording:
     return replace(told, needs=(NOTHING,) * len(told.sized))
 
 
-def _entries(made: Made, charged: Prices) -> Iterator[Recorded]:
+def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
     now, chars, hidden = 1_800_000_000.0, 0, 0
     lasting = 3600.0 if made.hour else 300.0
     held: dict[str, tuple[float, int]] = {}  # by model: when its cache was asked last, and tokens that it holds since
@@ -88,21 +88,21 @@ def _model(charged: Prices) -> str:
     return {"anthropic": "claude-opus-4-6", "openai": "gpt-5.6"}.get(charged.cache.name.partition("-")[0], charged.name)
 
 
-def _call(name: str, one: Result) -> ToolCall:
+def _call(name: str, one: MadeResult) -> ToolCall:
     path = f"/project/file-{one.file}.py"
     if one.kind == "read":
-        return ToolCall(name, "Read", f'{{"file_path":"{path}"}}', (Access("read", path),))
+        return ToolCall(name, "Read", f'{{"file_path":"{path}"}}', (FileAccess("read", path),))
     if one.kind in ("edit", "write"):
         text = _text(name, one.tokens).replace("\n", "\\n")
         op: Literal["edit", "write"] = "edit" if one.kind == "edit" else "write"
         if op == "write":
-            return ToolCall(name, "Write", f'{{"file_path":"{path}","content":"{text}"}}', (Access(op, path),))
+            return ToolCall(name, "Write", f'{{"file_path":"{path}","content":"{text}"}}', (FileAccess(op, path),))
         arguments = f'{{"file_path":"{path}","old_string":"{name}","new_string":"{text}"}}'
-        return ToolCall(name, "Edit", arguments, (Access(op, path),))
+        return ToolCall(name, "Edit", arguments, (FileAccess(op, path),))
     return ToolCall(name, "Bash", f'{{"command":"make {name}"}}')
 
 
-def _answer(call: ToolCall, one: Result) -> ToolResult:
+def _answer(call: ToolCall, one: MadeResult) -> ToolResult:
     text = "done" if one.kind in ("edit", "write") else _text(call.id, one.tokens)
     return ToolResult(call.id, text, call.name, is_error=one.kind == "fail")
 
@@ -131,9 +131,9 @@ class Loss:
     full: float = field(default=0.0, compare=False)
 
 
-def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
+def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
     """By policy, what the session lost."""
-    told, charged = recording(made), _charged(made.charged)
+    told, charged = recording_of(made), _charged(made.charged)
     base = _Ledger(told, APPEND, charged, stress=False, trace=True)
     base.run()
     theirs = list(accumulate(base.trace.cost if base.trace is not None else ()))
@@ -148,7 +148,7 @@ def losses(made: Made, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]
     return found
 
 
-def _first_full(told: Recording, charged: Prices) -> int:
+def _first_full(told: BillableSession, charged: Prices) -> int:
     """The first call whose recorded prompt comes near the limit of the safety valve, as the engine might estimate it; else the number of calls."""
     most = SAFE.limit * window_of(told, charged)
     return next(
@@ -161,12 +161,12 @@ class _Ledger(Ledger):
     """A bill by a provider that keeps a cache for each model."""
 
     def __init__(
-        self, recording: Recording, policy: Policy, prices: Prices, *, stress: bool = False, trace: bool = False
+        self, recording: BillableSession, policy: Policy, prices: Prices, *, stress: bool = False, trace: bool = False
     ) -> None:
         super().__init__(recording, policy, prices, stress=stress, trace=trace)
         self._by_model: dict[str, CacheSimulator] = {}
 
-    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> Served:
+    def _serve(self, sized: SizedCall, output: float, *, cap: float | None = None, counted: bool = True) -> CacheUsage:
         self._simulator = self._by_model.setdefault(sized.call.model or "", CacheSimulator(self.prices.cache))
         return super()._serve(sized, output, cap=cap, counted=counted)
 
@@ -189,11 +189,11 @@ def _loss(theirs: Sequence[float], ours: Sequence[float], until: int) -> Loss:
     return Loss(worst, rise, full)
 
 
-def _course(name: str, told: Recording, charged: Prices) -> Sequence[float]:
+def _course(name: str, told: BillableSession, charged: Prices) -> Sequence[float]:
     """What each call cost, with the keep-alive request behind it."""
     kept = keeps_alive(name)
-    with (KeptPaging if kept else Paging)(told, open_in_memory, charged, name) as paging:
-        if isinstance(paging, KeptPaging):
+    with (KeepAlivePagein if kept else PageinPolicy)(told, open_in_memory, charged, name) as paging:
+        if isinstance(paging, KeepAlivePagein):
             ledger: Ledger = _KeptLedger(told, paging, charged, stress=False, trace=True)
         else:
             ledger = _Ledger(told, paging, charged, stress=False, trace=True)

@@ -36,7 +36,7 @@ _KINDS: Final[tuple[Kind, ...]] = ("run", "run", "run", "fail", "read", "read", 
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class MadeResult:
     """What a tool answers, or, where it writes, what it was given: tokens of it, and the file that it is of."""
 
     kind: Kind
@@ -45,7 +45,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MadeCall:
     """One model call, and what its tools answered.
 
     idle: seconds before the request. words: tokens that a person said before it, 0: nobody spoke. thought: seconds until the model had
@@ -54,7 +54,7 @@ class Step:
     its window anew before.
     """
 
-    results: tuple[Result, ...] = ()
+    results: tuple[MadeResult, ...] = ()
     idle: float = 0.0
     words: int = 0
     thought: float = 1.0
@@ -66,7 +66,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeSession:
     """A session. hour: whether its host asks the cache for an hour. front: tokens in front of all messages. warm: share of these that others keep warm."""
 
     charged: str
@@ -74,17 +74,17 @@ class Made:
     is_sub: bool
     front: int
     warm: float
-    steps: tuple[Step, ...]
+    steps: tuple[MadeCall, ...]
 
 
 # ── drawn and changed ──────────────────────────────────────────────────────
 
 
-def drawn(chance: random.Random) -> Made:
+def drawn(chance: random.Random) -> MadeSession:
     """Any session."""
     length = min(_LONGEST, 1 + int(chance.expovariate(1 / chance.choice((3, 8, 20)))))
     habit = _habit(chance)
-    return Made(
+    return MadeSession(
         charged=chance.choice(CHARGED),
         hour=chance.random() < 0.5,  # noqa: PLR2004 -- a coin
         is_sub=chance.random() < 0.2,  # noqa: PLR2004 -- one in five
@@ -114,14 +114,14 @@ def _habit(chance: random.Random) -> _Habit:
     )
 
 
-def _step(chance: random.Random, habit: _Habit) -> Step:
+def _step(chance: random.Random, habit: _Habit) -> MadeCall:
     spoken = chance.random() < 0.3  # noqa: PLR2004
     count = 0 if chance.random() < 0.15 else chance.choice((1, 1, 1, 2, 4))  # noqa: PLR2004
 
     def odd() -> bool:
         return chance.random() < habit.odd
 
-    return Step(
+    return MadeCall(
         results=tuple(_result(chance, habit) for _ in range(count)),
         idle=_time(chance, habit.pauses) if spoken else chance.choice((0.0, 0.0, 2.0)),
         words=_size(chance, 5, 3000) if spoken else 0,
@@ -134,8 +134,8 @@ def _step(chance: random.Random, habit: _Habit) -> Step:
     )
 
 
-def _result(chance: random.Random, habit: _Habit) -> Result:
-    return Result(chance.choice(_KINDS), _size(chance, *habit.sizes), chance.randrange(4))
+def _result(chance: random.Random, habit: _Habit) -> MadeResult:
+    return MadeResult(chance.choice(_KINDS), _size(chance, *habit.sizes), chance.randrange(4))
 
 
 def _size(chance: random.Random, low: int, high: int) -> int:
@@ -151,18 +151,18 @@ def _time(chance: random.Random, slow: float) -> float:
     return max(0.0, chance.choice((near, near + chance.choice((-1.0, 1.0)), near * chance.uniform(0.5, 1.5))))
 
 
-def changed(made: Made, chance: random.Random) -> Made:
+def change_session(made: MadeSession, chance: random.Random) -> MadeSession:
     """A session like this one, but for one to three things."""
     for _ in range(chance.choice((1, 1, 2, 3))):
         made = chance.choice(_CHANGES)(made, chance)
     return made
 
 
-def _cut(made: Made, chance: random.Random) -> Made:
+def _cut(made: MadeSession, chance: random.Random) -> MadeSession:
     return replace(made, steps=made.steps[: chance.randint(1, len(made.steps))])
 
 
-def _without(made: Made, chance: random.Random) -> Made:
+def _without(made: MadeSession, chance: random.Random) -> MadeSession:
     if len(made.steps) == 1:
         return made
     first = chance.randrange(len(made.steps))
@@ -170,24 +170,24 @@ def _without(made: Made, chance: random.Random) -> Made:
     return replace(made, steps=(made.steps[:first] + made.steps[last:]) or made.steps[:1])
 
 
-def _again(made: Made, chance: random.Random) -> Made:
+def _again(made: MadeSession, chance: random.Random) -> MadeSession:
     first = chance.randrange(len(made.steps))
     run = made.steps[first : first + chance.choice((1, 1, 3, 8))]
     where = chance.randint(0, len(made.steps))
     return replace(made, steps=(made.steps[:where] + run + made.steps[where:])[:_LONGEST])
 
 
-def _another(made: Made, chance: random.Random) -> Made:
+def _another(made: MadeSession, chance: random.Random) -> MadeSession:
     where = chance.randint(0, len(made.steps))
     steps = (*made.steps[:where], _step(chance, _habit(chance)), *made.steps[where:])
     return replace(made, steps=steps[:_LONGEST])
 
 
-def _priced(made: Made, chance: random.Random) -> Made:
+def _priced(made: MadeSession, chance: random.Random) -> MadeSession:
     return replace(made, charged=chance.choice(CHARGED))
 
 
-def _framed(made: Made, chance: random.Random) -> Made:
+def _framed(made: MadeSession, chance: random.Random) -> MadeSession:
     what = chance.randrange(4)
     if what == 0:
         return replace(made, hour=not made.hour)
@@ -198,7 +198,7 @@ def _framed(made: Made, chance: random.Random) -> Made:
     return replace(made, front=max(1, round(made.front * chance.uniform(0.3, 3.0))))
 
 
-def _resized(made: Made, chance: random.Random) -> Made:
+def _resized(made: MadeSession, chance: random.Random) -> MadeSession:
     where = chance.randrange(len(made.steps))
     step, times = made.steps[where], chance.choice((0.1, 0.5, 0.8, 1.25, 2.0, 8.0))
     match chance.randrange(5):
@@ -216,7 +216,7 @@ def _resized(made: Made, chance: random.Random) -> Made:
     return replace(made, steps=(*made.steps[:where], step, *made.steps[where + 1 :]))
 
 
-def _timed(made: Made, chance: random.Random) -> Made:
+def _timed(made: MadeSession, chance: random.Random) -> MadeSession:
     where = chance.randrange(len(made.steps))
     step, time = made.steps[where], _time(chance, 0.8)
     match chance.randrange(6):
@@ -239,7 +239,7 @@ def _bounded(value: float) -> int:
     return max(-20_000, min(20_000, round(value)))
 
 
-_CHANGES: Final[Sequence[Callable[[Made, random.Random], Made]]] = (
+_CHANGES: Final[Sequence[Callable[[MadeSession, random.Random], MadeSession]]] = (
     _cut,
     _cut,
     _without,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pagein.model.identifiers import uuid7
 from pagein.model.versions import Draft, Version
-from pagein.model.writes import Outcome, Refused, Write, Written
+from pagein.model.writes import Outcome, Write, WriteRefusal, Written
 from pagein.ports import ObjectStore
 
 HARD_TEXTS = (
@@ -54,7 +54,7 @@ def put(store: ObjectStore, draft: Draft, *, at: float = 1.0) -> Version:
     return outcome.version
 
 
-def refused(outcome: Outcome) -> str:
+def refusal_reason(outcome: Outcome) -> str:
     """Why a write was refused."""
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, WriteRefusal)
     return outcome.why

@@ -5,7 +5,7 @@
 import pytest
 
 from pagein.errors import BadInput
-from pagein.model.links import Missing, Resolved, Unresolved
+from pagein.model.links import Missing, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Pin, Reference
 from pagein.model.values import NO_FIELDS
@@ -56,33 +56,33 @@ class ReferenceContract:
         elsewhere = Reference(object_number(1))
         version = put(store, Draft(id=object_number(2), type="note", metadata={"to": [elsewhere, Reference("plan")]}))
         assert [link.resolved for link in store.references(version)] == [False, False]
-        assert store.resolve(elsewhere) == Unresolved(elsewhere, "no such object")
+        assert store.resolve(elsewhere) == UnresolvedReference(elsewhere, "no such object")
         target = put(store, Draft(id=object_number(1), type="note", nickname="plan"))
         assert [link.resolved for link in store.references(version)] == [True, True]
-        assert store.resolve(elsewhere) == Resolved(elsewhere, target, "id")
-        assert store.resolve(Reference("plan")) == Resolved(Reference("plan"), target, "nickname")
+        assert store.resolve(elsewhere) == Resolution(elsewhere, target, "id")
+        assert store.resolve(Reference("plan")) == Resolution(Reference("plan"), target, "nickname")
 
     def test_dynamic_means_the_newest_and_static_the_one_it_was_made_for(self, store: ObjectStore) -> None:
         made = [put(store, a_file(1, text), at=at) for at, text in ((1.0, "a"), (2.0, "b"), (3.0, "c"))]
         dynamic = Reference(object_number(1))
-        assert store.resolve(dynamic) == Resolved(dynamic, made[2], "id")
+        assert store.resolve(dynamic) == Resolution(dynamic, made[2], "id")
         for version in made:
-            assert store.resolve(version.static()) == Resolved(version.static(), version, "time")
+            assert store.resolve(version.static()) == Resolution(version.static(), version, "time")
 
     def test_a_static_reference_with_a_wrong_time_is_found_by_its_hashes(self, store: ObjectStore) -> None:
         made = [put(store, a_file(1, text), at=at) for at, text in ((5.0, "a"), (5.0, "b"), (2.0, "c"))]
         first = made[0].static()
-        assert store.resolve(first) == Resolved(first, made[0], "hash")
+        assert store.resolve(first) == Resolution(first, made[0], "hash")
         assert made[1].pin().at == made[0].pin().at
         early = Reference(
             object_number(1), Pin(0.5, made[1].object_hash, made[1].metadata_view_hash, made[1].content_hash)
         )
-        assert store.resolve(early) == Resolved(early, made[1], "hash")
+        assert store.resolve(early) == Resolution(early, made[1], "hash")
 
     def test_of_versions_with_the_same_hashes_a_wrong_time_leads_to_the_newest(self, store: ObjectStore) -> None:
         made = [put(store, a_file(1, text), at=5.0) for text in ("a", "b", "a", "c")]
         assert made[0].pin() == made[2].pin()
-        assert store.resolve(made[0].static()) == Resolved(made[0].static(), made[2], "hash")
+        assert store.resolve(made[0].static()) == Resolution(made[0].static(), made[2], "hash")
 
     def test_a_static_reference_never_means_another_version(self, store: ObjectStore) -> None:
         version = put(store, a_file(1))
@@ -94,7 +94,9 @@ class ReferenceContract:
             Reference(version.id, Pin(pin.at, pin.object, pin.view, None)): "hashes disagree",
             Reference(object_number(2), pin): "no such object",
         }
-        assert {one: store.resolve(one) for one in cases} == {one: Unresolved(one, why) for one, why in cases.items()}
+        assert {one: store.resolve(one) for one in cases} == {
+            one: UnresolvedReference(one, why) for one, why in cases.items()
+        }
 
     def test_a_static_reference_to_a_later_version_resolves_once_it_is_there(self, store: ObjectStore) -> None:
         scratch = put(store, a_file(1, "later"), at=7.0)

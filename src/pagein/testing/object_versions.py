@@ -8,9 +8,9 @@ from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.values import canonical, frozen_fields
 from pagein.model.versions import Draft, Writer, deletion
-from pagein.model.writes import NEW, Query, Refused, Write, Written
+from pagein.model.writes import NEW, Query, Write, WriteRefusal, Written
 from pagein.ports import ObjectStore
-from pagein.testing.object_drafts import HARD_FIELDS, HARD_TEXTS, a_file, object_number, put, refused, send
+from pagein.testing.object_drafts import HARD_FIELDS, HARD_TEXTS, a_file, object_number, put, refusal_reason, send
 
 
 class VersionContract:
@@ -150,44 +150,44 @@ class WriteContract:
         store.write(Write("one", a_file(1), 1.0))
         other = Draft(id=object_number(1), type="note", content="x", nickname="taken")
         put(store, Draft(id=object_number(2), type="note", nickname="taken"))
-        assert refused(store.write(Write("one", other, 1.0, 77))) == "request_reused"
+        assert refusal_reason(store.write(Write("one", other, 1.0, 77))) == "request_reused"
 
     def test_a_session_needs_its_id_before_all_else(self, store: ObjectStore) -> None:
         store.write(Write("one", a_file(1), 1.0))
         for fields in ({}, {"session_id": " \t"}, {"session_id": None}, {"session_id": 3}):
             draft = Draft(id=object_number(3), type="session", metadata=fields)
-            assert refused(store.write(Write("one", draft, 1.0, 5))) == "invalid_session_id"
+            assert refusal_reason(store.write(Write("one", draft, 1.0, 5))) == "invalid_session_id"
         assert store.current(object_number(3)) is None
         put(store, Draft(id=object_number(3), type="session", metadata={"session_id": "s"}))
 
     def test_a_write_that_expects_another_version_is_refused(self, store: ObjectStore) -> None:
-        assert refused(send(store, a_file(1), expected=1)) == "version_conflict"
+        assert refusal_reason(send(store, a_file(1), expected=1)) == "version_conflict"
         first = put(store, a_file(1))
         for expected in (NEW, 2):
-            assert send(store, a_file(1, "x"), expected=expected) == Refused("version_conflict", first)
+            assert send(store, a_file(1, "x"), expected=expected) == WriteRefusal("version_conflict", first)
         second = send(store, a_file(1, "x"), expected=1)
         assert isinstance(second, Written)
         assert second.version.number == 2
         # the conflict counts although the draft would change nothing
-        assert refused(send(store, a_file(1, "x"), expected=1)) == "version_conflict"
+        assert refusal_reason(send(store, a_file(1, "x"), expected=1)) == "version_conflict"
 
     def test_an_object_keeps_its_type(self, store: ObjectStore) -> None:
         put(store, a_file(1))
         note = Draft(id=object_number(1), type="note", content="text")
-        assert refused(send(store, note)) == "type_changed"
-        assert refused(send(store, note, expected=4)) == "version_conflict"
+        assert refusal_reason(send(store, note)) == "type_changed"
+        assert refusal_reason(send(store, note, expected=4)) == "version_conflict"
 
     def test_a_nickname_has_one_holder_at_a_time(self, store: ObjectStore) -> None:
         def named(number: int, nickname: str | None) -> Draft:
             return Draft(id=object_number(number), type="note", nickname=nickname)
 
         first = put(store, named(1, "plan \\ é"))
-        assert refused(send(store, named(2, "plan \\ é"))) == "nickname_taken"
+        assert refusal_reason(send(store, named(2, "plan \\ é"))) == "nickname_taken"
         assert store.current("plan \\ é") == first
         put(store, named(1, None))
         second = put(store, named(2, "plan \\ é"))
         assert store.current("plan \\ é") == second
-        assert refused(send(store, named(1, "plan \\ é"))) == "nickname_taken"
+        assert refusal_reason(send(store, named(1, "plan \\ é"))) == "nickname_taken"
 
     def test_an_id_goes_before_a_nickname(self, store: ObjectStore) -> None:
         put(store, Draft(id=object_number(1), type="note", nickname="call-1"))
@@ -196,7 +196,7 @@ class WriteContract:
 
     def test_what_was_refused_left_nothing_and_may_be_sent_again(self, store: ObjectStore) -> None:
         write = Write("one", Draft(id=object_number(1), type="file", metadata={"to": Reference("x")}), 1.0, 1)
-        assert refused(store.write(write)) == "version_conflict"
+        assert refusal_reason(store.write(write)) == "version_conflict"
         assert store.log() == ()
         assert store.backlinks("x") == ()
         assert store.current(object_number(1)) is None

@@ -12,13 +12,13 @@ from typing import Self
 from pagein.model.documents import Document
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, Compacted, FileAuthored, Invalidated, ReadEvent, claim_of
+from pagein.model.read_events import CompactionEvent, FileRefresh, FileWrite, ReadClaim, ReadEvent, claim_of
 from pagein.policy.audit.witness import Objection, witness
 from pagein.policy.reads import own_writes, read_records
 from pagein.policy.reads.baseline import Baseline, baseline
 from pagein.policy.reads.knowledge import Knowledge, fold, step
 from pagein.policy.reads.read_answers import decide
-from pagein.policy.reads.read_request import DEFAULTS, Decision, ReadingSettings, ReadRequest
+from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
 
 
 @dataclass
@@ -29,10 +29,10 @@ class ReadScript:
     files: dict[str, str] = field(default_factory=dict)
     events: list[ReadEvent] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
-    claims: dict[str, Claim] = field(default_factory=dict)
+    claims: dict[str, ReadClaim] = field(default_factory=dict)
     versions: dict[ContentHash, bytes] = field(default_factory=dict)
     lost: set[ContentHash] = field(default_factory=set)
-    answers: list[Decision] = field(default_factory=list)
+    answers: list[ReadDecision] = field(default_factory=list)
     baselines: list[Baseline] = field(default_factory=list)
     _state: Knowledge = field(default_factory=lambda: fold([]))
 
@@ -42,7 +42,7 @@ class ReadScript:
         return self._state
 
     @property
-    def last(self) -> Decision:
+    def last(self) -> ReadDecision:
         """The latest answer."""
         return self.answers[-1]
 
@@ -64,7 +64,7 @@ class ReadScript:
 
     def reads(
         self, path: str, offset: int | None = None, limit: int | None = None, *, bypass: bool = False
-    ) -> Decision:
+    ) -> ReadDecision:
         """The model reads."""
         request = self.request(path, offset, limit, bypass=bypass)
         decision = decide(request, self._state.of(path), self._fetch, self.settings)
@@ -83,24 +83,24 @@ class ReadScript:
         """The model replaces text; `seen_before` says whether the host had the file before the edit at hand."""
         before = self.files[path]
         self.changes(path, before.replace(old, new, -1 if everywhere else 1))
-        edit = own_writes.Edit(old, new, everywhere)
+        edit = own_writes.TextEdit(old, new, everywhere)
         known = self._state.of(path)
-        event = own_writes.edited(path, self.files[path], edit, known, before=before if seen_before else None)
+        event = own_writes.edit_event(path, self.files[path], edit, known, before=before if seen_before else None)
         arguments: dict[str, object] = {"path": path, "oldText": old, "newText": new}
         if event is None:
-            event = own_writes.unplaced(path, self.files[path])
-        return self._authored(own_writes.followed(event, before, known, self._fetch), arguments)
+            event = own_writes.unplaced_edit(path, self.files[path])
+        return self._authored(own_writes.follow_edit(event, before, known, self._fetch), arguments)
 
     def refreshes(self, path: str, first: int | None = None, last: int | None = None) -> Self:
         """Somebody asks for a fresh read."""
         lines = None if first is None else (first, first if last is None else last)
-        return self._happens(Invalidated(path, lines))
+        return self._happens(FileRefresh(path, lines))
 
     def compacts(self) -> Self:
         """The host replaces everything so far by a summary."""
         self.messages = [Message("user", (Text("summary", "compact_summary"),))]
         self.claims = {}
-        return self._happens(Compacted())
+        return self._happens(CompactionEvent())
 
     def forks(self) -> "ReadScript":
         """The same branch so far, independent after."""
@@ -129,7 +129,7 @@ class ReadScript:
     def _fetch(self, version: ContentHash) -> bytes | None:
         return None if version in self.lost else self.versions.get(version)
 
-    def _authored(self, event: FileAuthored, arguments: dict[str, object]) -> Self:
+    def _authored(self, event: FileWrite, arguments: dict[str, object]) -> Self:
         self._happens(event)
         self._called(claim_of(event), arguments, "ok")
         return self
@@ -139,7 +139,7 @@ class ReadScript:
         self._state = step(self._state, event)
         return self
 
-    def _called(self, claim: Claim, arguments: dict[str, object], text: str) -> None:
+    def _called(self, claim: ReadClaim, arguments: dict[str, object], text: str) -> None:
 
         name = f"call-{len(self.events)}"
         self.claims[name] = claim
@@ -151,11 +151,11 @@ class ReadScript:
         out: list[dict[str, object]] = []
         for event in self.events:
             match event:
-                case Invalidated():
+                case FileRefresh():
                     out.append(read_records.encode_invalidation(event, 1))
-                case FileAuthored():
+                case FileWrite():
                     out.append(read_records.encode_authored(event))
-                case Compacted():
+                case CompactionEvent():
                     out.append({"type": "compaction"})
                 case _:
                     out.append({"readcache": read_records.encode(event)} if not hasattr(event, "why") else {})

@@ -36,13 +36,13 @@ from pagein.providers.tokens.counters import ratio_counter
 from pagein.providers.validity import Api
 from pagein.providers.wire import decode, render
 from pagein.replay.policies.ablation import QUIET
-from pagein.replay.prompt.model_calls import Call, Calls, gather
-from pagein.replay.run import Asked as ReplayAsked
+from pagein.replay.prompt.model_calls import RecordedCall, RecordedCalls, gather
+from pagein.replay.run import ReplayRequest as ReplayAsked
 from pagein.replay.run import replay
-from pagein.simulator import Asked, Settings, SimulatedProvider
-from pagein.simulator import Call as CallsTool
-from pagein.simulator.script import Said, Say, Turn
-from pagein.testing.recorded_time import SetClock, Terms, gateway_at
+from pagein.simulator import ProviderCall, ProviderSettings, SimulatedProvider
+from pagein.simulator import ScriptCall as CallsTool
+from pagein.simulator.script import Said, Say, ScriptTurn
+from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
 _PATHS: Final[dict[Api, str]] = {
     "anthropic": "/v1/messages",
@@ -64,7 +64,7 @@ _Place: TypeAlias = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class HttpExchange:
     """A request as it was sent, and its answer. status: of HTTP. at: seconds since 1970. warning: what failed of the gateway's, "" for nothing."""
 
     at: float
@@ -87,21 +87,23 @@ class Drive:
         """A provider that answers each of its requests as was recorded. Raises what `SimulatedProvider` raises."""
         calls = gather(self.entries)
         answered = _answered(calls)
-        turns: dict[_Place, deque[Turn]] = {}
+        turns: dict[_Place, deque[ScriptTurn]] = {}
         for call in calls.calls:
             place = _place(self._on_the_wire(_prompt(calls, call, answered)))
             turns.setdefault(place, deque()).append(self._turn(call.reply))
 
-        def answer(asked: Asked) -> Turn:
+        def answer(asked: ProviderCall) -> ScriptTurn:
             found = turns.get(_place(asked.messages))
             if not found:
-                return Turn((Say("not recorded"),))
+                return ScriptTurn((Say("not recorded"),))
             return found.popleft() if len(found) > 1 else found[0]
 
-        settings = Settings(takes_foreign_thinking=True, keeps_bodies=False, now=clock.now, counter=ratio_counter)
+        settings = ProviderSettings(
+            takes_foreign_thinking=True, keeps_bodies=False, now=clock.now, counter=ratio_counter
+        )
         return SimulatedProvider(answer, settings)
 
-    def through(self, address: str, clock: SetClock) -> Iterator[Exchange]:
+    def through(self, address: str, clock: SetClock) -> Iterator[HttpExchange]:
         """Send them, one after the other, each at its time. Raises OSError where nobody answers."""
         calls = gather(self.entries)
         answered, tools, mark = _answered(calls), _tools(calls, self.api), _mark(calls)
@@ -119,7 +121,7 @@ class Drive:
         """Messages as one reads them who got them in a request."""
         return decode(encode_json(render(messages, self.api, model=self.model)), self.api).messages
 
-    def _turn(self, reply: Message) -> Turn:
+    def _turn(self, reply: Message) -> ScriptTurn:
         told = self._on_the_wire((_ASKING, replace(reply, role="assistant")))[1:]
         said: list[Said] = []
         for block in (block for one in told for block in one.blocks):
@@ -130,7 +132,7 @@ class Drive:
                     said.append(CallsTool(call.name, _arguments(call.arguments)))
                 case _:
                     pass
-        return Turn(tuple(said))
+        return ScriptTurn(tuple(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class Bills:
         return self.through / self.direct if self.direct else 1.0, pagein / append if append else 1.0
 
 
-def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
+def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
     """Drive a session twice and replay what was sent; writes in this folder.
 
     It is sent as Anthropic Messages where it was a Claude that answered, else as Chat Completions.
@@ -171,7 +173,7 @@ def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
     clock = SetClock()
     with drive.provider(clock) as provider:
         with gateway_at(
-            provider.url, folder / "gateway", Terms(clock, EngineSettings(), ratio_counter(drive.model))
+            provider.url, folder / "gateway", GatewayTerms(clock, EngineSettings(), ratio_counter(drive.model))
         ) as address:
             failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()
@@ -183,7 +185,7 @@ def billed(entries: Sequence[Recorded], folder: Path) -> Bills:
     return Bills(api, direct.requests, refused, failed, direct.bit, through.bit, (append, ours))
 
 
-def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
+def write_log(exchanges: Iterable[HttpExchange], path: Path) -> None:
     """A request log of what was sent (docs/formats.md)."""
     rows = (
         {
@@ -197,12 +199,12 @@ def write_log(exchanges: Iterable[Exchange], path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def _answered(calls: Calls) -> frozenset[str]:
+def _answered(calls: RecordedCalls) -> frozenset[str]:
     """The calls of tools that were answered: a host that was interrupted leaves others out, as no provider takes them."""
     return frozenset(one.call_id for said in calls.messages for one in said.blocks if isinstance(one, ToolResult))
 
 
-def _prompt(calls: Calls, call: Call, answered: Collection[str]) -> list[Message]:
+def _prompt(calls: RecordedCalls, call: RecordedCall, answered: Collection[str]) -> list[Message]:
     begins = max((one.said for one in calls.compactions if one.said < call.said), default=0)
     made: set[str] = set()
     found: list[Message] = []
@@ -237,7 +239,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _tools(calls: Calls, api: Api) -> list[dict[str, Any]]:
+def _tools(calls: RecordedCalls, api: Api) -> list[dict[str, Any]]:
     arguments: dict[str, dict[str, Any]] = {}
     for call in calls.calls:
         for block in call.reply.blocks:
@@ -263,7 +265,7 @@ def _name_calls(response: dict[str, Any], ids: Sequence[str]) -> None:
         one["call_id" if one["type"] == "function_call" else "id"] = name
 
 
-def _mark(calls: Calls) -> dict[str, Any]:
+def _mark(calls: RecordedCalls) -> dict[str, Any]:
     """The cache mark of a client: an hour where it was recorded to write more for that long."""
     usages = [call.usage for call in calls.calls if call.usage is not None]
     long = 2 * sum(one.written_1h for one in usages) > sum(one.written for one in usages)
@@ -277,12 +279,12 @@ def _marked(body: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _sent(address: str, api: Api, body: dict[str, Any], at: float) -> Exchange:
+def _sent(address: str, api: Api, body: dict[str, Any], at: float) -> HttpExchange:
     headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none", **_NAMED}
     request = Request(f"{address}{_PATHS[api]}", json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
     try:
         with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310 -- loopback
-            return Exchange(at, body, json.load(answer), answer.status, answer.headers.get(_WARNING, ""))
+            return HttpExchange(at, body, json.load(answer), answer.status, answer.headers.get(_WARNING, ""))
     except HTTPError as refused:
         with refused:
-            return Exchange(at, body, json.load(refused), refused.code)
+            return HttpExchange(at, body, json.load(refused), refused.code)

@@ -15,7 +15,7 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
-from pagein.gateway.server import Gateway, Parts
+from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.ports import TokenCounter
 
@@ -41,7 +41,7 @@ class SetClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class GatewayTerms:
     """How a gateway decides: at which times, by which settings, counting tokens how."""
 
     clock: SetClock
@@ -50,7 +50,7 @@ class Terms:
 
 
 @contextmanager
-def gateway_at(address: str, folder: Path, terms: Terms) -> Iterator[str]:
+def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]:
     """The address of a gateway in front of a provider, with its store in this folder, in a thread of its own.
 
     It keeps no windows alive, and tells of failures in the headers of its answers only. Raises OSError where it cannot listen.
@@ -59,7 +59,7 @@ def gateway_at(address: str, folder: Path, terms: Terms) -> Iterator[str]:
     silent = logging.Logger("driven")  # noqa: LOG001 -- the process's own logger belongs to whoever serves
     silent.addHandler(logging.NullHandler())
     engine = wiring.open(folder / "store.db", workspace=folder, settings=terms.settings, counter=terms.counter)
-    parts = Parts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)
+    parts = GatewayParts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)
     gateway = Gateway(GatewaySettings(anthropic=address, openai=address, port=0), parts)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)

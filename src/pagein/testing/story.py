@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from pagein.model.messages import Block, Message, Recorded, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.providers.prices.price_lookup import Prices, prices
-from pagein.replay.prompt.model_calls import Calls, gather
+from pagein.replay.prompt.model_calls import RecordedCalls, gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts
-from pagein.replay.prompt.recording import Recording, record
+from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
 
 RATIO = 2.0  # characters per token in these stories, so that sizes are easy to check
@@ -54,10 +54,10 @@ class Story:
         self.now += seconds
         return self
 
-    def calls(self) -> Calls:
+    def calls(self) -> RecordedCalls:
         return gather(self.entries)
 
-    def recording(self, charged: Prices | None = None) -> Recording:
+    def recording(self, charged: Prices | None = None) -> BillableSession:
         facts = SourceFacts({"main": FLOOR}, FLOOR, 0.0)
         head = SessionHead("story", "tests", "claude-code", "story.jsonl")
         return record(head, self.calls(), facts, RATIO, charged or prices("generic:r=.1,w=1.25"))

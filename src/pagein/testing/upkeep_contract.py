@@ -7,37 +7,37 @@ from collections.abc import Sequence
 import pytest
 
 from pagein.errors import MissingBlob
-from pagein.model.entries import Entry, Noted, bridge
+from pagein.model.entries import Entry, NoteEntry, bridge
 from pagein.model.names import ContentHash
 from pagein.ports import WholeStore
 from pagein.store.exchange.exporter import export
-from pagein.store.exchange.importer import Imported, import_lines
+from pagein.store.exchange.importer import ImportReport, import_lines
 from pagein.testing.blob_store import an_object
 
 
-def exported(store: WholeStore) -> list[bytes]:
+def export_all(store: WholeStore) -> list[bytes]:
     """The lines of an export of everything."""
     written: list[bytes] = []
     export(store, written.append)
     return written
 
 
-def taken_in(store: WholeStore, lines: Sequence[bytes]) -> Imported:
+def import_all(store: WholeStore, lines: Sequence[bytes]) -> ImportReport:
     """Import these lines."""
     return import_lines(store, lines, "file.jsonl")
 
 
-def noted(name: str, parent: str | None = None, data: str = "{}") -> Entry:
+def note_entry(name: str, parent: str | None = None, data: str = "{}") -> Entry:
     """An entry that says little."""
-    return Entry(name, parent, Noted("test", data))
+    return Entry(name, parent, NoteEntry("test", data))
 
 
 class WholeStoreContract:
     """What every WholeStore owes its callers, besides what it owes as the stores that it is."""
 
     def test_sessions_are_listed_with_where_they_stand(self, store: WholeStore) -> None:
-        store.append("b", [noted("1"), noted("2", "1")])
-        store.append("a", [noted("1")])
+        store.append("b", [note_entry("1"), note_entry("2", "1")])
+        store.append("a", [note_entry("1")])
         store.put_objects([(an_object(store, b"body"), b"body")])
         listed = {one.name: one for one in store.sessions()}
         assert list(listed) == ["a", "b", "session"]
@@ -46,61 +46,68 @@ class WholeStoreContract:
         assert not any(one.ended for one in listed.values())
 
     def test_a_session_that_was_said_to_have_ended_is_taken_up_by_saying_more(self, store: WholeStore) -> None:
-        store.append("a", [noted("1")])
+        store.append("a", [note_entry("1")])
         store.end_session("a")
         assert [one.ended for one in store.sessions()] == [True]
-        store.append("a", [noted("2", "1")])
+        store.append("a", [note_entry("2", "1")])
         assert [one.ended for one in store.sessions()] == [False]
 
     def test_lines_come_in_the_order_of_appending_and_places_are_never_given_twice(self, store: WholeStore) -> None:
-        store.append("a", [noted("1")])
-        store.append("b", [noted("1"), noted("2", "1")])
+        store.append("a", [note_entry("1")])
+        store.append("b", [note_entry("1"), note_entry("2", "1")])
         before = [(line.session, line.place) for line in store.journal_lines()]
         assert [session for session, _ in before] == ["a", "b", "b"]
         store.drop_sessions(["b"])
-        store.append("c", [noted("1")])
+        store.append("c", [note_entry("1")])
         (line,) = store.journal_lines(before[-1][1])
         assert (line.session, line.damaged) == ("c", False)
 
     def test_a_dropped_session_is_new_again(self, store: WholeStore) -> None:
-        store.append("a", [noted("1")])
-        store.append("b", [noted("1")])
+        store.append("a", [note_entry("1")])
+        store.append("b", [note_entry("1")])
         store.drop_sessions(["a"])
         assert (store.leaf("a"), list(store.entries("a")), [one.name for one in store.sessions()]) == (None, [], ["b"])
-        store.append("a", [noted("9")])
+        store.append("a", [note_entry("9")])
         assert store.leaf("a") == "9"
 
     @pytest.mark.damages_store
     def test_dropped_entries_are_gone_and_the_others_stay(self, store: WholeStore) -> None:
-        store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
+        store.append("a", [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")])
         places = [place for place, _ in store.news("a")]
         store.drop_entries("a", places[1:2])
         assert [entry.id for entry in store.entries("a") if isinstance(entry, Entry)] == ["1", "3"]
 
     def test_an_entry_takes_a_place_that_is_free_or_that_of_another(self, store: WholeStore) -> None:
-        store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
+        store.append("a", [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")])
         places = [place for place, _ in store.news("a")]
         store.drop_entries("a", places[1:2])
         store.put_entry("a", places[1], bridge("2", "1"))
-        assert list(store.entries("a")) == [noted("1"), bridge("2", "1"), noted("3", "2")]
+        assert list(store.entries("a")) == [note_entry("1"), bridge("2", "1"), note_entry("3", "2")]
         assert [line.id for line in store.journal_lines()] == ["1", "2", "3"]
         assert store.leaf("a") == "3"
         store.put_entry("a", places[0], bridge("1", None))
         assert list(store.news("a")) == list(
-            zip(places, [bridge("1", None), bridge("2", "1"), noted("3", "2")], strict=True)
+            zip(places, [bridge("1", None), bridge("2", "1"), note_entry("3", "2")], strict=True)
         )
-        store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
-        assert list(store.news("a")) == list(zip(places, [noted("1"), noted("2", "1"), noted("3", "2")], strict=True))
+        store.append("a", [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")])
+        assert list(store.news("a")) == list(
+            zip(places, [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")], strict=True)
+        )
 
     def test_what_is_said_again_takes_the_place_of_its_bridge(self, store: WholeStore) -> None:
-        store.append("a", [noted("1"), noted("2", "1"), noted("3", "2")])
+        store.append("a", [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")])
         place = [place for place, _ in store.news("a")][1]
         store.put_entry("a", place, bridge("2", "1"))
-        store.append("a", [noted("2", "1"), noted("4", "3")])
-        assert list(store.entries("a")) == [noted("1"), noted("2", "1"), noted("3", "2"), noted("4", "3")]
+        store.append("a", [note_entry("2", "1"), note_entry("4", "3")])
+        assert list(store.entries("a")) == [
+            note_entry("1"),
+            note_entry("2", "1"),
+            note_entry("3", "2"),
+            note_entry("4", "3"),
+        ]
 
     def test_a_session_stands_where_it_is_put(self, store: WholeStore) -> None:
-        store.append("a", [noted("1"), noted("2", "1")])
+        store.append("a", [note_entry("1"), note_entry("2", "1")])
         store.stand("a", "1")
         assert store.leaf("a") == "1"
 
@@ -129,7 +136,7 @@ class WholeStoreContract:
 
     def test_what_is_dropped_in_vain_is_back(self, store: WholeStore) -> None:
         name = store.put(b"body")
-        store.append("a", [noted("1")])
+        store.append("a", [note_entry("1")])
         with pytest.raises(ValueError, match="stop"):
             _drop_then_fail(store, name)
         assert store.get(name) == b"body"

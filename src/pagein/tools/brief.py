@@ -12,8 +12,8 @@ from pagein.engine.session import Session
 from pagein.errors import BadName
 from pagein.model.objects import ObjectId
 from pagein.providers.validity import Api
-from pagein.providers.wire.tool_offers import Offer, definition
-from pagein.tools.calls import Call, refused, schema
+from pagein.providers.wire.tool_offers import ToolOffer, definition
+from pagein.tools.calls import Call, refusal_result, schema
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
 
@@ -21,12 +21,12 @@ _NUMBER: Final = {"type": "integer"}
 _TEXT: Final = {"type": "string"}
 
 OFFERS: Final = (
-    Offer(
+    ToolOffer(
         PEEK.name,
         "Show text that was taken out of your context, by the id of its stub, exactly as it was.",
         schema(("id",), id=_TEXT, line=_NUMBER, lines=_NUMBER, offset=_NUMBER, length=_NUMBER),
     ),
-    Offer(
+    ToolOffer(
         SEARCH.name,
         "Find a text or /regex/ in what was taken out of your context. Gives ids and offsets for peek.",
         schema(("pattern",), pattern=_TEXT, scope={"type": "array", "items": _TEXT}, skip=_NUMBER),
@@ -40,7 +40,7 @@ def definitions(api: Api) -> list[dict[str, Any]]:
     return [deepcopy(definition(one, api)) for one in OFFERS]  # whoever changes theirs changes nobody else's
 
 
-def answered(session: Session, name: str, arguments: Mapping[str, object], call_id: str) -> ReadResult:
+def answer_call(session: Session, name: str, arguments: Mapping[str, object], call_id: str) -> ReadResult:
     """Answer a call of one of these, by what the session itself took out of its window or ingested, where it stands on its branch.
 
     Only that: who can make a model call here need not be the one whose sessions are stored, so an object of another session is answered
@@ -48,18 +48,18 @@ def answered(session: Session, name: str, arguments: Mapping[str, object], call_
     """
     tool = next((one for one in (PEEK, SEARCH) if one.name == name), None)
     if tool is None:
-        return refused(f"There is no tool {name!r} here; there are {PEEK.name} and {SEARCH.name}.")
+        return refusal_result(f"There is no tool {name!r} here; there are {PEEK.name} and {SEARCH.name}.")
     own = {name: value for name, value in arguments.items() if name != "everything"}
     held = session.recalling.held
     for told in _names(own.get("id") if tool is PEEK else own.get("scope")):
         if not told:
             continue  # the tool says better what is wrong
         if not _is_stub(told):
-            return refused(
+            return refusal_result(
                 f"{told!r} is no id of what was taken out of your context: those look like pg-01234567-89abcdef."
             )
         if told not in held:
-            return refused(f"Object {told} not found: nothing that was taken out of your context has this id.")
+            return refusal_result(f"Object {told} not found: nothing that was taken out of your context has this id.")
     return tool.answer(session, Call(own, id=call_id))
 
 

@@ -52,12 +52,12 @@ def schema(required: tuple[str, ...] = (), **properties: Mapping[str, object]) -
     }
 
 
-def refused(text: str) -> ReadResult:
+def refusal_result(text: str) -> ReadResult:
     """An answer that says what is wrong."""
     return ReadResult(text, is_error=True)
 
 
-class Given:
+class ArgumentReader:
     """The arguments of one call, taken one by one; what is wrong with them is gathered on the way."""
 
     def __init__(self, tool: str, arguments: Arguments) -> None:
@@ -110,9 +110,9 @@ class Given:
     def problem(self) -> ReadResult | None:
         """What is wrong, in a form that a model can act on; None where all is well."""
         if self._missing:
-            return refused(f"Missing required parameter: {self._missing[0]}")
+            return refusal_result(f"Missing required parameter: {self._missing[0]}")
         if not self._wrong:
             return None
         lines = "\n".join(f"  - {line}" for line in self._wrong)
         given = json.dumps(dict(self._arguments), indent=2, default=str)
-        return refused(f'Validation failed for tool "{self._tool}":\n{lines}\n\nReceived arguments:\n{given}')
+        return refusal_result(f'Validation failed for tool "{self._tool}":\n{lines}\n\nReceived arguments:\n{given}')

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.tools import read
-from pagein.tools.calls import Call, Offer, refused
+from pagein.tools.calls import Call, Offer, refusal_result
 from pagein.tools.ingest import INGEST
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
@@ -33,7 +33,7 @@ RECALL: Final = (PEEK, SEARCH, INGEST, STATS)
 TOOLS: Final = (*READING, *RECALL)
 
 
-def offered(names: Names = "pagein") -> tuple[Offer, ...]:
+def offer_tools(names: Names = "pagein") -> tuple[Offer, ...]:
     """All tools, under these names."""
     if names == "pagein":
         return TOOLS
@@ -49,9 +49,9 @@ def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> 
     """Answer a call by the tool's name. enabled: False while pagein is switched off; then tools that recall say so."""
     tool = tool_named(name)
     if tool is None:
-        return refused(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in TOOLS)}.")
+        return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in TOOLS)}.")
     if not enabled and tool in RECALL:
-        return refused(DISABLED)
+        return refusal_result(DISABLED)
     return tool.answer(session, call)
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.engine.recall.ingest import Done, Report, Tell
+from pagein.engine.recall.ingest import Done, IngestReport, Tell
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError, StoreError
-from pagein.policy.reads.baseline import Caps, byte_length
-from pagein.tools.calls import Call, Given, Offer, refused, schema
+from pagein.policy.reads.baseline import ReadCaps, byte_length
+from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
 _NAMED: Final = 10
 """Skipped files that are named; the others are counted."""
@@ -16,20 +16,20 @@ _ROOM: Final = 8 * 1024
 
 
 def _ingest(session: Session, call: Call) -> ReadResult:
-    given = Given("ingest", call.arguments)
+    given = ArgumentReader("ingest", call.arguments)
     wanted = given.texts("paths")
     problem = given.problem()
     if problem is not None:
         return problem
     if not wanted:
-        return refused("Missing required parameter: paths")
+        return refusal_result("Missing required parameter: paths")
     try:
         ingesting = None if session.folder is None else session.recalling.ingesting(session.folder)
         if ingesting is None:
-            return refused("This session has no workspace to ingest files from.")
-        report = ingesting.ingest(wanted, confirm=call.confirm, tell=_telling(call), signal=call.signal)
+            return refusal_result("This session has no workspace to ingest files from.")
+        report = ingesting.ingest(wanted, confirm=call.confirm, tell=_tell_of(call), signal=call.signal)
     except (CallerError, HostError, StoreError) as why:
-        return refused(str(why))
+        return refusal_result(str(why))
     details: dict[str, object] = {
         "objectIds": [one.object_id for one in report.done],
         "files": [
@@ -39,18 +39,21 @@ def _ingest(session: Session, call: Call) -> ReadResult:
     }
     if report.refused is not None:
         return ReadResult(_with_skipped(report.refused, report), details, is_error=True)
-    return ReadResult(_told(report, session.recalling.bounds.caps), details, failure=report.failure)
+    return ReadResult(_report_text(report, session.recalling.bounds.caps), details, failure=report.failure)
 
 
-def _telling(call: Call) -> Tell | None:
+def _tell_of(call: Call) -> Tell | None:
     tell = call.tell
     if tell is None:
         return None
     return lambda done, total, path: tell(f"Ingested {done}/{total}: {path}")
 
 
-def _told(report: Report, caps: Caps) -> str:
-    lines = [f"Ingested {len(report.done)} files. Object IDs:", *_fitting([_line(one) for one in report.done], caps)]
+def _report_text(report: IngestReport, caps: ReadCaps) -> str:
+    lines = [
+        f"Ingested {len(report.done)} files. Object IDs:",
+        *_lines_that_fit([_line(one) for one in report.done], caps),
+    ]
     return _with_skipped("\n".join(lines), report)
 
 
@@ -59,7 +62,7 @@ def _line(one: Done) -> str:
     return f"{one.object_id} {one.path} ({one.tokens:,} tokens{was})"
 
 
-def _fitting(lines: Sequence[str], caps: Caps) -> Iterable[str]:
+def _lines_that_fit(lines: Sequence[str], caps: ReadCaps) -> Iterable[str]:
     size = 0
     for count, line in enumerate(lines):
         size += byte_length(line) + 1
@@ -69,7 +72,7 @@ def _fitting(lines: Sequence[str], caps: Caps) -> Iterable[str]:
         yield line
 
 
-def _with_skipped(text: str, report: Report) -> str:
+def _with_skipped(text: str, report: IngestReport) -> str:
     if report.skipped:
         named = ", ".join(f"{path} ({why})" for path, why in report.skipped[:_NAMED])
         more = len(report.skipped) - _NAMED

@@ -9,16 +9,16 @@ from typing import Final
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
-from pagein.policy.reads.baseline import Caps
+from pagein.policy.reads.baseline import ReadCaps
 from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
 from pagein.policy.stubs.previews import behind_head
-from pagein.tools.calls import Call, Given, Offer, refused, schema
+from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
 _GOES_ON: Final = "[This goes on where the preview stops; offset=0 shows what stands in front.]"
 
 
 def _peek(session: Session, call: Call) -> ReadResult:
-    given = Given("peek", call.arguments)
+    given = ArgumentReader("peek", call.arguments)
     name = given.text("id").strip(" \t\r\n\"'`")  # as models quote it
     offset, length = given.whole("offset", 0), given.whole("length", LENGTH)
     line, lines = given.whole("line", 1), given.whole("lines", LINES)
@@ -27,11 +27,11 @@ def _peek(session: Session, call: Call) -> ReadResult:
         return problem
     in_lines = given.has("line") or given.has("lines")
     if in_lines and offset > 0:
-        return refused("Give offset and length, or line and lines, not both.")
+        return refusal_result("Give offset and length, or line and lines, not both.")
 
     goes_on = not given.has("offset") and not given.has("line")
 
-    def cut(object_id: str, text: str, caps: Caps) -> Slice:
+    def cut(object_id: str, text: str, caps: ReadCaps) -> Slice:
         seen = behind_head(session.hand.preview(object_id), object_id, text) if goes_on else 0
         if in_lines:
             part = by_lines(object_id, text, text.count("\n", 0, seen) + 1 if seen else line, lines, caps)
@@ -42,9 +42,9 @@ def _peek(session: Session, call: Call) -> ReadResult:
     try:
         part = session.recalling.peek(name, cut, call_id=call.id)
     except NotRecallable as why:
-        return refused(f"Object {name} not found: {why}")
+        return refusal_result(f"Object {name} not found: {why}")
     except (StoreError, HostError) as why:
-        return refused(f"Object {name} cannot be had now: {why}")
+        return refusal_result(f"Object {name} cannot be had now: {why}")
     return ReadResult(part.slice.shown, _details(name, part.slice), failure=part.failure)
 
 

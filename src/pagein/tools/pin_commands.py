@@ -23,7 +23,7 @@ ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]
 _MOST_NAMES: Final = 10
 
 
-def existing(engine: Engine, name: str, known: Callable[[], Sequence[str]]) -> Session:
+def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str]]) -> Session:
     """A session that was kept. known: names of those that were, newest first. Raises BadInput where there is none of this name."""
     session = engine.session(name)
     if session.leaf is None:
@@ -39,19 +39,21 @@ def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict
     if now:
         failure = session.hand.epoch() or failure
         said += ", which the next call opens"
-    return _told(session, act, f"{target} {said}", failure, target=target)
+    return _pin_report(session, act, f"{target} {said}", failure, target=target)
 
 
 def say(session: Session, text: str) -> dict[str, Any]:
     """Pin a text."""
     name, failure = session.hand.say_and_tell(text)
-    return _told(session, "say", f"pinned as {name}: every window shows it from the next call on", failure, target=name)
+    return _pin_report(
+        session, "say", f"pinned as {name}: every window shows it from the next call on", failure, target=name
+    )
 
 
 def unsay(session: Session, name: str) -> dict[str, Any]:
     """Take a pinned text back."""
     failure = session.hand.unsay(name)
-    return _told(
+    return _pin_report(
         session, "unsay", f"{name} is not shown anew any more; where it was sent it stays", failure, target=name
     )
 
@@ -59,7 +61,7 @@ def unsay(session: Session, name: str) -> dict[str, Any]:
 def epoch(session: Session) -> dict[str, Any]:
     """Order an epoch."""
     failure = session.hand.epoch()
-    return _told(session, "epoch", "the next call opens an epoch if anything may go or is to come back", failure)
+    return _pin_report(session, "epoch", "the next call opens an epoch if anything may go or is to come back", failure)
 
 
 def window(session: Session) -> dict[str, Any]:
@@ -88,5 +90,7 @@ def _line(row: Mapping[str, Any]) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _told(session: Session, act: str, text: str, failure: str | None, *, target: str | None = None) -> dict[str, Any]:
+def _pin_report(
+    session: Session, act: str, text: str, failure: str | None, *, target: str | None = None
+) -> dict[str, Any]:
     return {"session": session.name, "act": act, "target": target, "text": text, "failure": failure}

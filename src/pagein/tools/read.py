@@ -35,7 +35,7 @@ def _schema(**described: tuple[str, str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["path"]}
 
 
-def _read(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
+def _answer_read(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
     problem = _problem("read", arguments)
     if problem is not None:
         return problem
@@ -67,7 +67,7 @@ READ: Final = Tool(
         offset=("number", "First line to show, counted from 1."),
         limit=("number", "How many lines to show."),
     ),
-    _read,
+    _answer_read,
 )
 
 REFRESH: Final = Tool(

@@ -13,19 +13,19 @@ from pagein.errors import BadInput
 _RANGE: Final = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 
-def read(
+def read_file(
     session: Session, path: str, *, offset: int | None = None, limit: int | None = None, bypass: bool = False
 ) -> dict[str, object]:
     """Read a file as the session's model would: `{"text", "details", "is_error", "images", "failure"}`."""
-    return answered(session.read(path, offset, limit, bypass_cache=bypass))
+    return result_values(session.read(path, offset, limit, bypass_cache=bypass))
 
 
 def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, object]:
     """Have the next read show the text: of the file, of `path:A-B`, or of `lines` ("A" or "A-B"). The shape is that of `read`."""
     if lines is None:
-        return answered(session.refresh(path))
+        return result_values(session.refresh(path))
     first, last = _first_and_last(lines)
-    return answered(session.refresh(path, first, None if last is None else last - first + 1))
+    return result_values(session.refresh(path, first, None if last is None else last - first + 1))
 
 
 def reads(session: Session) -> dict[str, object]:
@@ -49,7 +49,7 @@ def reads(session: Session) -> dict[str, object]:
     }
 
 
-def answered(result: ReadResult) -> dict[str, object]:
+def result_values(result: ReadResult) -> dict[str, object]:
     """A result as plain values; of images the type and the size of their base64 form."""
     return {
         "text": result.text,

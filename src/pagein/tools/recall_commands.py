@@ -13,7 +13,7 @@ from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters
 from pagein.tools.calls import Call
 from pagein.tools.ingest import INGEST
 from pagein.tools.peek import PEEK
-from pagein.tools.read_commands import answered
+from pagein.tools.read_commands import result_values
 from pagein.tools.stats import STATS
 
 Numbers: TypeAlias = Mapping[str, int | None]
@@ -23,7 +23,7 @@ Numbers: TypeAlias = Mapping[str, int | None]
 def peek(session: Session, object_id: str, numbers: Numbers) -> dict[str, Any]:
     """A part of an object, as the session's model would be shown it: the shape is that of `read`."""
     said = {name: value for name, value in numbers.items() if value is not None}
-    return answered(PEEK.answer(session, Call({"id": object_id, **said})))
+    return result_values(PEEK.answer(session, Call({"id": object_id, **said})))
 
 
 def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
@@ -42,12 +42,12 @@ def whole(engine: Engine, object_id: str) -> str:
 
 def ingest(session: Session, paths: Sequence[str], tell: Callable[[str], None] | None = None) -> dict[str, Any]:
     """Put files into the store for a session: the shape is that of `read`, with ids and skipped files in the details."""
-    return answered(INGEST.answer(session, Call({"paths": list(paths)}, tell=tell)))
+    return result_values(INGEST.answer(session, Call({"paths": list(paths)}, tell=tell)))
 
 
 def stats(session: Session) -> dict[str, Any]:
     """Figures about a session's objects, its recalls and the store: the shape is that of `read`, with the figures in the details."""
-    return answered(STATS.answer(session, Call()))
+    return result_values(STATS.answer(session, Call()))
 
 
 def _cut(name: str, text: str, numbers: Numbers) -> Slice:

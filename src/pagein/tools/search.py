@@ -8,7 +8,7 @@ from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
 from pagein.model.recall_entries import ObjectMatch
 from pagein.policy.reads.baseline import byte_length
-from pagein.tools.calls import Call, Given, Offer, refused, schema
+from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
 _TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"
 # Left below the matches for what is said about them.
@@ -16,7 +16,7 @@ _ROOM: Final = 4 * 1024
 
 
 def _search(session: Session, call: Call) -> ReadResult:
-    given = Given("search", call.arguments)
+    given = ArgumentReader("search", call.arguments)
     pattern, scope, skip = given.text("pattern"), given.texts("scope"), given.whole("skip", 0)
     problem = given.problem()
     if problem is not None:
@@ -25,9 +25,9 @@ def _search(session: Session, call: Call) -> ReadResult:
     try:
         found = session.recalling.search(lookup, call_id=call.id, signal=call.signal)
     except (CallerError, HostError) as why:
-        return refused(str(why))
+        return refusal_result(str(why))
     bounds = session.recalling.bounds
-    shown = _fitting(found.hits, bounds)
+    shown = _count_fitting(found.hits, bounds)
     more = found.more or shown < len(found.hits)
     return ReadResult(
         _text(found, shown, lookup.skip + shown if more else None, bounds),
@@ -73,7 +73,7 @@ def _beside(found: Hits, bounds: Bounds) -> list[str]:
     return lines
 
 
-def _fitting(hits: tuple[ObjectMatch, ...], bounds: Bounds) -> int:
+def _count_fitting(hits: tuple[ObjectMatch, ...], bounds: Bounds) -> int:
     """How many matches are shown: whole ones, as many as fit, one at least."""
     size = lines = 0
     for count, hit in enumerate(hits):

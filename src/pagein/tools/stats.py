@@ -5,10 +5,10 @@ from typing import Final
 
 from pagein.engine.log.rendering import size
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.engine.recall.session_recall import Figures
+from pagein.engine.recall.session_recall import RecallFigures
 from pagein.engine.session import Session
 from pagein.errors import HostError
-from pagein.tools.calls import Call, Offer, refused, schema
+from pagein.tools.calls import Call, Offer, refusal_result, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Activity:
 IDLE: Final = Activity()
 
 
-def stats_text(figures: Figures, activity: Activity = IDLE) -> str:
+def stats_text(figures: RecallFigures, activity: Activity = IDLE) -> str:
     """The report in lines."""
     held = figures.held
     context = "unknown" if activity.context_tokens is None else f"{activity.context_tokens:,} tokens"
@@ -53,7 +53,7 @@ def _stats(session: Session, _call: Call) -> ReadResult:
     try:
         figures = session.recalling.figures()
     except HostError as why:
-        return refused(str(why))
+        return refusal_result(str(why))
     held, context = figures.held, _window_tokens(session)
     details: dict[str, object] = {
         "objects": held.count,

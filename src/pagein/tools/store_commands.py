@@ -42,7 +42,7 @@ def objects(store: ObjectStore, query: Query, path: str | None = None) -> Answer
         before = page[-1].sequence
     shown = found[:limit]
     return {
-        "objects": [described(version) for version in shown],
+        "objects": [describe_version(version) for version in shown],
         "next": shown[-1].sequence if len(found) > limit else None,
     }
 
@@ -54,10 +54,10 @@ def _lies_at(version: Version, path: str) -> bool:
 
 def history(store: "ShownStore", name: str) -> Answer:
     """All versions of an object, newest first. Shape: `{"id", "versions": [...]}`."""
-    if store.current(name) is None and _paged(store, name) is not None:
+    if store.current(name) is None and _paged_object(store, name) is not None:
         raise NotRecallable(f"{name} left a window or was ingested and has no versions; `pagein show {name}` prints it")
-    meant = _meant(store, name)
-    return {"id": meant.id, "versions": [described(version) for version in reversed(store.history(meant.id))]}
+    meant = _find_version(store, name)
+    return {"id": meant.id, "versions": [describe_version(version) for version in reversed(store.history(meant.id))]}
 
 
 class ShownStore(ObjectStore, BlobStore, Protocol):
@@ -78,15 +78,15 @@ def show(
     Shape: that of an object, and `{"field", "content": text or null, "lines": [first, last] or null, "metadata", "provenance",
     "additional": [names], "references": [...]}`. Raises NotRecallable where there is no such object, version or field.
     """
-    paged = _paged(store, name) if store.current(name) is None else None
+    paged = _paged_object(store, name) if store.current(name) is None else None
     if paged is not None:
         text, lines_shown = _cut(store.get(paged.content).decode("utf-8", "replace"), lines)
         return {**_paged_out(paged), "content": text, "lines": lines_shown}
-    meant = _meant(store, name)
+    meant = _find_version(store, name)
     version = _version(store, meant, number, at)
     text, lines_shown = _cut(_text(store, version, field), lines)
     return {
-        **described(version),
+        **describe_version(version),
         "field": field or "content",
         "content": text,
         "lines": lines_shown,
@@ -109,7 +109,7 @@ def _cut(text: str | None, lines: str | None) -> tuple[str | None, list[int] | N
     return None if text is None else "\n".join(text.split("\n")[first - 1 : last]), [first, last]
 
 
-def _paged(store: ShownStore, name: str) -> StoredObject | None:
+def _paged_object(store: ShownStore, name: str) -> StoredObject | None:
     try:
         found = store.find(ObjectId.parse(name))
     except BadName:
@@ -179,7 +179,7 @@ def backlinks(store: ObjectStore, name: str, *, pinned: str | None = None, ever:
 # --- shapes ---
 
 
-def described(version: Version) -> Answer:
+def describe_version(version: Version) -> Answer:
     """A version without content. `view` is what the object shows while its content is not loaded."""
     path = version.metadata.get("path")
     return {
@@ -248,7 +248,7 @@ def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON
 # --- finding what is meant ---
 
 
-def _meant(store: ObjectStore, name: str) -> Version:
+def _find_version(store: ObjectStore, name: str) -> Version:
     found = store.current(name)
     if found is None:
         raise NotRecallable(f"no object has the id or nickname {name[:80]!r}; `pagein objects` lists what there is")

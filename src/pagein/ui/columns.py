@@ -30,14 +30,14 @@ POLICY_MEANINGS: Mapping[str, str] = {
 }
 
 
-def meaning_of(policy: str) -> str:
+def policy_meaning(policy: str) -> str:
     """What a policy does, in a line; empty for one that nobody knows."""
     missing = policy.partition("without-")[2].replace("+", ", ")
     return f"{ENGINE} without {missing}" if missing else POLICY_MEANINGS.get(policy, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BillRow:
     """One policy on one session or sum: its figures beside those of the baseline and of the optimum, where they exist."""
 
     name: str
@@ -63,12 +63,12 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BillColumn:
     """A column: its title, its meaning in a sentence, how a row fills it, and its rank when room is short (0 stays)."""
 
     title: str
     meaning: str
-    cell: Callable[[Row], str]
+    cell: Callable[[BillRow], str]
     rank: int = 0
 
 
@@ -77,53 +77,59 @@ def quotient(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def rows(policies: Mapping[str, Figures], baseline: str) -> list[Row]:
+def rows(policies: Mapping[str, Figures], baseline: str) -> list[BillRow]:
     """The rows of a table, in the order of the bill."""
-    return [Row(name, figures, policies.get(baseline), policies.get(OPTIMUM)) for name, figures in policies.items()]
+    return [BillRow(name, figures, policies.get(baseline), policies.get(OPTIMUM)) for name, figures in policies.items()]
 
 
-def _kept_alive(row: Row) -> str:
+def _kept_alive(row: BillRow) -> str:
     """Nothing where none was sent: most policies send none."""
     return amount(row.figures["keep_alive_cost"]) if row.figures["keep_alives"] else ABSENT
 
 
-def quotes(row: Row) -> str:
+def quotes(row: BillRow) -> str:
     """Visible / lost / total exact edit quotes."""
     parts = (row.figures["quotes_visible"], row.figures["quotes_lost"], row.figures["quotes_total"])
     return ABSENT if parts[2] is None else " / ".join(map(count, parts))
 
 
-COST: tuple[Column, ...] = (
-    Column("policy", "How old content is treated.", lambda row: row.name),
-    Column("ratio", "Cost against the baseline; 1 is the baseline.", lambda row: ratio(row.ratio), 1),
-    Column("change", "The same as a percentage; negative is cheaper.", lambda row: change(row.ratio)),
-    Column("cost", "The whole bill in BIT: one uncached input token costs 1.", lambda row: amount(row.figures["cost"])),
-    Column("usd", "The whole bill in US dollars.", lambda row: dollars(row.figures["usd"]), 2),
-    Column("read", "Prompt tokens read from the cache.", lambda row: amount(row.figures["read"]), 3),
-    Column("written", "Prompt tokens written to the cache.", lambda row: amount(row.figures["written"]), 3),
-    Column("fresh", "Prompt tokens neither read nor written.", lambda row: amount(row.figures["fresh"]), 5),
-    Column("output", "Tokens the model wrote.", lambda row: amount(row.figures["output"]), 6),
-    Column(
+COST: tuple[BillColumn, ...] = (
+    BillColumn("policy", "How old content is treated.", lambda row: row.name),
+    BillColumn("ratio", "Cost against the baseline; 1 is the baseline.", lambda row: ratio(row.ratio), 1),
+    BillColumn("change", "The same as a percentage; negative is cheaper.", lambda row: change(row.ratio)),
+    BillColumn(
+        "cost", "The whole bill in BIT: one uncached input token costs 1.", lambda row: amount(row.figures["cost"])
+    ),
+    BillColumn("usd", "The whole bill in US dollars.", lambda row: dollars(row.figures["usd"]), 2),
+    BillColumn("read", "Prompt tokens read from the cache.", lambda row: amount(row.figures["read"]), 3),
+    BillColumn("written", "Prompt tokens written to the cache.", lambda row: amount(row.figures["written"]), 3),
+    BillColumn("fresh", "Prompt tokens neither read nor written.", lambda row: amount(row.figures["fresh"]), 5),
+    BillColumn("output", "Tokens the model wrote.", lambda row: amount(row.figures["output"]), 6),
+    BillColumn(
         "prompt",
         "All prompt tokens, recalls and keep-alive requests included.",
         lambda row: amount(row.figures["prompt_tokens"]),
         4,
     ),
-    Column("vs optimum", "Cost above the offline optimum.", lambda row: change(row.over_optimum), 2),
+    BillColumn("vs optimum", "Cost above the offline optimum.", lambda row: change(row.over_optimum), 2),
 )
 
-DEEDS: tuple[Column, ...] = (
-    Column("policy", "How old content is treated.", lambda row: row.name),
-    Column("stubs", "Tool results replaced by a stub.", lambda row: count(row.figures["stubs"])),
-    Column("epochs", "Batches of such replacements.", lambda row: count(row.figures["epochs"])),
-    Column("faults/100", "Recalls a later step needed, per 100 calls.", lambda row: rate(row.faults_per_hundred)),
-    Column("stress", "Recalls drawn beyond those.", lambda row: count(row.figures["stress_recalls"]), 5),
-    Column("recall cost", "BIT of all recalls; part of the cost.", lambda row: amount(row.figures["recall_cost"]), 2),
-    Column("rereads", "Reads the recording made of paged-out things.", lambda row: count(row.figures["rereads"]), 4),
-    Column("kept alive", "BIT of keep-alive requests; part of the cost.", _kept_alive, 7),
-    Column("quotes seen/lost/all", "Edit quotes visible, lost against append, of all.", quotes, 1),
-    Column("refused", "Requests a provider would refuse.", lambda row: count(row.figures["refused"]), 3),
-    Column(
+DEEDS: tuple[BillColumn, ...] = (
+    BillColumn("policy", "How old content is treated.", lambda row: row.name),
+    BillColumn("stubs", "Tool results replaced by a stub.", lambda row: count(row.figures["stubs"])),
+    BillColumn("epochs", "Batches of such replacements.", lambda row: count(row.figures["epochs"])),
+    BillColumn("faults/100", "Recalls a later step needed, per 100 calls.", lambda row: rate(row.faults_per_hundred)),
+    BillColumn("stress", "Recalls drawn beyond those.", lambda row: count(row.figures["stress_recalls"]), 5),
+    BillColumn(
+        "recall cost", "BIT of all recalls; part of the cost.", lambda row: amount(row.figures["recall_cost"]), 2
+    ),
+    BillColumn(
+        "rereads", "Reads the recording made of paged-out things.", lambda row: count(row.figures["rereads"]), 4
+    ),
+    BillColumn("kept alive", "BIT of keep-alive requests; part of the cost.", _kept_alive, 7),
+    BillColumn("quotes seen/lost/all", "Edit quotes visible, lost against append, of all.", quotes, 1),
+    BillColumn("refused", "Requests a provider would refuse.", lambda row: count(row.figures["refused"]), 3),
+    BillColumn(
         "bytes lost",
         "Paged-out bytes that did not come back exactly.",
         lambda row: count(row.figures["unrecoverable_bytes"]),
@@ -131,27 +137,27 @@ DEEDS: tuple[Column, ...] = (
 )
 
 
-def sum_columns(bill: Bill) -> tuple[Column, ...]:
+def sum_columns(bill: Bill) -> tuple[BillColumn, ...]:
     """The columns of the table in sum: with several sources, their unweighted mean stands beside the pooled ratio."""
     if len(bill["groups"]) < 2:  # noqa: PLR2004 - the mean of one is no news
         return COST
     means = bill["macro"]
 
-    def mean(row: Row) -> str:
+    def mean(row: BillRow) -> str:
         return ratio(means[row.name]["ratio"]) if row.name in means else ABSENT
 
     return (
         *COST[:2],
-        Column("macro", "Mean of that ratio over the coding sources, each counting once.", mean, 1),
+        BillColumn("macro", "Mean of that ratio over the coding sources, each counting once.", mean, 1),
         *COST[2:],
     )
 
 
-def did_something(all_rows: Sequence[Row]) -> list[Row]:
+def did_something(all_rows: Sequence[BillRow]) -> list[BillRow]:
     """The rows of policies that changed the window, and the engine's in any case: the others have no deeds to tell."""
     return [row for row in all_rows if row.name == ENGINE or row.figures["stubs"] or row.figures["epochs"]]
 
 
-def told(columns: Sequence[Column], all_rows: Sequence[Row]) -> list[Column]:
+def columns_for(columns: Sequence[BillColumn], all_rows: Sequence[BillRow]) -> list[BillColumn]:
     """The columns that apply to any of the rows: dollars, for example, only where there are some."""
     return [column for column in columns if any(column.cell(row) != ABSENT for row in all_rows)]

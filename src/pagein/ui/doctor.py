@@ -9,7 +9,7 @@ from rich.text import Text
 from pagein.model.bill import Doctor
 from pagein.ui.choice import age
 from pagein.ui.figures import amount, count, plural, short
-from pagein.ui.frame import framed
+from pagein.ui.frame import titled_table
 
 # The dearest misses that are shown before the rest is only counted.
 SHOWN = 12
@@ -38,7 +38,9 @@ def _parts(found: Doctor) -> Iterator[RenderableType]:
 
 def _causes(found: Doctor, calls: int) -> Table:
     missed = len(found["misses"])
-    table = framed(f"Cache doctor: {plural(missed, 'call')} of {count(calls)} read less than was there to be read")
+    table = titled_table(
+        f"Cache doctor: {plural(missed, 'call')} of {count(calls)} read less than was there to be read"
+    )
     for title in ("source", "why"):
         table.add_column(title, overflow="fold")
     for title in ("calls", "tokens", "BIT", "of the bill"):
@@ -53,7 +55,7 @@ def _causes(found: Doctor, calls: int) -> Table:
 
 def _misses(found: Doctor) -> Table:
     dearest = sorted(found["misses"], key=lambda one: -one["cost"])[:SHOWN]
-    table = framed("The dearest of them")
+    table = titled_table("The dearest of them")
     table.add_column("session", overflow="fold")
     for title in ("call", "after a pause of", "prompt", "read", "expected", "BIT"):
         table.add_column(title, justify="right", no_wrap=True)

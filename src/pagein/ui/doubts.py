@@ -11,7 +11,7 @@ _TELLING = 0.05
 
 def doubts(bill: Bill) -> str:
     """Where recordings tell of other calls than were counted, and where their provider lost its cache; "" where neither is so."""
-    return " ".join((*_miscounted(bill), *_missed(bill)))
+    return " ".join((*_miscount_words(bill), *_miss_words(bill)))
 
 
 def _flag(session: SessionBill, name: str) -> int:
@@ -23,7 +23,7 @@ def _calls(session: SessionBill) -> int:
     return max((figures["calls"] for figures in session["policies"].values()), default=0)
 
 
-def _miscounted(bill: Bill) -> Iterator[str]:
+def _miscount_words(bill: Bill) -> Iterator[str]:
     """Say how many calls, or else tokens, of which sessions the recordings' own usage lines tell otherwise."""
     found = [one for one in bill["per_session"] if _flag(one, "uncounted_calls") or _flag(one, "uncounted_tokens")]
     if not found:
@@ -41,7 +41,7 @@ def _miscounted(bill: Bill) -> Iterator[str]:
     )
 
 
-def _missed(bill: Bill) -> Iterator[str]:
+def _miss_words(bill: Bill) -> Iterator[str]:
     """Say in how many calls the recordings' provider read less than this bill assumes."""
     missed = sum(_flag(one, "provider_missed") for one in bill["per_session"])
     calls = sum(map(_calls, bill["per_session"]))

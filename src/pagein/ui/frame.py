@@ -9,7 +9,7 @@ GAP: Final = 2
 """Columns of a terminal between two of a table."""
 
 
-def framed(title: str) -> Table:
+def titled_table(title: str) -> Table:
     """An empty table under this title."""
     return Table(
         title=Text(title),

@@ -11,14 +11,14 @@ from pagein.ui.columns import (
     ENGINE,
     OPTIMUM,
     POLICY_MEANINGS,
-    Column,
-    Row,
+    BillColumn,
+    BillRow,
+    columns_for,
     did_something,
-    meaning_of,
+    policy_meaning,
     quotient,
     rows,
     sum_columns,
-    told,
 )
 from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, share, short
 from pagein.ui.verdict import Verdict
@@ -51,7 +51,7 @@ def tiles(bill: Bill) -> str:
     found = [_cost_tile(base, bill["baseline"])]
     ours = [name for name in (BY_DEFAULT, ENGINE) if name in bill["policies"]]
     for place, name in enumerate(ours):
-        row = Row(name, bill["policies"][name], base, bill["policies"].get(OPTIMUM))
+        row = BillRow(name, bill["policies"][name], base, bill["policies"].get(OPTIMUM))
         found += _more_tiles(row) if place else _engine_tiles(row)
     found.append((share(base["floor_tokens"], base["prompt_tokens"]), "of the prompt is floor"))
     items = "".join(f"<li><b>{text(value)}</b><span>{text(label)}</span></li>" for value, label in found)
@@ -63,7 +63,7 @@ def _cost_tile(figures: Figures, name: str) -> tuple[str, str]:
     return amount(figures["cost"]), f"BIT{usd}, {name}"
 
 
-def _engine_tiles(row: Row) -> list[tuple[str, str]]:
+def _engine_tiles(row: BillRow) -> list[tuple[str, str]]:
     figures = row.figures
     return [
         _cost_tile(figures, row.name),
@@ -74,7 +74,7 @@ def _engine_tiles(row: Row) -> list[tuple[str, str]]:
     ]
 
 
-def _more_tiles(row: Row) -> list[tuple[str, str]]:
+def _more_tiles(row: BillRow) -> list[tuple[str, str]]:
     """What the same costs with requests that keep the window alive, which have to be asked for."""
     return [_cost_tile(row.figures, f"{row.name}, with --keep-alive"), (change(row.ratio), "with --keep-alive")]
 
@@ -82,7 +82,7 @@ def _more_tiles(row: Row) -> list[tuple[str, str]]:
 def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, whole: bool) -> str:
     """Costs with a bar per policy. `whole`: the table in sum, which has the macro column and explains the policies."""
     listed = rows(policies, bill["baseline"])
-    columns = told(sum_columns(bill) if whole else COST, listed)
+    columns = columns_for(sum_columns(bill) if whole else COST, listed)
     head = [
         *_heads(columns[:1]),
         "<th scope='col'><span class='unseen'>cost as a bar</span></th>",
@@ -90,18 +90,18 @@ def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, who
     ]
     body = []
     for row in listed:
-        meaning = f"<small>{text(meaning_of(row.name))}</small>" if whole else ""
+        meaning = f"<small>{text(policy_meaning(row.name))}</small>" if whole else ""
         cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in columns[1:])
         name = f"<th scope='row'>{text(row.name)}{meaning}</th>"
         body.append(f"<tr{_class(row, bill)}>{name}<td>{_bar(row)}</td>{cells}</tr>")
     return frame(caption, head, body)
 
 
-def deed_table(bill: Bill) -> str:
+def deeds_html(bill: Bill) -> str:
     """What each policy did to the window."""
     body = []
     listed = did_something(rows(bill["policies"], bill["baseline"]))
-    columns = told(DEEDS, listed)
+    columns = columns_for(DEEDS, listed)
     for row in listed:
         cells = "".join(f"<td>{text(column.cell(row))}</td>" for column in columns[1:])
         body.append(f"<tr{_class(row, bill)}><th scope='row'>{text(row.name)}</th>{cells}</tr>")
@@ -178,7 +178,7 @@ def doctor_table(found: Doctor) -> str:
     return frame("", (f"<th scope='col'>{title}</th>" for title in titles), body) if body else ""
 
 
-def skipped_table(bill: Bill) -> str:
+def skipped_html(bill: Bill) -> str:
     """Files that were not replayed, and why."""
     body = (
         f"<tr><td class='text'>{text(skip['file'])}</td><td class='text'>{text(skip['reason'])}</td></tr>"
@@ -187,7 +187,7 @@ def skipped_table(bill: Bill) -> str:
     return frame("", (f"<th scope='col' class='text'>{title}</th>" for title in ("file", "reason")), body)
 
 
-def words(columns: Iterable[Column]) -> str:
+def words(columns: Iterable[BillColumn]) -> str:
     """What the policies and the columns mean."""
     meanings = [*POLICY_MEANINGS.items(), *((column.title, column.meaning) for column in columns)]
     return "".join(f"<dt>{text(word)}</dt><dd>{text(meaning)}</dd>" for word, meaning in meanings)
@@ -203,18 +203,18 @@ def frame(caption: str, head: Iterable[str], body: Iterable[str]) -> str:
     )
 
 
-def _heads(columns: Sequence[Column]) -> list[str]:
+def _heads(columns: Sequence[BillColumn]) -> list[str]:
     return [
         f"<th scope='col' title='{escape(column.meaning, quote=True)}'>{text(column.title)}</th>" for column in columns
     ]
 
 
-def _class(row: Row, bill: Bill) -> str:
+def _class(row: BillRow, bill: Bill) -> str:
     ours = BY_DEFAULT if BY_DEFAULT in bill["policies"] else ENGINE
     return " class='engine'" if row.name == ours else " class='baseline'" if row.name == bill["baseline"] else ""
 
 
-def _bar(row: Row) -> str:
+def _bar(row: BillRow) -> str:
     ratio = quotient(row.figures["cost"], row.baseline["cost"] if row.baseline else None)
     if ratio is None:
         return ""

@@ -9,7 +9,7 @@ from rich.console import Console
 from pagein.ui.figures import plain
 
 
-class Step(Protocol):
+class ProgressListener(Protocol):
     """How far the work has come: sessions and bytes done, of how many (None: not known yet), and the file at hand."""
 
     @property
@@ -25,7 +25,7 @@ class Step(Protocol):
 
 
 @contextmanager
-def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[Step], None]]:
+def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[ProgressListener], None]]:
     """A bar that lives as long as the block and leaves no trace. Off a terminal, or unwanted: silence."""
     if not (wanted and console.is_terminal):
         yield lambda _step: None
@@ -41,7 +41,7 @@ def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[Step],
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("replaying", total=None, at="")
 
-        def advance(step: Step) -> None:
+        def advance(step: ProgressListener) -> None:
             # bytes tell the rest of the way better than sessions, of which one may be a hundred times another
             done, total = (step.bytes_done, step.bytes_total) if step.bytes_total else (step.done, step.total)
             of = "" if step.total is None else f"/{step.total}"

@@ -60,7 +60,7 @@ def _why(error: Exception) -> str:
 
 def page(bill: Bill, details: Sequence[Detail]) -> str:
     """The whole page as text."""
-    style, script = _joined(_STYLES, "\n"), _joined(_SCRIPTS, ";\n")
+    style, script = _join_names(_STYLES, "\n"), _join_names(_SCRIPTS, ";\n")
     shown = largest(details, bill["baseline"])
     said = verdict(bill)
     parts = (
@@ -96,7 +96,7 @@ def _total(detail: Detail, baseline: str) -> float:
     return sum(trace["cost"]) if trace else 0.0
 
 
-def _joined(names: Sequence[str], between: str) -> str:
+def _join_names(names: Sequence[str], between: str) -> str:
     folder = files("pagein.ui")
     return between.join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
@@ -200,7 +200,7 @@ def _name(detail: Detail) -> str:
 
 
 def _tables(bill: Bill, shown: Sequence[Detail]) -> str:
-    made = [_card("What was done, and what it did", "", markup.deed_table(bill))]
+    made = [_card("What was done, and what it did", "", markup.deeds_html(bill))]
     if len(bill["groups"]) > 1:
         made += [
             _card(f"Cost: {short(source)}", "", markup.cost_table(bill, group["policies"], "", whole=False))
@@ -215,7 +215,7 @@ def _tables(bill: Bill, shown: Sequence[Detail]) -> str:
         note = "Recorded calls that read less than the call before had left in the provider's cache; tokens paid again."
         made.append(_card("Cache doctor", note, markup.doctor_table(bill["doctor"])))
     if bill["skipped"]:
-        made.append(_card(f"Skipped: {plural(len(bill['skipped']), 'file')}", "", markup.skipped_table(bill)))
+        made.append(_card(f"Skipped: {plural(len(bill['skipped']), 'file')}", "", markup.skipped_html(bill)))
     return "".join(made)
 
 

@@ -54,7 +54,7 @@ class Status(TypedDict):
     store: StoreStatus
 
 
-def told(status: Status, most: int) -> str:
+def status_lines(status: Status, most: int) -> str:
     """All of it, with so many sessions at most."""
     return "\n".join(plain(line) for line in (*_gateway(status["gateway"], most), *_store(status["store"])))
 

@@ -48,7 +48,7 @@ def show_history(console: Console, answer: Answer) -> None:
             amount(version["chars"]),
             version["writer"],
             version["object_hash"][:_DIGEST],
-            ", ".join(_changed(version, before)),
+            ", ".join(_change_lines(version, before)),
         )
         table.add_row(*(Text(plain(cell)) for cell in cells))
     console.print(table)
@@ -84,12 +84,12 @@ def _lines(hit: Answer) -> Iterator[Text]:
     first = hit["line"] - len(hit["before"])
     for number, line in enumerate(hit["before"], start=first):
         yield Text(f"{number:>6}- {_one_line(line)}", style="dim")
-    yield Text.assemble((f"{hit['line']:>6}: ", "green"), _marked(hit))
+    yield Text.assemble((f"{hit['line']:>6}: ", "green"), _highlight(hit))
     for number, line in enumerate(hit["after"], start=hit["line"] + 1):
         yield Text(f"{number:>6}- {_one_line(line)}", style="dim")
 
 
-def _marked(hit: Answer) -> Text:
+def _highlight(hit: Answer) -> Text:
     text, matched = _one_line(hit["text"]), _one_line(hit["matched"].split("\n")[0])
     line = Text(text)
     column = hit["column"] - 1
@@ -192,7 +192,7 @@ def what(row: Answer) -> str:
     return " ".join(said)
 
 
-def _changed(version: Answer, before: Answer | None) -> list[str]:
+def _change_lines(version: Answer, before: Answer | None) -> list[str]:
     if before is None:
         return ["created"]
     named = ("content_hash", "content"), ("path", "path"), ("nickname", "nickname"), ("deleted", "deleted")

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pagein.model.bill import Bill, SessionBill
-from pagein.ui.columns import COST, DEEDS, ENGINE, Column, Row, did_something, rows, sum_columns, told
+from pagein.ui.columns import COST, DEEDS, ENGINE, BillColumn, BillRow, columns_for, did_something, rows, sum_columns
 from pagein.ui.figures import amount, change, count, error, plain, plural, rate, short
-from pagein.ui.frame import GAP, framed
+from pagein.ui.frame import GAP, titled_table
 from pagein.ui.verdict import Tone, Verdict, verdict
 
 # Up to this many sessions each gets its row unasked.
@@ -33,14 +33,14 @@ _TONES: dict[Tone, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TableOptions:
     """What to show of a bill: a row per session (None: only when few), or the verdict alone."""
 
     sessions: bool | None = None
     quiet: bool = False
 
 
-def show(console: Console, bill: Bill, shown: Shown) -> None:
+def show(console: Console, bill: Bill, shown: TableOptions) -> None:
     """Print a bill."""
     said = verdict(bill)
     for line in _verdict(said):
@@ -55,10 +55,10 @@ def show(console: Console, bill: Bill, shown: Shown) -> None:
 def show_skipped(console: Console, bill: Bill) -> None:
     """Print which files were not replayed and why."""
     if bill["skipped"]:
-        console.print(skipped(bill))
+        console.print(skipped_table(bill))
 
 
-def _parts(bill: Bill, shown: Shown, width: int) -> Iterator[RenderableType]:
+def _parts(bill: Bill, shown: TableOptions, width: int) -> Iterator[RenderableType]:
     all_rows = rows(bill["policies"], bill["baseline"])
     head = f"{plural(bill['sessions'], 'session')}, {plural(_calls(bill), 'model call')}, prices {bill['prices']}"
     yield _table(f"Cost  ({head})", sum_columns(bill), all_rows, width)
@@ -74,7 +74,7 @@ def _parts(bill: Bill, shown: Shown, width: int) -> Iterator[RenderableType]:
     if beyond := _beyond_window(bill):
         yield beyond
     if bill["skipped"]:
-        yield skipped(bill)
+        yield skipped_table(bill)
 
 
 def _beyond_window(bill: Bill) -> Text | None:
@@ -105,11 +105,11 @@ def _verdict(said: Verdict) -> Iterator[Text]:
         yield Text(said.doubt)
 
 
-def _table(title: str, columns: Sequence[Column], all_rows: Sequence[Row], width: int) -> RenderableType:
-    columns = told(columns, all_rows)
+def _table(title: str, columns: Sequence[BillColumn], all_rows: Sequence[BillRow], width: int) -> RenderableType:
+    columns = columns_for(columns, all_rows)
     cells = {column.title: [column.cell(row) for row in all_rows] for column in columns}
     kept = fit(columns, {title: _width(title, column) for title, column in cells.items()}, width)
-    table = framed(title)
+    table = titled_table(title)
     for column in kept:
         table.add_column(column.title, justify="left" if column is columns[0] else "right", no_wrap=True)
     for index, row in enumerate(all_rows):
@@ -124,13 +124,13 @@ def _width(title: str, cells: Sequence[str]) -> int:
     return max(map(len, (title, *cells)))
 
 
-def _row_style(row: Row) -> str:
+def _row_style(row: BillRow) -> str:
     if row.name == ENGINE:
         return "bold"
     return "dim" if row.baseline is None else ""
 
 
-def fit(columns: Sequence[Column], widths: dict[str, int], width: int) -> list[Column]:
+def fit(columns: Sequence[BillColumn], widths: dict[str, int], width: int) -> list[BillColumn]:
     """The columns that fit into `width`: the last of the highest rank leaves first, those of rank 0 always stay."""
     kept = list(columns)
     while sum(widths[column.title] + GAP for column in kept) + _INDENT > width:
@@ -143,7 +143,7 @@ def fit(columns: Sequence[Column], widths: dict[str, int], width: int) -> list[C
 
 def sessions(bill: Bill, width: int) -> Table:
     """One row per session: what it cost, and how pagein did."""
-    table = framed("Sessions")
+    table = titled_table("Sessions")
     table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
     for title in _SESSION_CELLS:
         table.add_column(title, justify="right", no_wrap=True)
@@ -158,12 +158,12 @@ def _label(session: SessionBill) -> str:
     return f"{short(session['source'])}/{short(name)}" + (" (sub-agent)" if session["parent"] else "")
 
 
-def _row(session: SessionBill, name: str, baseline: str) -> Row | None:
+def _row(session: SessionBill, name: str, baseline: str) -> BillRow | None:
     found = {row.name: row for row in rows(session["policies"], baseline)}
     return found.get(name)
 
 
-def _cell(read: Callable[[Row], str], of: str | None = ENGINE) -> Callable[[SessionBill, str], str]:
+def _cell(read: Callable[[BillRow], str], of: str | None = ENGINE) -> Callable[[SessionBill, str], str]:
     def cell(session: SessionBill, baseline: str) -> str:
         row = _row(session, of or baseline, baseline)
         return "-" if row is None else read(row)
@@ -183,7 +183,7 @@ _SESSION_CELLS: dict[str, Callable[[SessionBill, str], str]] = {
 
 def prediction(bill: Bill) -> Table:
     """The simulator against the provider's own usage: read this before you believe the rest."""
-    table = framed("The simulator against the provider's own usage")
+    table = titled_table("The simulator against the provider's own usage")
     for title in ("source", "calls", "read", "written", "read*", "written*"):
         table.add_column(title, justify="left" if title == "source" else "right", no_wrap=True)
     for source, found in bill["prediction"].items():
@@ -193,9 +193,9 @@ def prediction(bill: Bill) -> Table:
     return table
 
 
-def skipped(bill: Bill) -> Table:
+def skipped_table(bill: Bill) -> Table:
     """Files that were not replayed, and why."""
-    table = framed(f"Skipped: {plural(len(bill['skipped']), 'file')}")
+    table = titled_table(f"Skipped: {plural(len(bill['skipped']), 'file')}")
     table.add_column("file", overflow="fold")
     table.add_column("reason", overflow="fold")
     for skip in bill["skipped"][:SKIPPED_SHOWN]:

@@ -57,8 +57,8 @@ def _verdict(bill: Bill) -> Verdict:
     floor = _floor(base)
     if engine is None or bill["baseline"] in (ENGINE, BY_DEFAULT):
         return Verdict(headline, "plain", floor=floor)
-    said, tone = _compared(base, engine, "they" if many else "it")
-    said = f"{said} {fitted}" if (fitted := _compacted(bill)) else said
+    said, tone = _compare_bills(base, engine, "they" if many else "it")
+    said = f"{said} {fitted}" if (fitted := _compaction_words(bill)) else said
     if kept is not None and kept["keep_alives"]:
         said = _with_keep_alive(said, base, engine, kept)
     tone = "broken" if _broken(engine) else tone
@@ -80,7 +80,7 @@ def money(figures: Figures) -> str:
     return f"{amount(figures['cost'])} BIT{usd}"
 
 
-def _compared(base: Figures, engine: Figures, they: str) -> tuple[str, Tone]:
+def _compare_bills(base: Figures, engine: Figures, they: str) -> tuple[str, Tone]:
     ratio = quotient(engine["cost"], base["cost"])
     if ratio is None:
         return "There was nothing to pay for.", "same"
@@ -103,7 +103,7 @@ def _with_keep_alive(said: str, base: Figures, engine: Figures, kept: Figures) -
     return f"{told} {rest}" if rest else told
 
 
-def _compacted(bill: Bill) -> str:
+def _compaction_words(bill: Bill) -> str:
     """What compacting would have cost where a recording would not have fitted into the model's window; "" where all did."""
     over = [one["policies"] for one in bill["per_session"] if "beyond_window" in one["flags"]]
     over = [one for one in over if "compact" in one and _RECORDED in one]
@@ -141,10 +141,10 @@ def _lost(engine: Figures) -> str:
         return "Nothing left the window, so nothing was lost."
     left = plural(engine["stubs"], "tool result")
     said = f"{left} left the window and 0 bytes were lost: each came back byte for byte."
-    return " ".join(part for part in (said, _needed(engine), _unseen(engine)) if part)
+    return " ".join(part for part in (said, _need_words(engine), _unseen(engine)) if part)
 
 
-def _needed(engine: Figures) -> str:
+def _need_words(engine: Figures) -> str:
     recalls = (engine["faults"] or 0) + (engine["stress_recalls"] or 0)
     if not recalls:
         return "None was needed again."

@@ -7,10 +7,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pagein.model.bill import Decided, Why
+from pagein.model.bill import DecisionRow, Why
 from pagein.ui.choice import age
 from pagein.ui.figures import ABSENT, amount, count, plural, short
-from pagein.ui.frame import framed
+from pagein.ui.frame import titled_table
 
 # Sessions and decisions of one session that are shown before the rest is only counted.
 SESSIONS_SHOWN = 12
@@ -54,9 +54,9 @@ def _parts(whys: Sequence[Why]) -> Iterator[RenderableType]:
         yield _idle(idle)
 
 
-def by_reason(decisions: Iterable[Decided]) -> list[_Sum]:
+def by_reason(decisions: Iterable[DecisionRow]) -> list[_Sum]:
     """Decisions summed up by their reason, what saved most first."""
-    rows: dict[str, list[Decided]] = {}
+    rows: dict[str, list[DecisionRow]] = {}
     for one in decisions:
         rows.setdefault(one["reason"], []).append(one)
     sums = [
@@ -66,20 +66,22 @@ def by_reason(decisions: Iterable[Decided]) -> list[_Sum]:
             sum(one["paged"] for one in some),
             sum(one["tokens"] for one in some),
             sum(one["expected"] for one in some),
-            _known(one["realised"] for one in some),
+            _sum_known(one["realised"] for one in some),
         )
         for reason, some in rows.items()
     ]
     return sorted(sums, key=lambda one: -(one.realised or 0.0))
 
 
-def _known(values: Iterable[float | None]) -> float | None:
+def _sum_known(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
 def _summary(sums: Sequence[_Sum], whys: Sequence[Why]) -> Table:
-    table = framed(f"Why: {plural(sum(one.decisions for one in sums), 'decision')} in {plural(len(whys), 'session')}")
+    table = titled_table(
+        f"Why: {plural(sum(one.decisions for one in sums), 'decision')} in {plural(len(whys), 'session')}"
+    )
     _columns(table, ("reason", "decisions", "results", "tokens", "expected", "realised"))
     for one in sums:
         cells = (count(one.decisions), count(one.paged), amount(one.tokens), amount(one.expected), amount(one.realised))
@@ -91,7 +93,7 @@ def _summary(sums: Sequence[_Sum], whys: Sequence[Why]) -> Table:
 def _session(why: Why) -> Table:
     by_lifetimes = f", {amount(why['lifetimes'])} of them by lifetimes" if why["lifetimes"] else ""
     saved = f"{amount(why['saved'])} BIT saved{by_lifetimes}"
-    table = framed(f"Why: {_named(why)}, {plural(why['calls'], 'call')}, {saved}")
+    table = titled_table(f"Why: {_session_name(why)}, {plural(why['calls'], 'call')}, {saved}")
     _columns(table, ("call", "after", "what left", "tokens", "why", "expected", "realised", "in hand"))
     for one in why["decisions"][:DECISIONS_SHOWN]:
         what = plural(one["paged"], "result" if one["kind"] == "epoch" else "preview")
@@ -112,10 +114,10 @@ def _session(why: Why) -> Table:
 
 
 def _idle(whys: Sequence[Why]) -> Table:
-    table = framed(f"Why nothing left: {plural(len(whys), 'session')}")
+    table = titled_table(f"Why nothing left: {plural(len(whys), 'session')}")
     _columns(table, ("session", "calls", "why"))
     for why in sorted(whys, key=lambda why: -why["calls"])[:SESSIONS_SHOWN]:
-        table.add_row(Text(_named(why)), count(why["calls"]), Text(why["idle"] or ABSENT))
+        table.add_row(Text(_session_name(why)), count(why["calls"]), Text(why["idle"] or ABSENT))
     if len(whys) > SESSIONS_SHOWN:
         table.caption = _more(len(whys) - SESSIONS_SHOWN)
     return table
@@ -125,7 +127,7 @@ def _more(left: int) -> Text:
     return Text(f"and {plural(left, 'session')} more; --json lists all", style="dim")
 
 
-def _named(why: Why) -> str:
+def _session_name(why: Why) -> str:
     return f"{short(why['source'])}/{short(why['id'] or why['file'])}"
 
 

@@ -40,7 +40,7 @@ _TYPES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FoundFile:
     """A file as it was found. digest: hash of its bytes. text: None where it is none, holds a key, or is too long to be kept."""
 
     path: str
@@ -67,7 +67,7 @@ def object_type(path: str) -> str:
     return "note" if is_note(path) else "file"
 
 
-def facts(seen: Seen, home: str, resolve: Resolve) -> Fields:
+def facts(seen: FoundFile, home: str, resolve: Resolve) -> Fields:
     """The metadata of a file that was found. home: names the machine and folder whose path it is."""
     plain: dict[str, object] = {
         "path": seen.path,

@@ -37,7 +37,7 @@ def check(signal: Signal | None) -> None:
         raise Aborted("Operation aborted")
 
 
-def read_document(path: str, key: str, signal: Signal | None = None, *, max_bytes: int = MAX_FILE_BYTES) -> Document:
+def load_document(path: str, key: str, signal: Signal | None = None, *, max_bytes: int = MAX_FILE_BYTES) -> Document:
     """Read the file at this absolute path, whose key is `key`.
 
     Raises BadInput where there is no such file, it is a folder, it may not be read, it is no regular file, or it has

@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. The watch is set before the files are compared, so that nothing happens unseen in between.
-2. Events say where to look, never what happened. What happened is told by looking (`following.py`).
+2. Events say where to look, never what happened. What happened is told by looking (`read_more.py`).
 3. A file that is gone is given a moment: many programs delete and make anew what they save.
 4. Events may be lost (queues overflow, folders are mounted elsewhere), so everything is compared anew from time to time.
 5. Trouble with the store or the disk ends nothing: what was to be looked at is looked at again.
@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from pagein.errors import StoreError
-from pagein.workspace.followed_files import FileObjects, Followed
+from pagein.workspace.followed_files import FileObjects, FollowOutcome
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -28,7 +28,7 @@ _GRACE: Final = 1.0
 _ANEW: Final = 600.0
 _UNWATCHED: Final = 15.0
 _VERSION_CONTROL: Final = frozenset((".git", ".hg", ".svn", ".jj"))
-Tell = Callable[[Followed], object]
+Tell = Callable[[FollowOutcome], object]
 
 
 class Watcher:
@@ -101,14 +101,14 @@ class Watcher:
             self._again = set(asked)
             self._carefully(lambda: self._first_look(asked, now))
 
-    def _first_look(self, asked: Iterable[str], now: float) -> list[Followed]:
+    def _first_look(self, asked: Iterable[str], now: float) -> list[FollowOutcome]:
         news = self._files.news(asked, patient=True)
         self._again = set()
         for path in news.doubtful:
             self._gone.setdefault(path, now)
         return news.done
 
-    def _carefully(self, work: Callable[[], list[Followed]]) -> list[Followed] | None:
+    def _carefully(self, work: Callable[[], list[FollowOutcome]]) -> list[FollowOutcome] | None:
         try:
             done = work()
         except StoreError as problem:

@@ -23,10 +23,10 @@ from typing import Final, Literal, TypeAlias
 from pagein.errors import BadInput, StoreError
 from pagein.model.values import Fields, Value
 from pagein.model.versions import SOMEBODY, Draft, Provenance, Version, Writer, deletion
-from pagein.model.writes import NEW, Query, Refused, Write, Written
-from pagein.policy.file_moves import Lying, moves
+from pagein.model.writes import NEW, Query, Write, WriteRefusal, Written
+from pagein.policy.file_moves import FilePlace, moves
 from pagein.ports import Clock, IdSource, ObjectStore
-from pagein.workspace.file_description import Seen, facts, file_type, name_of, object_type
+from pagein.workspace.file_description import FoundFile, facts, file_type, name_of, object_type
 from pagein.workspace.folder import Folder
 from pagein.workspace.folder_walk import digest_of, files_at, size_of, walk
 from pagein.workspace.note_links import link_target
@@ -43,7 +43,7 @@ Deed: TypeAlias = Literal["created", "changed", "moved", "deleted", "returned"]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowOutcome:
     """What became of a file. before: the path that it was moved from."""
 
     deed: Deed
@@ -55,7 +55,7 @@ class Followed:
 class News:
     """What became of known files. doubtful: paths of files that are gone, where nobody said that they are deleted."""
 
-    done: list[Followed]
+    done: list[FollowOutcome]
     doubtful: tuple[str, ...] = ()
 
 
@@ -121,7 +121,7 @@ class FileObjects:
             yield from page
             before = page[-1].sequence
 
-    def look_again(self) -> list[Followed]:
+    def look_again(self) -> list[FollowOutcome]:
         """Compare every known file with the disk by its hash: what happened while nobody watched. Linear in the known files' size."""
         with self._as(_WATCHER):
             return self._compared(list(self.known()), (), thorough=True).done
@@ -154,7 +154,7 @@ class FileObjects:
     def _compared(
         self, known: Sequence[Version], come: Sequence[str], *, thorough: bool = False, patient: bool = False
     ) -> News:
-        done: list[Followed] = []
+        done: list[FollowOutcome] = []
         gone: list[Version] = []
         for version in known:
             if self._vanished(_path(version)):
@@ -171,19 +171,19 @@ class FileObjects:
         doubtful = tuple(_path(version) for version in lost) if patient else ()
         return News([*done, *moved, *deleted, *returned], doubtful)
 
-    def _moved(self, gone: Sequence[Version], come: Sequence[str], *, thorough: bool) -> list[Followed]:
+    def _moved(self, gone: Sequence[Version], come: Sequence[str], *, thorough: bool) -> list[FollowOutcome]:
         if not gone:
             return []
-        old = [_lying(version.metadata) for version in gone]
+        old = [_file_place(version.metadata) for version in gone]
         sizes, named = {file.size for file in old}, any(file.note_id for file in old)
         candidates = dict.fromkeys([*come, *self._heard, *(walk(self._folder.path) if thorough else ())])
-        seen: dict[str, Seen] = {}
+        seen: dict[str, FoundFile] = {}
         for path in candidates:
             if (named and object_type(path) == "note") or size_of(path) in sizes:
                 found = self._look(path)
                 if found is not None and self._at(path) is None:
                     seen[path] = found
-        new = [_lying(self._facts(one)) for one in seen.values()]
+        new = [_file_place(self._facts(one)) for one in seen.values()]
         pairs = moves(old, new)
         return [
             replace(self._kept(seen[pairs[_path(version)]], "human", version), deed="moved", before=_path(version))
@@ -191,7 +191,7 @@ class FileObjects:
             if _path(version) in pairs
         ]
 
-    def _returned(self, come: Sequence[str]) -> list[Followed]:
+    def _returned(self, come: Sequence[str]) -> list[FollowOutcome]:
         """Files that are known as deleted, and are there again."""
         done = []
         for path in come:
@@ -215,7 +215,7 @@ class FileObjects:
         except (OSError, ValueError):
             return False
 
-    def _look(self, path: str) -> Seen | None:
+    def _look(self, path: str) -> FoundFile | None:
         """The file as it is, or None where it is not one that can be read and kept. Of what is too large only the hash is known."""
         located = self._folder.locate(path)
         if located.excluded or located.key != path:
@@ -223,8 +223,8 @@ class FileObjects:
         try:
             size = size_of(path)
             if size is not None and size > self._folder.max_bytes:
-                return Seen(path, digest_of(path), size, None)
-            return Seen.of(self._folder.read(located))
+                return FoundFile(path, digest_of(path), size, None)
+            return FoundFile.of(self._folder.read(located))
         except (BadInput, OSError):
             return None
 
@@ -248,7 +248,7 @@ class FileObjects:
     def _was_at(self, path: str) -> Version | None:
         return self._first(self._query(where={"last_path": path}, deleted=True))
 
-    def _had(self, seen: Seen) -> Version | None:
+    def _had(self, seen: FoundFile) -> Version | None:
         if not seen.size:
             return None
         return self._first(self._query(where={"file_hash": seen.digest}, deleted=True))
@@ -259,19 +259,19 @@ class FileObjects:
 
     # --- writing versions ---
 
-    def _kept(self, seen: Seen, generator: str, known: Version | None = None) -> Followed:
+    def _kept(self, seen: FoundFile, generator: str, known: Version | None = None) -> FollowOutcome:
         """Write what the file is now. Another writer may be faster; then it is looked at again."""
         for _ in range(_TRIES):
             current = known if known is not None else self._at(seen.path) or self._was_at(seen.path)
             draft = self._new(seen, generator) if current is None else self._next(seen, current)
             outcome = self._write(draft, current)
             if isinstance(outcome, Written):
-                return Followed("created" if current is None else "changed", outcome.version)
+                return FollowOutcome("created" if current is None else "changed", outcome.version)
             if known is not None and outcome.why == "version_conflict":
                 known = outcome.current
         raise StoreError(f"{seen.path} could not be stored: others change it all the time")
 
-    def _new(self, seen: Seen, generator: str) -> Draft:
+    def _new(self, seen: FoundFile, generator: str) -> Draft:
         return Draft(
             id=self._rim.ids(self._rim.clock()),
             type=object_type(seen.path),
@@ -281,7 +281,7 @@ class FileObjects:
             provenance=Provenance(seen.path, generator),
         )
 
-    def _next(self, seen: Seen, current: Version) -> Draft:
+    def _next(self, seen: FoundFile, current: Version) -> Draft:
         metadata, nickname = self._facts(seen), current.nickname
         was = current.metadata.get("path") or current.metadata.get("last_path")
         if object_type(seen.path) == "note" and (
@@ -293,7 +293,7 @@ class FileObjects:
             current.draft(seen.text), metadata=Fields({**added, **metadata}), nickname=nickname, deleted=False
         )
 
-    def _facts(self, seen: Seen) -> Fields:
+    def _facts(self, seen: FoundFile) -> Fields:
         return facts(
             seen, self._rim.home, lambda target, path: link_target(self._rim.store, self._rim.home, target, path)
         )
@@ -316,20 +316,20 @@ class FileObjects:
             provenance=Provenance(path, "tool"),
         )
         outcome = self._write(draft, None)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, WriteRefusal):
             raise StoreError(f"{path} could not be stored: {outcome.why}")
         return outcome.version
 
-    def _deleted(self, version: Version) -> Followed:
+    def _deleted(self, version: Version) -> FollowOutcome:
         draft = deletion(version)
         draft = replace(draft, metadata=Fields({**draft.metadata, "last_path": _path(version)}))  # type: ignore[dict-item]  # frozen
         outcome = self._write(draft, version)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, WriteRefusal):
             # somebody else was faster: what they wrote stands, and is looked at in its turn
-            return Followed("changed", outcome.current or version)
-        return Followed("deleted", outcome.version, _path(version))
+            return FollowOutcome("changed", outcome.current or version)
+        return FollowOutcome("deleted", outcome.version, _path(version))
 
-    def _write(self, draft: Draft, current: Version | None) -> Written | Refused:
+    def _write(self, draft: Draft, current: Version | None) -> Written | WriteRefusal:
         now = self._rim.clock()
         expected = NEW if current is None else current.number
         return self._rim.store.write(Write(f"file:{self._rim.ids(now)}", draft, now, expected, self._writer))
@@ -371,9 +371,9 @@ def _path(version: Version) -> str:
     return path if isinstance(path, str) else ""
 
 
-def _lying(known: Mapping[str, Value]) -> Lying:
+def _file_place(known: Mapping[str, Value]) -> FilePlace:
     path, digest, size, note_id = (known.get(name) for name in ("path", "file_hash", "size", "note_id"))
-    return Lying(
+    return FilePlace(
         path if isinstance(path, str) else "",
         digest if isinstance(digest, str) else "",
         size if isinstance(size, int) else -1,

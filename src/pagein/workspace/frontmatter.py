@@ -19,11 +19,11 @@ _INT: Final = re.compile(r"[-+]?[0-9]{1,18}|0o[0-7]{1,20}|0x[0-9a-fA-F]{1,15}")
 _FLOAT: Final = re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]{1,3})?|[0-9]+[eE][-+]?[0-9]{1,3})")
 
 
-class Unreadable(Exception):
+class BadFrontmatter(Exception):
     """The text is no frontmatter; says why and, where it can, in which line of it."""
 
 
-def read_frontmatter(text: str) -> dict[str, object]:
+def parse_frontmatter(text: str) -> dict[str, object]:
     """The properties: null, truth values, numbers, texts, lists and mappings with texts as keys. Raises Unreadable."""
     import yaml
 
@@ -33,15 +33,15 @@ def read_frontmatter(text: str) -> dict[str, object]:
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = "" if mark is None else f" in line {mark.line + 1} of it"
-        raise Unreadable(
+        raise BadFrontmatter(
             f"the frontmatter is no YAML{where}: {getattr(problem, 'problem', None) or problem}"
         ) from problem
     except RecursionError as problem:
-        raise Unreadable("the frontmatter is nested too deeply") from problem
+        raise BadFrontmatter("the frontmatter is nested too deeply") from problem
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Unreadable("the frontmatter is no mapping of names to values")
+        raise BadFrontmatter("the frontmatter is no mapping of names to values")
     return value
 
 
@@ -64,21 +64,21 @@ def _plain(node: object, depth: int) -> object:
     from yaml import MappingNode, ScalarNode, SequenceNode
 
     if depth > _DEEPEST:
-        raise Unreadable(f"the frontmatter is nested deeper than {_DEEPEST}")
+        raise BadFrontmatter(f"the frontmatter is nested deeper than {_DEEPEST}")
     if isinstance(node, MappingNode):
         return {_key(key): _plain(value, depth + 1) for key, value in node.value}
     if isinstance(node, SequenceNode):
         return [_plain(one, depth + 1) for one in node.value]
     if isinstance(node, ScalarNode):
         return str(node.value) if node.style else scalar(node.value)
-    raise Unreadable("the frontmatter holds something that is no value")
+    raise BadFrontmatter("the frontmatter holds something that is no value")
 
 
 def _key(node: object) -> str:
     from yaml import ScalarNode
 
     if not isinstance(node, ScalarNode):
-        raise Unreadable("the frontmatter has a key that is no text")
+        raise BadFrontmatter("the frontmatter has a key that is no text")
     return str(node.value)
 
 

@@ -47,16 +47,16 @@ def _entries(path: str, root: str) -> "Iterator[os.DirEntry[str]]":
     home = os.path.expanduser("~")  # noqa: PTH111 -- where there is no home the text stays as it is
     near = dict.fromkeys((os.path.dirname(path), *(os.path.join(home, name) for name in _KEYS)))  # noqa: PTH118, PTH120  paths stay text here
     for folder in near:
-        yield from _listed(folder)
+        yield from _list_folder(folder)
     waiting = [root]
     while waiting:
-        for entry in _listed(waiting.pop()):
+        for entry in _list_folder(waiting.pop()):
             if _is_folder(entry) and entry.name not in IGNORED:
                 waiting.append(entry.path)
             yield entry
 
 
-def _listed(folder: str) -> "list[os.DirEntry[str]]":
+def _list_folder(folder: str) -> "list[os.DirEntry[str]]":
     try:
         with os.scandir(folder) as entries:
             return list(entries)

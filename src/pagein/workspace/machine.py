@@ -17,10 +17,10 @@ def home_of(folder: str | os.PathLike[str]) -> str:
 
 def machine() -> str:
     """A name for this machine that stays, and does not give its id away: containers with machine ids of their own are machines too."""
-    return hashlib.sha256(f"pagein machine {_known()}".encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(f"pagein machine {_machine_name()}".encode()).hexdigest()[:_DIGITS]
 
 
-def _known() -> str:
+def _machine_name() -> str:
     for place in _IDS:
         try:
             found = Path(place).read_text(encoding="ascii").strip()

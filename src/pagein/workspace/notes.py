@@ -237,11 +237,11 @@ def _frontmatter(tokens: "list[Token]") -> tuple[dict[str, object], str | None]:
         return {}, None
     if len(written) > _LONGEST_FRONTMATTER:
         return {}, f"the frontmatter has {len(written)} characters; {_LONGEST_FRONTMATTER} are read"
-    from pagein.workspace.frontmatter import Unreadable, read_frontmatter
+    from pagein.workspace.frontmatter import BadFrontmatter, parse_frontmatter
 
     try:
-        return read_frontmatter(written), None
-    except Unreadable as problem:
+        return parse_frontmatter(written), None
+    except BadFrontmatter as problem:
         return {}, str(problem)
 
 

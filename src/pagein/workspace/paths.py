@@ -31,7 +31,7 @@ _LINE_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class RequestedPath:
     """What a read call asks for, once its path is understood.
 
     given: the path as the call wrote it, without a line suffix; it appears in texts shown to the model.
@@ -45,24 +45,24 @@ class Requested:
     limit: float | None = None
 
 
-def requested(path: str, cwd: str, *, offset: float | None = None, limit: float | None = None) -> Requested:
+def parse_path(path: str, cwd: str, *, offset: float | None = None, limit: float | None = None) -> RequestedPath:
     """Understand the path of a read call made in the folder `cwd` (readcache spec 5.2).
 
     A trailing `:start` or `:start-end` selects lines if the call gives neither offset nor limit, no file has the whole
     name, and one has the name before the colon. Raises BadInput, in the words of the known implementation, for a
     suffix that is no range of lines.
     """
-    whole = resolved(path, cwd)
+    whole = existing_path(path, cwd)
     if offset is not None or limit is not None or exists(whole):
-        return Requested(path, whole, offset, limit)
+        return RequestedPath(path, whole, offset, limit)
     name, _, suffix = path.rpartition(":")
     if not name or not suffix:
-        return Requested(path, whole)
-    candidate = resolved(name, cwd)
+        return RequestedPath(path, whole)
+    candidate = existing_path(name, cwd)
     if not exists(candidate):
-        return Requested(path, whole)
+        return RequestedPath(path, whole)
     start, end = lines_of_suffix(suffix)
-    return Requested(name, candidate, start, None if end is None else end - start + 1)
+    return RequestedPath(name, candidate, start, None if end is None else end - start + 1)
 
 
 def lines_of_suffix(suffix: str) -> tuple[int, int | None]:
@@ -85,7 +85,7 @@ def _line_number(digits: str, which: str) -> int:
     return number
 
 
-def resolved(path: str, cwd: str) -> str:
+def existing_path(path: str, cwd: str) -> str:
     """The absolute path of the first spelling of `path` under which a file exists; of the plain one if none does."""
     plain = absolute(path, cwd)
     if exists(plain):
@@ -154,10 +154,10 @@ def path_key(path: str, names: FileNames | None = None) -> str:
         real = os.path.realpath(path)
     except (OSError, ValueError):
         return path
-    return spelled(real, names or _RealFileNames())
+    return spell_path(real, names or _RealFileNames())
 
 
-def spelled(real: str, names: FileNames) -> str:
+def spell_path(real: str, names: FileNames) -> str:
     """`real` with each part in the spelling that its folder lists.
 
     A folder is listed only where the file system takes another spelling of the part for the same file, so that where

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pagein.errors import Aborted, BadInput
-from pagein.model.trees import Matched, TreeFile
+from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
 from pagein.policy.recall.path_filter import path_matches
 from pagein.ports import Signal
 from pagein.workspace import paths
-from pagein.workspace.files import MAX_FILE_BYTES, read_document
+from pagein.workspace.files import MAX_FILE_BYTES, load_document
 from pagein.workspace.hardlinks import names_an_excluded
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class FileTree:
     folder: str
     excluded: tuple[str, ...] = EXCLUDED
 
-    def matched(self, patterns: Sequence[str], signal: Signal | None = None) -> Matched:
+    def matched(self, patterns: Sequence[str], signal: Signal | None = None) -> TreeMatches:
         """The files that paths and globs mean, relative ones from the folder on. A folder means all files in it.
 
         Raises BadInput for a pattern that is none, and Aborted.
@@ -60,13 +60,13 @@ class FileTree:
             for one in _alternatives(pattern.strip()):
                 search.look_for(one)
         files = tuple(search.files[path] for path in sorted(search.files))
-        return Matched(files, tuple(search.left), search.ignored)
+        return TreeMatches(files, tuple(search.left), search.ignored)
 
     def text(self, file: TreeFile, signal: Signal | None = None) -> str:
         """The file's text, read once. Raises BadInput in a few words, for a list of what was skipped; Aborted."""
         root = Path(os.path.realpath(self.folder))
         try:
-            document = read_document(file.key, file.key, signal, max_bytes=MAX_FILE_BYTES)
+            document = load_document(file.key, file.key, signal, max_bytes=MAX_FILE_BYTES)
         except BadInput as problem:
             raise BadInput("unreadable") from problem
         # what stands under the name now may be a link that leads elsewhere; what was read must not count then
@@ -122,7 +122,7 @@ class _Search:
                 if is_folder and entry.name in NEVER:
                     continue
                 path = Path(entry.path)
-                if _ignored(path, rules, is_folder=is_folder):
+                if _is_ignored(path, rules, is_folder=is_folder):
                     self.ignored += 1
                 elif is_folder:
                     waiting.append((path, rules))
@@ -240,7 +240,7 @@ def _rules_of(file: Path, folder: Path) -> Iterator[_Rules]:
     yield _Rules(folder, GitIgnoreSpec.from_lines(usable))
 
 
-def _ignored(path: Path, rules: Sequence[_Rules], *, is_folder: bool) -> bool:
+def _is_ignored(path: Path, rules: Sequence[_Rules], *, is_folder: bool) -> bool:
     """Whether the rule that speaks of a path last, the nearest file's first, says that it is ignored."""
     for one in reversed(rules):
         below = path.relative_to(one.folder).as_posix()

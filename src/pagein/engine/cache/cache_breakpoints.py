@@ -18,14 +18,14 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from pagein.engine.cache.cache_ttl import Terms
+from pagein.engine.cache.cache_ttl import CacheTerms
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, Compacted, EpochOpened, Noted, PagedOut, RequestSent, Restored
+from pagein.model.entries import Body, CompactionEntry, EpochEntry, NoteEntry, PagedOut, RequestSent, Restoration
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks
-from pagein.providers.wire.ttl_edits import anchored, shortened
+from pagein.providers.wire.ttl_edits import anchor_ttl, shorten_ttl
 
 KIND: Final = "request.marks"
 _MARK: Final = b'"cache_control"'
@@ -35,7 +35,7 @@ Half: TypeAlias = tuple[str, bool]
 """A call, and whether its arguments are meant, or else its result."""
 
 
-class Chosen(msgspec.Struct, frozen=True, omit_defaults=True):
+class BreakpointChoice(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is marked otherwise than the client has it.
 
     frontier: the block in front of the first result that may leave next, None for no mark there. short: whether marks of an hour ask for
@@ -49,13 +49,13 @@ class Chosen(msgspec.Struct, frozen=True, omit_defaults=True):
     reads: Address | None = None
     messages: int = 0
 
-    def with_terms(self, terms: Terms | None) -> "Chosen":
+    def with_terms(self, terms: CacheTerms | None) -> "BreakpointChoice":
         """The same with what the cache is asked for, None: what the client asks for."""
         if terms is None:
             return self
         return msgspec.structs.replace(self, short=terms.shortens, anchor=terms.anchor)
 
-    def terms(self, terms: Terms | None) -> Terms | None:
+    def terms(self, terms: CacheTerms | None) -> CacheTerms | None:
         """These terms, asking for what was chosen here."""
         if terms is None:
             return None
@@ -64,7 +64,7 @@ class Chosen(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class OwnEntries:
     """Where marks of ours left entries in the last request of a branch that had any. messages: how many it had."""
 
     places: tuple[Address, ...] = ()
@@ -72,7 +72,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class BreakpointSettings:
     """What is set for marks. adds: whether ours stand beside the client's. arguments: whether texts in those of calls may be masked."""
 
     adds: bool = True
@@ -83,52 +83,54 @@ class Marks:
 class Anew:
     """What of a request is written anew. opened: the epoch that begins with it, None for none. is_unread: whether the cache holds nothing of it."""
 
-    opened: EpochOpened | None = None
+    opened: EpochEntry | None = None
     is_unread: bool = False
 
 
-WITH_MARKS: Final = Marks()
-AS_THE_CLIENT: Final = Chosen()
-NOTHING_LEFT: Final = Left()
+WITH_MARKS: Final = BreakpointSettings()
+AS_THE_CLIENT: Final = BreakpointChoice()
+NOTHING_LEFT: Final = OwnEntries()
 
 
-def encoded(chosen: Chosen) -> str:
+def encode_choice(chosen: BreakpointChoice) -> str:
     """As it is journaled."""
     return msgspec.json.encode(chosen).decode()
 
 
-def step(chosen: Chosen, body: Body) -> Chosen:
+def step(chosen: BreakpointChoice, body: Body) -> BreakpointChoice:
     """What was chosen for the last request, after one more entry."""
     if isinstance(body, RequestSent):
         return AS_THE_CLIENT
-    return _noted(body) or chosen
+    return _choice_in(body) or chosen
 
 
-def left_by(left: Left, body: Body) -> Left:
+def entries_after(left: OwnEntries, body: Body) -> OwnEntries:
     """Where marks of ours left entries on a branch, after one more entry."""
-    if isinstance(body, Compacted):
+    if isinstance(body, CompactionEntry):
         return NOTHING_LEFT
-    chosen = _noted(body)
+    chosen = _choice_in(body)
     places = () if chosen is None else tuple(one for one in (chosen.reads, chosen.frontier) if one is not None)
-    return Left(places, chosen.messages) if chosen is not None and places else left
+    return OwnEntries(places, chosen.messages) if chosen is not None and places else left
 
 
-def _noted(body: Body) -> Chosen | None:
-    if not isinstance(body, Noted) or body.kind != KIND:
+def _choice_in(body: Body) -> BreakpointChoice | None:
+    if not isinstance(body, NoteEntry) or body.kind != KIND:
         return None
     try:
-        return msgspec.json.decode(body.data, type=Chosen)
+        return msgspec.json.decode(body.data, type=BreakpointChoice)
     except msgspec.MsgspecError:  # a record of another version
         return None
 
 
-def changed_first(opened: EpochOpened) -> list[Half]:
+def first_changes(opened: EpochEntry) -> list[Half]:
     """What an epoch changes in the first message that it changes."""
-    changed: tuple[PagedOut | Restored, ...] = (*opened.paged, *opened.restored)
+    changed: tuple[PagedOut | Restoration, ...] = (*opened.paged, *opened.restored)
     return [(one.call_id, one.part == "arguments") for one in changed if one.message == opened.frontier]
 
 
-def chosen_for(items: Sequence[bytes], changed: Collection[Half], first: Half | None, left: Left) -> Chosen:
+def chosen_for(
+    items: Sequence[bytes], changed: Collection[Half], first: Half | None, left: OwnEntries
+) -> BreakpointChoice:
     """The marks to add to a Messages request that is written anew.
 
     changed: what an epoch changes in its first message, nothing where no entry lives. first: what may leave next, None for nothing.
@@ -142,14 +144,14 @@ def chosen_for(items: Sequence[bytes], changed: Collection[Half], first: Half | 
         old = max((one for one in left.places if one < place), default=None)
         reads = reads if old in (None, frontier) else old
     reads = None if reads == frontier else reads
-    return AS_THE_CLIENT if frontier is reads is None else Chosen(frontier, reads=reads, messages=len(items))
+    return AS_THE_CLIENT if frontier is reads is None else BreakpointChoice(frontier, reads=reads, messages=len(items))
 
 
-def fitting(chosen: Chosen, envelope: Envelope, items: Sequence[bytes]) -> Chosen:
+def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> BreakpointChoice:
     """Of these marks of ours those that the client's leave room for: no other leaves an entry."""
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
-    reading = request if chosen.reads is None else _marked(request, chosen.reads)
-    leaving = reading if chosen.frontier is None else _marked(reading, chosen.frontier)
+    reading = request if chosen.reads is None else _add_breakpoint(request, chosen.reads)
+    leaving = reading if chosen.frontier is None else _add_breakpoint(reading, chosen.frontier)
     reads = None if reading is request else chosen.reads
     frontier = None if leaving is reading else chosen.frontier
     return (
@@ -184,18 +186,18 @@ def _may_carry(block: Mapping[str, Any]) -> bool:
     return kind in _MAY_CARRY or (kind == "text" and bool(str(block.get("text", "")).strip()))
 
 
-def applied(chosen: Chosen, envelope: Envelope, items: Sequence[bytes]) -> WireRequest:
+def apply_breakpoints(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> WireRequest:
     """The request with the marks that were chosen; `changed` tells whether they are others than the client's."""
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     for place in (chosen.reads, chosen.frontier):
         if place is not None:
-            request = _marked(request, place)
+            request = _add_breakpoint(request, place)
     if chosen.short:
-        request = shortened(request)
-    return request if chosen.anchor is None else anchored(request, chosen.anchor)
+        request = shorten_ttl(request)
+    return request if chosen.anchor is None else anchor_ttl(request, chosen.anchor)
 
 
-def _marked(request: WireRequest, place: Address) -> WireRequest:
+def _add_breakpoint(request: WireRequest, place: Address) -> WireRequest:
     item, block = place
     items = request.items
     if not 0 <= item < len(items) or _MARK in items[item]:

@@ -14,12 +14,12 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final
 
-from pagein.engine.cache.prompt_layout import Laid, Layouts, Sent
+from pagein.engine.cache.prompt_layout import Laid, Layouts, SentRequest
 from pagein.engine.intake.message_chain import alike
 from pagein.errors import BadSetting, CallerError
 from pagein.model.messages import Usage
-from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, Served
-from pagein.providers.caches.cache_doctor import Diagnosis, Facts, diagnosed
+from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, CacheUsage
+from pagein.providers.caches.cache_doctor import CallFacts, Diagnosis, diagnose
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.validity import Api
@@ -48,7 +48,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AnsweredRequest:
     """A request that was answered, as later ones on its branch are compared with it. end: how many blocks the cache holds of it,
     held: tokens.
     """
@@ -58,7 +58,7 @@ class _Asked:
     held: float
 
     @property
-    def sent(self) -> Sent:
+    def sent(self) -> SentRequest:
         return self.laid.sent
 
 
@@ -70,7 +70,7 @@ class Forecasts:
         self._lock = Lock()
         self._layouts = Layouts()
         self._simulators: dict[str, CacheSimulator] = {}
-        self._asked: list[_Asked] = []
+        self._asked: list[_AnsweredRequest] = []
         self._sizes: dict[int, float] = {}  # by the prefix's name
 
     @property
@@ -78,12 +78,12 @@ class Forecasts:
         """Bytes of the requests that are kept to compare with."""
         return sum(one.laid.size for one in self._asked)
 
-    def answered(self, sent: Sent, usage: Usage) -> Forecast:
+    def answered(self, sent: SentRequest, usage: Usage) -> Forecast:
         """Take in what a call took, and say what that means. Costs what of the request is not as in the one before on its branch."""
         with self._lock:
             return self._answered(sent, usage)
 
-    def _answered(self, sent: Sent, usage: Usage) -> Forecast:
+    def _answered(self, sent: SentRequest, usage: Usage) -> Forecast:
         price = _prices(sent.head.model, sent.api)
         before = self._before(sent)
         laid = self._layouts.laid(sent, before.laid if before is not None else None)
@@ -91,27 +91,27 @@ class Forecasts:
         served = self._served(request, price)
         end = _last(request, price)
         held = self._told(request, end, usage, price)
-        asked = _Asked(laid, end, held)
+        asked = _AnsweredRequest(laid, end, held)
         self._keep(asked, before)
         proven, predicted = self._predicted(request, served)
         facts = replace(_facts(before, asked, served, usage, predicted), proven=proven)
-        return Forecast(facts.expected, facts.predicted, diagnosed(facts))
+        return Forecast(facts.expected, facts.predicted, diagnose(facts))
 
-    def _served(self, request: CacheRequest, price: Prices) -> Served:
+    def _served(self, request: CacheRequest, price: Prices) -> CacheUsage:
         simulator = self._simulators.get(price.name)
         if simulator is None:
             simulator = self._simulators[price.name] = CacheSimulator(price.cache)
         try:
             return simulator.serve(request)
         except CallerError:  # marks that the provider refuses: then it reads nothing, and says so itself
-            return Served(0.0, 0.0, 0.0, request.prompt, 0.0, 0, "no_marks")
+            return CacheUsage(0.0, 0.0, 0.0, request.prompt, 0.0, 0, "no_marks")
 
     def _told(self, request: CacheRequest, end: int, usage: Usage, price: Prices) -> float:
         """Learn the sizes that an answer tells. Returns what the cache holds of the request from now on."""
         if not request.chain or not usage.prompt:
             return 0.0
         by_marks = price.cache.model == "breakpoints" and price.cache.strict_marks
-        held = float(usage.read + usage.written) if by_marks else _held(usage, price)
+        held = float(usage.read + usage.written) if by_marks else _cached_share(usage, price)
         if by_marks and held and end:
             self._sizes[request.chain[end - 1]] = held
         self._sizes[request.chain[-1]] = float(usage.prompt)
@@ -119,7 +119,7 @@ class Forecasts:
             del self._sizes[next(iter(self._sizes))]
         return held
 
-    def _predicted(self, request: CacheRequest, served: Served) -> tuple[float, float]:
+    def _predicted(self, request: CacheRequest, served: CacheUsage) -> tuple[float, float]:
         """What the simulator says is read, in the provider's tokens: what is proven of it, and what is to be expected."""
         if not served.read or not request.prompt:
             return 0.0, 0.0
@@ -133,15 +133,15 @@ class Forecasts:
         share = (served.read - first) / (last - first) if last > first else 0.0
         return low, low + (max(high, low) - low) * min(1.0, max(0.0, share))
 
-    def _before(self, now: Sent) -> _Asked | None:
+    def _before(self, now: SentRequest) -> _AnsweredRequest | None:
         """The request before on the branch: the one that has most in common with this one, of several the latest."""
-        found = max(self._asked, key=lambda one: _shared(one.sent.theirs, now.theirs), default=None)
-        return found if found is not None and _shared(found.sent.theirs, now.theirs) else None
+        found = max(self._asked, key=lambda one: _shared_names(one.sent.theirs, now.theirs), default=None)
+        return found if found is not None and _shared_names(found.sent.theirs, now.theirs) else None
 
-    def _keep(self, asked: _Asked, before: _Asked | None) -> None:
+    def _keep(self, asked: _AnsweredRequest, before: _AnsweredRequest | None) -> None:
         """Have it compared with from now on, in place of the one that it goes on from."""
         theirs = () if before is None else before.sent.theirs
-        is_over = before is not None and _shared(theirs, asked.sent.theirs) >= len(theirs) - _MOVED
+        is_over = before is not None and _shared_names(theirs, asked.sent.theirs) >= len(theirs) - _MOVED
         kept = [asked, *(one for one in self._asked if one is not before or not is_over)][:_BRANCHES]
         size = sum(one.laid.size for one in kept)
         while size > self._most and len(kept) > 1:
@@ -149,17 +149,19 @@ class Forecasts:
         self._asked = kept
 
 
-def _facts(before: _Asked | None, now: _Asked, served: Served, usage: Usage, predicted: float) -> Facts:
+def _facts(
+    before: _AnsweredRequest | None, now: _AnsweredRequest, served: CacheUsage, usage: Usage, predicted: float
+) -> CallFacts:
     rules = _prices(now.sent.head.model, now.sent.api).cache
     prompt, read = float(usage.prompt), float(usage.read)
     if before is None:
-        return Facts(prompt, read, None, predicted, served.reason, rules)
-    place = _changed(before.laid, now.laid)
+        return CallFacts(prompt, read, None, predicted, served.reason, rules)
+    place = _first_changed_message(before.laid, now.laid)
     offered = (
         before.sent.fields.get("tools") != now.sent.fields.get("tools")
         and before.sent.head.tools == now.sent.head.tools
     )
-    return Facts(
+    return CallFacts(
         prompt=prompt,
         read=read,
         expected=before.held,
@@ -168,14 +170,14 @@ def _facts(before: _Asked | None, now: _Asked, served: Served, usage: Usage, pre
         rules=rules,
         changed=before.sent.head.differs_in(now.sent.head),
         place=0 if offered else place,
-        by_us=offered or (place is not None and _shared(before.sent.theirs, now.sent.theirs) > place),
+        by_us=offered or (place is not None and _shared_names(before.sent.theirs, now.sent.theirs) > place),
         idle=now.sent.at - before.sent.at,
         blocks=len(now.laid.chain) - before.end,
         drops_thinking=_drops_thinking(before.laid, now.laid),
     )
 
 
-def _changed(before: Laid, now: Laid) -> int | None:
+def _first_changed_message(before: Laid, now: Laid) -> int | None:
     """The first message that does not say what it said."""
     ours, theirs = now.sent.items, before.sent.items
     for place in range(alike(ours, theirs), min(len(ours), len(theirs))):
@@ -197,7 +199,7 @@ def _drops_thinking(before: Laid, now: Laid) -> bool:
     return False
 
 
-def _shared(some: Sequence[str], others: Sequence[str]) -> int:
+def _shared_names(some: Sequence[str], others: Sequence[str]) -> int:
     """How many names two lists have in common, from the first on. A name stands for all in front of it, so one that differs is
     followed by none that does not.
     """
@@ -211,7 +213,7 @@ def _last(request: CacheRequest, price: Prices) -> int:
     return max((mark.position for mark in request.marks), default=0)
 
 
-def _held(usage: Usage, price: Prices) -> float:
+def _cached_share(usage: Usage, price: Prices) -> float:
     """What is left of a prompt where it is not marks that say so."""
     return float(usage.prompt) if usage.prompt >= price.cache.min_prefix and price.cache.model != "none" else 0.0
 

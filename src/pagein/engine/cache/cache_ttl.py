@@ -14,7 +14,7 @@ from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.state import State
 from pagein.engine.window.decision_inputs import moment_of
-from pagein.model.entries import Body, EntryId, Noted
+from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive
 from pagein.policy.economics.cache_keepalive import MARGIN, Lease, Lifetimes, Request
@@ -27,7 +27,7 @@ _CACHED: Final = 0.9  # what is read and written of a window that is marked to i
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedPrefix:
     """What the cache holds of a branch. kept, spent: keep-alive requests on it so far, and what they cost in BIT. place: the message that the
     anchor ends with.
     """
@@ -49,7 +49,7 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class TtlQuery:
     """What a request asks: which model, whether for the long lifetime; and what a keep-alive request behind it may cost, BIT.
 
     was_short: whether we had the request before it ask for the short one. switched: whether it asks another model than the request before, or has
@@ -64,20 +64,20 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CacheTerms:
     """What was chosen for a request. before: what was held until then. asking: the lifetime that is asked for, seconds; rewriting: the one
     that is if the window is rewritten. front: tokens in front of the conversation.
     """
 
     lifetimes: Lifetimes
-    before: Held
+    before: CachedPrefix
     asking: float
     at: float
     fresh: bool = False
     rewriting: float = 0.0
     front: float = 0.0
 
-    def settled(self, *, rewritten: bool) -> "Terms":
+    def settled(self, *, rewritten: bool) -> "CacheTerms":
         """The terms once it is known whether the window is rewritten."""
         return replace(self, asking=self.rewriting) if rewritten else self
 
@@ -107,7 +107,7 @@ class Due:
     spent: float
 
 
-class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class _TtlNote(msgspec.Struct, frozen=True, omit_defaults=True):
     lifetime: float
     saved: float = 0.0
     sent: float | None = None
@@ -122,27 +122,27 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     elsewhere: float | None = None
 
 
-def encoded(held: Held) -> str:
+def encode_cached_prefix(held: CachedPrefix) -> str:
     """As it is journaled."""
     one = held.lease
-    record = _Record(
+    record = _TtlNote(
         one.lifetime,
         one.saved,
         one.sent,
         one.held,
         one.anchored,
-        _told(one.until),
+        _json_time(one.until),
         one.whole,
         one.returns,
         held.kept,
         held.spent,
         held.place,
-        _told(one.elsewhere),
+        _json_time(one.elsewhere),
     )
     return msgspec.json.encode(record).decode()
 
 
-def _told(time: float) -> float | None:
+def _json_time(time: float) -> float | None:
     """A time as JSON can say it."""
     return time if time > float("-inf") else None
 
@@ -151,17 +151,17 @@ def _time(told: float | None) -> float:
     return float("-inf") if told is None else told
 
 
-def step(held: Held | None, body: Body) -> Held | None:
+def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
     """What is held after one more entry; None before anything is known."""
-    if not isinstance(body, Noted) or body.kind != KIND:
+    if not isinstance(body, NoteEntry) or body.kind != KIND:
         return held
     try:
-        one = msgspec.json.decode(body.data, type=_Record)
+        one = msgspec.json.decode(body.data, type=_TtlNote)
     except msgspec.MsgspecError:  # a record of another version
         return held
     until, elsewhere = _time(one.until), _time(one.elsewhere)
     lease = Lease(one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns, elsewhere)
-    return Held(lease, one.kept, one.spent, one.place)
+    return CachedPrefix(lease, one.kept, one.spent, one.place)
 
 
 def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
@@ -174,29 +174,29 @@ def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
 
 
 def terms(
-    held: Held | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool, switched: bool = False
-) -> Terms | None:
+    held: CachedPrefix | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool, switched: bool = False
+) -> CacheTerms | None:
     """What to ask for with the request of this moment. anew: nothing of the last one is in it. switched: as in `Asking`."""
     if moment.now is None:
         return None
-    before = held if held is not None else Held(Lease(lifetimes.asked))
+    before = held if held is not None else CachedPrefix(Lease(lifetimes.asked))
     if anew:
-        before = replace(before, lease=cache_keepalive.begun_anew(before.lease))
+        before = replace(before, lease=cache_keepalive.lease_after_restart(before.lease))
     elif switched:
-        before = replace(before, lease=cache_keepalive.switched(before.lease, lifetimes))
+        before = replace(before, lease=cache_keepalive.lease_after_switch(before.lease, lifetimes))
     size = moment.floor + moment.scale * moment.size
     # of what others hold of a front nobody knows before the answer
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
     asking = rewriting = lifetimes.asked
     if lifetimes.kept_for(size) <= means.may_cost:  # what cannot be kept alive must not rest on it
-        asked = cache_keepalive.Asked(moment.now, size, new)
+        asked = cache_keepalive.UpcomingRequest(moment.now, size, new)
         asking = cache_keepalive.chosen(before.lease, lifetimes, asked, means.in_hand)
         rewriting = cache_keepalive.chosen_rewritten(before.lease, lifetimes, asked, means.in_hand)
-    return Terms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor)
+    return CacheTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor)
 
 
-def economics(usual: Economics, terms: Terms) -> Economics:
+def economics(usual: Economics, terms: CacheTerms) -> Economics:
     """The prices of this call: when the cache is cold, what a change would void, and what was saved beside the window."""
     lease, lifetimes = terms.before.lease, terms.lifetimes
     expires = lease.expires()
@@ -213,19 +213,19 @@ def economics(usual: Economics, terms: Terms) -> Economics:
     )
 
 
-def answered(terms: Terms, usage: Usage, *, rewritten: bool, messages: int) -> Held:
+def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, messages: int) -> CachedPrefix:
     """What is held once a request was answered. rewritten: whether we changed what stands in front of its end. messages: how many it had."""
     before = terms.before.lease
     size = float(usage.read + usage.written)  # what stands behind the last mark is held by nobody
     goes_on = before.sent is not None and not terms.fresh
     new = max(0.0, size - before.held) if goes_on else size
     request = Request(terms.at, terms.asking, size, new, float(usage.written), rewritten, terms.front)
-    lease = cache_keepalive.sent(before, terms.lifetimes, request)
+    lease = cache_keepalive.lease_after_request(before, terms.lifetimes, request)
     anchors = terms.asking > terms.lifetimes.short
     return replace(terms.before, lease=lease, place=messages - 1 if anchors else terms.before.place)
 
 
-def due(held: Held, terms: Terms, usage: Usage, in_hand: float) -> Due | None:
+def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> Due | None:
     """When the window is to be kept alive; None where it is not worth it, or the cache does not hold it."""
     lease = held.lease
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
@@ -235,16 +235,23 @@ def due(held: Held, terms: Terms, usage: Usage, in_hand: float) -> Due | None:
     return Due(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent)
 
 
-def kept(held: Held, lifetimes: Lifetimes, at: float, cost: float, messages: int) -> Held:
+def prefix_after_keepalive(
+    held: CachedPrefix, lifetimes: Lifetimes, at: float, cost: float, messages: int
+) -> CachedPrefix:
     """What is held once a keep-alive request was answered. messages: how many the request had that it kept; the answer stands behind them."""
-    return Held(cache_keepalive.kept(held.lease, lifetimes, at, cost), held.kept + 1, held.spent + cost, messages)
+    return CachedPrefix(
+        cache_keepalive.lease_after_keepalive(held.lease, lifetimes, at, cost),
+        held.kept + 1,
+        held.spent + cost,
+        messages,
+    )
 
 
-def _up_to_date(held: Held | None, lasted: float, sent_at: float | None) -> Held | None:
+def _up_to_date(held: CachedPrefix | None, lasted: float, sent_at: float | None) -> CachedPrefix | None:
     """What is held where a later request went out of which nothing was told: it may be all of that, for as long as was asked (`lasted`)."""
     if held is None or sent_at is None or held.lease.sent is None or sent_at <= held.lease.sent:
         return held
-    lease = cache_keepalive.begun_anew(held.lease)
+    lease = cache_keepalive.lease_after_restart(held.lease)
     return replace(held, lease=replace(lease, lifetime=lasted, sent=sent_at, held=0.0))
 
 
@@ -257,11 +264,11 @@ class Leases:
 
     def __init__(self, journal: Journal[State]) -> None:
         self._journal = journal
-        self._held: Fold[Held | None] = Fold(journal, None, step, "held")
+        self._held: Fold[CachedPrefix | None] = Fold(journal, None, step, "held")
 
     def terms(
-        self, parent: EntryId | None, here: EntryId | None, asking: Asking, at: float | None, *, anew: bool
-    ) -> Terms | None:
+        self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, at: float | None, *, anew: bool
+    ) -> CacheTerms | None:
         """What to ask for with a request that stands here, behind the one at `parent`; None where nobody is asked for anything."""
         price = prices_for(asking.model, at)
         lifetimes = None if price is None else lifetimes_of(price, long=asking.long)
@@ -273,18 +280,18 @@ class Leases:
         means = Means(_in_hand(state.account, price), asking.may_cost)
         return terms(held, lifetimes, moment_of(state, at), means, anew=anew, switched=asking.switched)
 
-    def due(self, held: Held, of: Terms, usage: Usage, model: str, entry: EntryId) -> Due | None:
+    def due(self, held: CachedPrefix, of: CacheTerms, usage: Usage, model: str, entry: EntryId) -> Due | None:
         """When the window of a request that was answered is to be kept alive, None: never."""
         state = self._journal.state_at(entry)
         price = prices_for(model, of.at)
         return None if state.hand.off or price is None else due(held, of, usage, _in_hand(state.account, price))
 
     def kept(
-        self, behind: EntryId | None, of: Terms, model: str, usage: Usage, at: float, messages: int
-    ) -> tuple[Held, float] | None:
+        self, behind: EntryId | None, of: CacheTerms, model: str, usage: Usage, at: float, messages: int
+    ) -> tuple[CachedPrefix, float] | None:
         """What is held behind a request that was kept alive, and what that cost; None where that is not known."""
         held, price = self._held.at(behind), prices_for(model, at)
         if held is None or price is None:
             return None
         spent = cost(usage, price, at)
-        return kept(held, of.lifetimes, at, spent, messages), spent
+        return prefix_after_keepalive(held, of.lifetimes, at, spent, messages), spent

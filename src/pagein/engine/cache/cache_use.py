@@ -20,7 +20,7 @@ from typing import Final
 
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.log.reply_notes import usage_in
-from pagein.model.entries import Body, Noted, RequestSent, Said
+from pagein.model.entries import Body, MessageEntry, NoteEntry, RequestSent
 
 KIND: Final = "request.caching"
 _WORDS: Final = {True: "marked", False: "unmarked"}
@@ -31,7 +31,7 @@ _MARK: Final = re.compile(rb'"cache_control"\s*:\s*\{')  # null is no mark
 
 
 @dataclass(frozen=True, slots=True)
-class Caching:
+class CacheUse:
     """What is known of a branch. marks: whether its client marked the conversation of the last request; front: whether it marked what stands
     in front of that alone. latest: when the last one went out that the cache may hold, seconds since 1970, infinite where nobody knows.
     told: whether the provider told of a cache that holds what was not marked.
@@ -47,7 +47,7 @@ class Caching:
         return self.latest > -inf and (at is None or at - self.latest <= lifetime)
 
 
-FROM_THE_START: Final = Caching()
+FROM_THE_START: Final = CacheUse()
 
 
 def has_marks(fields: Mapping[str, bytes], script: Transcript) -> bool:
@@ -64,24 +64,24 @@ def marks_front(fields: Mapping[str, bytes], script: Transcript) -> bool:
     return any(_MARK.search(part) for part in front)
 
 
-def noted(caching: Caching, *, marks: bool, front: bool) -> str | None:
+def note_before_request(caching: CacheUse, *, marks: bool, front: bool) -> str | None:
     """What is to be journaled before a request, None for nothing. front: whether it has marks in front of its conversation alone."""
     return None if (marks, front) == (caching.marks, caching.front) else _FRONT if front else _WORDS[marks]
 
 
-def step(caching: Caching, body: Body) -> Caching:
+def step(caching: CacheUse, body: Body) -> CacheUse:
     """What is known after one more entry."""
     match body:
-        case Noted(kind, data) if kind == KIND and data in _WORDS.values():
+        case NoteEntry(kind, data) if kind == KIND and data in _WORDS.values():
             return replace(caching, marks=data == _WORDS[True], front=False, told=caching.told and not caching.front)
-        case Noted(kind, data) if kind == KIND and data == _FRONT:
+        case NoteEntry(kind, data) if kind == KIND and data == _FRONT:
             return replace(caching, marks=False, front=True)
         case RequestSent() if caching.marks:
             return replace(caching, latest=inf if body.moment is None else max(caching.latest, body.moment))
         case _ if caching.marks or (caching.told and not caching.front):
             return caching
         case _:
-            usage = body.message.usage if isinstance(body, Said) else usage_in(body)
+            usage = body.message.usage if isinstance(body, MessageEntry) else usage_in(body)
             if usage is None or not usage.read + usage.written:
                 return caching
             return replace(caching, told=not caching.front or usage.fresh <= _FEW)

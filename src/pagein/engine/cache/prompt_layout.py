@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.engine.cache.prompt_prefix import Head
+from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import alike
 from pagein.model.codec import decode_json
-from pagein.providers.cache_simulator import CacheRequest, Chains, Mark
+from pagein.providers.cache_simulator import Breakpoint, CacheRequest, Chains
 from pagein.providers.tokens.counters import Counter, ratio_counter
 from pagein.providers.validity import Api
 from pagein.providers.wire.prompt_footprint import Footprint, footprints, head_footprints
@@ -25,7 +25,7 @@ IN_FRONT: Final = ("tools", "system", "instructions", "cache_control")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRequest:
     """A request as it was sent. fields: those that stand in front of the messages, as their bytes; items: the messages as theirs;
     theirs: names of the client's. at: seconds since 1970.
     """
@@ -34,12 +34,12 @@ class Sent:
     fields: Mapping[str, bytes]
     items: Sequence[bytes]
     theirs: Sequence[str]
-    head: Head
+    head: PrefixDigests
     at: float
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class LayoutPoint:
     """Up to the end of a message (or of what stands in front of all): how many blocks there are, and how many of them carry marks.
 
     user, tool: the last of a user's and of a tool's, counted from 1, 0 for none. size: bytes of the messages.
@@ -58,14 +58,14 @@ class Laid:
     each message's. chain, cumulative: as in `CacheRequest`. root: the chain behind the front.
     """
 
-    sent: Sent
+    sent: SentRequest
     front: Sequence[Footprint]
     said: Sequence[tuple[Footprint, ...]]
-    reaches: Sequence[Reach]
+    reaches: Sequence[LayoutPoint]
     root: int
     chain: Sequence[int]
     cumulative: Sequence[float]
-    marks: Sequence[Mark]
+    marks: Sequence[Breakpoint]
 
     @property
     def prompt(self) -> float:
@@ -81,7 +81,7 @@ class Laid:
         """The request as a cache is asked it."""
         marks, end = tuple(self.marks), self.reaches[-1]
         if "cache_control" in self.sent.fields and self.chain:
-            marks = tuple({mark.position: mark for mark in (*marks, Mark(len(self.chain)))}.values())
+            marks = tuple({mark.position: mark for mark in (*marks, Breakpoint(len(self.chain)))}.values())
         return CacheRequest(
             self.sent.at, self.chain, self.cumulative, marks, newest_user=end.user, newest_tool=end.tool
         )
@@ -97,7 +97,7 @@ class Layouts:
     def __init__(self) -> None:
         self._chains = Chains()
 
-    def laid(self, sent: Sent, before: Laid | None = None) -> Laid:
+    def laid(self, sent: SentRequest, before: Laid | None = None) -> Laid:
         """A request. before: one that was laid out and may begin alike."""
         if before is not None and (before.sent.api, before.sent.head.model) != (sent.api, sent.head.model):
             before = None
@@ -112,20 +112,20 @@ class Layouts:
         front = _front(sent, before, counter)
         return self._begun(sent, front, said)
 
-    def _begun(self, sent: Sent, front: Sequence[Footprint], said: Sequence[tuple[Footprint, ...]]) -> Laid:
+    def _begun(self, sent: SentRequest, front: Sequence[Footprint], said: Sequence[tuple[Footprint, ...]]) -> Laid:
         """A request of which nothing may be as before, its blocks apart."""
-        growing = _Growing(self._chains, self._chains.extend(Chains.ROOT, (sent.head.model, sent.head.headers)))
+        growing = _LayoutBuilder(self._chains, self._chains.extend(Chains.ROOT, (sent.head.model, sent.head.headers)))
         growing.grow(front, 0)
         growing.name = self._chains.extend(growing.name, ("settings", sent.head.settings))
         root = growing.name
-        return _finished(growing, sent, front, said, root)
+        return _finish_layout(growing, sent, front, said, root)
 
 
-class _Growing:
+class _LayoutBuilder:
     """A layout in the making. name: the chain so far."""
 
     def __init__(self, chains: Chains, name: int, before: Laid | None = None, same: int = 0) -> None:
-        reach = Reach() if before is None else before.reaches[same]
+        reach = LayoutPoint() if before is None else before.reaches[same]
         self._chains = chains
         self.name = name
         self.reaches = [] if before is None else list(before.reaches[: same + 1])
@@ -135,7 +135,7 @@ class _Growing:
 
     def grow(self, blocks: Iterable[Footprint], size: int) -> None:
         """Blocks that come next, up to the end of a message of so many bytes."""
-        last = self.reaches[-1] if self.reaches else Reach()
+        last = self.reaches[-1] if self.reaches else LayoutPoint()
         user, tool = last.user, last.tool
         for block in blocks:
             self.name = self._chains.extend(self.name, block.name)
@@ -143,31 +143,35 @@ class _Growing:
             self.cumulative.append((self.cumulative[-1] if self.cumulative else 0.0) + block.tokens)
             at = len(self.chain)
             if block.ttl:
-                self.marks.append(Mark(at, block.ttl))
+                self.marks.append(Breakpoint(at, block.ttl))
             user, tool = at if block.side == "user" else user, at if block.side == "tool" else tool
-        self.reaches.append(Reach(len(self.chain), len(self.marks), user, tool, last.size + size))
+        self.reaches.append(LayoutPoint(len(self.chain), len(self.marks), user, tool, last.size + size))
 
 
-def _gone_on(chains: Chains, sent: Sent, before: Laid, said: Sequence[tuple[Footprint, ...]], same: int) -> Laid:
+def _gone_on(chains: Chains, sent: SentRequest, before: Laid, said: Sequence[tuple[Footprint, ...]], same: int) -> Laid:
     """A request whose front and first messages are as before."""
     blocks, in_front = before.reaches[same].blocks, before.reaches[0].blocks
-    growing = _Growing(chains, before.chain[blocks - 1] if blocks > in_front else before.root, before, same)
-    return _finished(growing, sent, before.front, said, before.root)
+    growing = _LayoutBuilder(chains, before.chain[blocks - 1] if blocks > in_front else before.root, before, same)
+    return _finish_layout(growing, sent, before.front, said, before.root)
 
 
-def _finished(
-    growing: _Growing, sent: Sent, front: Sequence[Footprint], said: Sequence[tuple[Footprint, ...]], root: int
+def _finish_layout(
+    growing: _LayoutBuilder,
+    sent: SentRequest,
+    front: Sequence[Footprint],
+    said: Sequence[tuple[Footprint, ...]],
+    root: int,
 ) -> Laid:
     for place in range(len(growing.reaches) - 1, len(said)):
         growing.grow(said[place], len(sent.items[place]))
     return Laid(sent, front, said, growing.reaches, root, growing.chain, growing.cumulative, growing.marks)
 
 
-def _is_same_front(one: Head, other: Head) -> bool:
+def _is_same_front(one: PrefixDigests, other: PrefixDigests) -> bool:
     return (one.model, one.headers, one.settings) == (other.model, other.headers, other.settings)
 
 
-def _front(sent: Sent, before: Laid | None, counter: Counter) -> Sequence[Footprint]:
+def _front(sent: SentRequest, before: Laid | None, counter: Counter) -> Sequence[Footprint]:
     if before is not None and sent.fields == before.sent.fields:
         return before.front
     return head_footprints({name: decode_json(raw) for name, raw in sent.fields.items()}, counter)

@@ -12,7 +12,7 @@ import msgspec
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.log.folds import Entries, Fold
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, EntryId, Noted
+from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_of, tools_of
 from pagein.providers.validity.rules import Api
@@ -39,7 +39,7 @@ _SETTINGS: Final = (
 _PARTS: Final[tuple[Part, ...]] = ("model", "tools", "system", "settings", "headers")
 
 
-class Head(msgspec.Struct, frozen=True):
+class PrefixDigests(msgspec.Struct, frozen=True):
     """Digests of what stands in front of a conversation. headers: of what the gateway says the cache depends on besides."""
 
     model: str = ""
@@ -53,12 +53,12 @@ class Head(msgspec.Struct, frozen=True):
         """What tells the agent's conversation from those of its sub-agents."""
         return self.tools, self.system
 
-    def differs_in(self, other: "Head") -> tuple[Part, ...]:
+    def differs_in(self, other: "PrefixDigests") -> tuple[Part, ...]:
         """The parts that are not the same."""
         return tuple(part for part in _PARTS if getattr(self, part) != getattr(other, part))
 
 
-NO_HEAD: Final = Head()
+NO_HEAD: Final = PrefixDigests()
 
 
 class Fronts:
@@ -68,9 +68,9 @@ class Fronts:
     """
 
     def __init__(self, entries: Entries) -> None:
-        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _seen, "fronts")
+        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _add_tools, "fronts")
 
-    def is_new(self, parent: EntryId | None, head: Head, api: Api) -> bool:
+    def is_new(self, parent: EntryId | None, head: PrefixDigests, api: Api) -> bool:
         """Whether this front is another one than all that requests on this branch had."""
         seen = self._seen.at(parent)
         if api != "anthropic":  # there settings are no part of what the cache holds
@@ -78,28 +78,28 @@ class Fronts:
         return bool(seen) and _front(head) not in seen
 
 
-def _front(head: Head) -> tuple[str, ...]:
+def _front(head: PrefixDigests) -> tuple[str, ...]:
     return head.model, head.tools, head.system, head.settings
 
 
-def is_switched(before: Head, head: Head) -> bool:
+def is_switched(before: PrefixDigests, head: PrefixDigests) -> bool:
     """Whether Anthropic's cache is another one for a request than for the one before it."""
     return before != NO_HEAD and _front(before) != _front(head)
 
 
-def _seen(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[str, ...]]:
+def _add_tools(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[str, ...]]:
     head = step(NO_HEAD, body)
     return seen if head == NO_HEAD else seen | {_front(head)}
 
 
-def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Head:
+def head_of(envelope: Envelope, script: Transcript, context: str = "") -> PrefixDigests:
     """What stands in front of the conversation in this request. context: as the caller says it."""
     fields = envelope.fields
     model = decode_json(fields.get("model", b'""'))
     settings = b",".join(encode_json(name) + b":" + fields[name] for name in _SETTINGS if name in fields)
     instructions = [fields[name] for name in ("system", "instructions") if name in fields]
     system = [*instructions, *(item.raw for item in script.items[: script.head])]
-    return Head(
+    return PrefixDigests(
         # journaled as text, which half of a surrogate pair is not
         model.encode("utf-8", "replace").decode() if isinstance(model, str) else "",
         _digest([fields["tools"]] if "tools" in fields else []),
@@ -109,17 +109,17 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Head:
     )
 
 
-def encoded(head: Head) -> str:
+def encode_prefix(head: PrefixDigests) -> str:
     """As it is journaled."""
     return msgspec.json.encode(head).decode()
 
 
-def step(head: Head, body: Body) -> Head:
+def step(head: PrefixDigests, body: Body) -> PrefixDigests:
     """What stands in front after one more entry."""
-    if not isinstance(body, Noted) or body.kind != KIND:
+    if not isinstance(body, NoteEntry) or body.kind != KIND:
         return head
     try:
-        return msgspec.json.decode(body.data, type=Head)
+        return msgspec.json.decode(body.data, type=PrefixDigests)
     except msgspec.MsgspecError:  # a record of another version
         return head
 

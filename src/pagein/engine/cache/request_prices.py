@@ -5,10 +5,10 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
 
-from pagein.engine.cache.cache_use import Caching
+from pagein.engine.cache.cache_use import CacheUse
 from pagein.engine.intake.message_chain import Transcript
 from pagein.errors import BadSetting
-from pagein.policy.economics.decision_prices import economics_of, uncached, waits_for_marks
+from pagein.policy.economics.decision_prices import economics_of, economics_without_cache, waits_for_marks
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
@@ -24,7 +24,7 @@ def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, a
     return _economics(model, day, asks_long(fields, script)) if model else None
 
 
-def uncached_for(model: str, at: float | None, caching: Caching, *, front: bool = False) -> Economics | None:
+def prices_without_cache(model: str, at: float | None, caching: CacheUse, *, front: bool = False) -> Economics | None:
     """The prices of a request without marks in its conversation, by what is known of its branch; None where the cache takes part in it all
     the same. front: whether there are marks in front of that.
     """
@@ -32,7 +32,7 @@ def uncached_for(model: str, at: float | None, caching: Caching, *, front: bool 
     if found is None or caching.told or not waits_for_marks(found):
         return None
     held = caching.holds(at, found.cache.long_ttl + found.cache.grace)
-    return uncached(economics_of(found, long=True), held=held, front=front)
+    return economics_without_cache(economics_of(found, long=True), held=held, front=front)
 
 
 def prices_for(model: str, at: float | None) -> Prices | None:

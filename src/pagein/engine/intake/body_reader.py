@@ -18,7 +18,7 @@ from typing import Final
 from pagein.errors import BadInput
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire import json_spans
-from pagein.providers.wire.request_body import Envelope, items_key, opened
+from pagein.providers.wire.request_body import Envelope, items_key, open_body
 
 MOST_KEPT: Final = 64 << 20
 """Bytes of bodies that an opener keeps (their messages are held once more, by the sessions that they are of)."""
@@ -79,7 +79,7 @@ class Opener:
         before, same = _most_alike(body, api, layouts)
         envelope = None if before is None else _gone_on(body, before, same)
         if envelope is None:
-            before, same, envelope = None, 0, opened(body, api)
+            before, same, envelope = None, 0, open_body(body, api)
         laid = _laid_out(body, envelope, before, same)
         if laid is not None and laid.size <= self._most:
             self._keep(key, laid, before if before is not None and same >= len(before.items) - _MOVED else None)
@@ -101,7 +101,7 @@ class Opener:
 def _most_alike(body: bytes, api: Api, layouts: Sequence[_Layout]) -> tuple[_Layout | None, int]:
     best, most = None, 0
     for one in layouts:
-        same = _shared(body, one) if one.api == api else 0
+        same = _shared_items(body, one) if one.api == api else 0
         if same > most:
             best, most = one, same
         if same and same >= len(one.items) - _MOVED:
@@ -109,7 +109,7 @@ def _most_alike(body: bytes, api: Api, layouts: Sequence[_Layout]) -> tuple[_Lay
     return best, most
 
 
-def _shared(body: bytes, known: _Layout) -> int:
+def _shared_items(body: bytes, known: _Layout) -> int:
     """How many messages a body has in common with one before, all in front of them being the same."""
     if not body.startswith(known.front):
         return 0

@@ -17,7 +17,7 @@ from typing import Final
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
-from pagein.providers.wire.message_names import chained
+from pagein.providers.wire.message_names import chain_name
 from pagein.providers.wire.request_body import Envelope, message_of
 
 _NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})
@@ -92,11 +92,11 @@ def transcript(
         is_head = message.role == "system" and (not items or items[-1].name == "")
         before_it = items[-1].name if items else ""
         behind = (before_it or api) + "~" * breaks.get(before_it, 0)
-        items.append(Item(raw, message, "" if is_head else chained(behind, value)))
+        items.append(Item(raw, message, "" if is_head else chain_name(behind, value)))
     head = known.head if same > known.head else next((at for at, one in enumerate(items) if one.name), len(items))
-    kept = _settled(known.units, same) if head == known.head else ()
+    kept = _stable_units(known.units, same) if head == known.head else ()
     names = [*known.names[:same], *(one.name for one in items[same:])]
-    units, places = _grouped(items, head, kept), known._places  # noqa: SLF001 -- of its own class
+    units, places = _group_items(items, head, kept), known._places  # noqa: SLF001 -- of its own class
     places.update((one.name, place) for place, one in enumerate(units[len(kept) :], len(kept)))
     return Transcript(api, items, head, units, raw_items, names, places)
 
@@ -106,7 +106,7 @@ def first_name(envelope: Envelope) -> str:
     for place, raw in enumerate(envelope.items):
         value, message = message_of(raw, envelope.api, place)
         if message.role != "system":
-            return f"wire-{chained(envelope.api, value)}"
+            return f"wire-{chain_name(envelope.api, value)}"
     return "wire-empty"
 
 
@@ -122,7 +122,7 @@ def alike(some: Sequence[object], others: Sequence[object]) -> int:
     return low
 
 
-def _settled(units: Sequence[Unit], same: int) -> Sequence[Unit]:
+def _stable_units(units: Sequence[Unit], same: int) -> Sequence[Unit]:
     """The units that are made of the first `same` items, but for one of the model's at the end, which may go on."""
     end = len(units)
     while end and (units[end - 1].first + units[end - 1].count > same or units[end - 1].message.role == "assistant"):
@@ -130,7 +130,7 @@ def _settled(units: Sequence[Unit], same: int) -> Sequence[Unit]:
     return units[:end]
 
 
-def _grouped(items: Sequence[Item], head: int, kept: Sequence[Unit]) -> list[Unit]:
+def _group_items(items: Sequence[Item], head: int, kept: Sequence[Unit]) -> list[Unit]:
     units = list(kept)
     start = units[-1].first + units[-1].count if units else head
     for place in range(start, len(items)):

@@ -15,7 +15,7 @@ _DIGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMessages:
     """What is known of the messages of a request. digests: of their bytes, as hexadecimal digits. names: of them, "" in front of the
     conversation. units: their numbers, as in `Unit`: first, count and thought of each.
     """
@@ -27,14 +27,14 @@ class Known:
     units: tuple[tuple[int, int, int], ...]
 
 
-def known_of(script: Transcript) -> Known:
+def messages_of(script: Transcript) -> KnownMessages:
     """What is known of a request that was read."""
     digests = "".join(map(digest_of, script.raws))
     units = tuple((one.first, one.count, one.thought) for one in script.units)
-    return Known(script.api, script.head, digests, tuple(script.names), units)
+    return KnownMessages(script.api, script.head, digests, tuple(script.names), units)
 
 
-def known_again(known: Known, envelope: Envelope) -> Transcript | None:
+def match_messages(known: KnownMessages, envelope: Envelope) -> Transcript | None:
     """The messages that a request has in common with that one, unread; None where there are none."""
     if envelope.api != known.api:
         return None
@@ -52,7 +52,7 @@ def known_again(known: Known, envelope: Envelope) -> Transcript | None:
     made = [
         Unit(
             names[first + count - 1],
-            messages[first] if count == 1 else Unread.of(_joined, messages[first : first + count]),
+            messages[first] if count == 1 else Unread.of(_join_parts, messages[first : first + count]),
             first,
             count,
             thought,
@@ -63,7 +63,7 @@ def known_again(known: Known, envelope: Envelope) -> Transcript | None:
     return Transcript(known.api, items, known.head, made, raws, names, places)
 
 
-def _same(known: Known, envelope: Envelope) -> int:
+def _same(known: KnownMessages, envelope: Envelope) -> int:
     """How many messages are the same, from the first on."""
     digests, width = known.digests, 2 * _DIGEST
     for place, raw in enumerate(envelope.items[: len(known.names)]):
@@ -81,5 +81,5 @@ def _reader(api: Api) -> Callable[[tuple[int, bytes]], Message]:
     return lambda one: message_of(one[1], api, one[0])[1]
 
 
-def _joined(parts: list[Message]) -> Message:
+def _join_parts(parts: list[Message]) -> Message:
     return replace(parts[0], blocks=tuple(block for one in parts for block in one.blocks))

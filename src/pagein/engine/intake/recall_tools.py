@@ -26,17 +26,17 @@ import msgspec
 
 from pagein.engine.intake.message_chain import Transcript
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, Noted, RequestSent
+from pagein.model.entries import Body, NoteEntry, RequestSent
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.request_body import Envelope
-from pagein.providers.wire.tool_offers import Offer, definition, names_of
+from pagein.providers.wire.tool_offers import ToolOffer, definition, names_of
 
 KIND: Final = "request.tools"
 LATER_KIND: Final = "request.tools.later"
 LATER: Final = "later"
-Settled: TypeAlias = tuple[Offer, ...] | Literal["later"] | None
+Settled: TypeAlias = tuple[ToolOffer, ...] | Literal["later"] | None
 """The tools of ours that a conversation has, None where that is open, `LATER` where it gets them when something leaves."""
 
 _OURS: Final = re.compile(r"(^|_)pagein(_|$)|(^|_)rlm_peek$")
@@ -45,21 +45,21 @@ _PROGRAMS: Final = "exec"  # codex's tool that runs programs, which call its she
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class RecallOffer:
     """How a request stands to recall. tools: of ours that it goes out with. settled: what was settled on its branch.
 
     notes: what is to be journaled with it, kind and data. way: how what leaves with it is brought back, None: nothing may leave.
     begins: what has to be paid and journaled before anything does, None: nothing.
     """
 
-    tools: tuple[Offer, ...] = ()
+    tools: tuple[ToolOffer, ...] = ()
     settled: Settled = None
     notes: tuple[tuple[str, str], ...] = ()
     way: Way | None = TOOLS
     begins: Begins | None = None
 
 
-NO_WORD: Final = Recall()
+NO_WORD: Final = RecallOffer()
 
 
 class _Tool(msgspec.Struct, frozen=True):
@@ -70,54 +70,56 @@ class _Tool(msgspec.Struct, frozen=True):
 
 def step(settled: Settled, body: Body) -> Settled:
     """What is settled after one more entry. A request that was sent with nothing settled had none."""
-    if isinstance(body, Noted) and body.kind == KIND:
+    if isinstance(body, NoteEntry) and body.kind == KIND:
         try:
             tools = msgspec.json.decode(body.data, type=list[_Tool])
         except msgspec.MsgspecError:  # a record of another version
             return settled
-        return tuple(Offer(one.name, one.description, one.schema) for one in tools)
-    if isinstance(body, Noted) and body.kind == LATER_KIND and settled is None:
+        return tuple(ToolOffer(one.name, one.description, one.schema) for one in tools)
+    if isinstance(body, NoteEntry) and body.kind == LATER_KIND and settled is None:
         return LATER
     return () if settled is None and isinstance(body, RequestSent) else settled
 
 
-def encoded(offers: Sequence[Offer]) -> str:
+def encode_offers(offers: Sequence[ToolOffer]) -> str:
     """As it is journaled."""
     return msgspec.json.encode([_Tool(one.name, one.description, dict(one.schema)) for one in offers]).decode()
 
 
-def recall_of(envelope: Envelope, script: Transcript, offers: Sequence[Offer] | None, settled: Settled) -> Recall:
+def recall_of(
+    envelope: Envelope, script: Transcript, offers: Sequence[ToolOffer] | None, settled: Settled
+) -> RecallOffer:
     """How a request of a client stands to recall. offers: the tools that there are; none of them: the user wants none any more;
     None: recall is the caller's own business.
     """
     if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
-        return Recall(settled=settled)
+        return RecallOffer(settled=settled)
     if not offers:
-        return Recall(settled=settled, way=_other_way(envelope, script))
+        return RecallOffer(settled=settled, way=_other_way(envelope, script))
     if isinstance(settled, tuple):
         return _with(settled, settled, envelope, script)
     if not _is_agents(envelope):
-        return Recall(settled=settled, way=_other_way(envelope, script) if settled is None else None)
+        return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
     if settled is None and not _is_small(envelope, offers):
-        return _with(tuple(offers), settled, envelope, script, notes=((KIND, encoded(offers)),))
-    begins = Begins(KIND, encoded(offers), tokens_of(_weight(offers, envelope.api)))
+        return _with(tuple(offers), settled, envelope, script, notes=((KIND, encode_offers(offers)),))
+    begins = Begins(KIND, encode_offers(offers), tokens_of(_weight(offers, envelope.api)))
     notes = () if settled == LATER else ((LATER_KIND, "{}"),)
-    return Recall(settled=settled, notes=notes, begins=begins)
+    return RecallOffer(settled=settled, notes=notes, begins=begins)
 
 
 def _with(
-    tools: tuple[Offer, ...],
+    tools: tuple[ToolOffer, ...],
     settled: Settled,
     envelope: Envelope,
     script: Transcript,
     notes: tuple[tuple[str, str], ...] = (),
-) -> Recall:
+) -> RecallOffer:
     ours = {one.name for one in tools} - names_of(envelope.fields)
     is_there = TOOLS.peek in ours and "tools" in envelope.fields
-    return Recall(tools, settled, notes, TOOLS if is_there else _other_way(envelope, script))
+    return RecallOffer(tools, settled, notes, TOOLS if is_there else _other_way(envelope, script))
 
 
-def _is_small(envelope: Envelope, offers: Sequence[Offer]) -> bool:
+def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
     """Whether our tools would be no small part of what this conversation costs, as far as its first request tells."""
     if _is_known(bytes(envelope.fields["tools"])):
         return False
@@ -125,7 +127,7 @@ def _is_small(envelope: Envelope, offers: Sequence[Offer]) -> bool:
     return not are_small(_weight(offers, envelope.api), whole)
 
 
-def _weight(offers: Sequence[Offer], api: Api) -> int:
+def _weight(offers: Sequence[ToolOffer], api: Api) -> int:
     return sum(len(encode_json(definition(one, api))) for one in offers)
 
 

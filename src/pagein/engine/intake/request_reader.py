@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pagein.engine.intake.message_chain import Transcript, Unit, alike, transcript
-from pagein.engine.intake.message_digests import Known, known_again, known_of
-from pagein.engine.log.gc_pause import uncollected
+from pagein.engine.intake.message_digests import KnownMessages, match_messages, messages_of
+from pagein.engine.log.gc_pause import pause_collection
 from pagein.model.entries import EntryId
 from pagein.providers.wire.request_body import Envelope
 
@@ -22,10 +22,10 @@ _MOST_RETOLD: Final = 4.0
 _FORGOTTEN: Final = 0.9
 
 
-class Listening:
+class RequestReader:
     """The requests of one session. Called by one thread at a time. breaks: behind which messages its journal was broken; more may come."""
 
-    def __init__(self, known: Known | None = None, breaks: Mapping[EntryId, int] | None = None) -> None:
+    def __init__(self, known: KnownMessages | None = None, breaks: Mapping[EntryId, int] | None = None) -> None:
         self._breaks = {} if breaks is None else breaks
         self._broken = sum(self._breaks.values())
         self._scripts: list[Transcript] = []
@@ -40,8 +40,8 @@ class Listening:
             self._scripts, self._known, self._broken = [], None, broken
         before, shared = self._most_alike(envelope.items)
         if before is None and self._known is not None:
-            with uncollected():
-                before = known_again(self._known, envelope)
+            with pause_collection():
+                before = match_messages(self._known, envelope)
             shared = 0 if before is None else len(before.items)
             self._known = None
             self._scripts = [] if before is None else [before]
@@ -52,10 +52,10 @@ class Listening:
         self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
         return script
 
-    def kept(self, last: EntryId) -> Known | None:
+    def kept(self, last: EntryId) -> KnownMessages | None:
         """What is known of the messages of a request, for a later process; None where it was not read lately. last: its last message."""
         script = next((one for one in self._scripts if one.units and one.units[-1].name == last), None)
-        return None if script is None else known_of(script)
+        return None if script is None else messages_of(script)
 
     def is_retold(self, units: Sequence[Unit], known: int) -> bool:
         """Whether the request that was read last says its conversation anew, as the ones before it did."""

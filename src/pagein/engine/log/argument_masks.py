@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from pagein.engine.log.message_weight import chars_of
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.rendering import Cell, Piece, size
+from pagein.engine.log.rendering import Cell, WindowPiece, size
 from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import ArgumentRules, Weight, weight
@@ -21,15 +21,15 @@ from pagein.policy.privacy.exclusions import may_show_excluded
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class CallMessage:
     """A message of the model's, where its calls stand. place: its number in the request. before: tokens in front of it."""
 
-    piece: Piece
+    piece: WindowPiece
     place: int
     before: int
 
     @classmethod
-    def of(cls, tip: Cell | None) -> "Asking | None":
+    def of(cls, tip: Cell | None) -> "CallMessage | None":
         """The last message of a request, None where there is none."""
         return None if tip is None else cls(tip.piece, tip.length - 1, size(tip.before))
 
@@ -40,7 +40,7 @@ class Asking:
 
 
 def residents(
-    asking: Asking, answered: Mapping[str, int], hand: Hand, rules: ArgumentRules, excluded: tuple[str, ...]
+    asking: CallMessage, answered: Mapping[str, int], hand: Hand, rules: ArgumentRules, excluded: tuple[str, ...]
 ) -> Iterator[Resident]:
     """Arguments of this message that may be masked one day. answered: calls that were, and did not fail, with the model call that sees it."""
     calls = [(index, block) for index, block in enumerate(asking.piece.message.blocks) if isinstance(block, ToolCall)]
@@ -69,7 +69,7 @@ def _forms(whole: Resident, held: Weight, rules: ArgumentRules) -> Iterator[Resi
     yield from (one for one in forms if one.gain >= rules.gain)
 
 
-def succeeded(result: ToolResult) -> bool:
+def is_success(result: ToolResult) -> bool:
     """Whether nothing says that the call failed which this answers."""
     return not result.is_error
 

@@ -17,7 +17,7 @@ MOST_FACTS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Forwarded:
+class UndecidedRequest:
     """A request that went out without a decision. body, envelope, context: as it came. is_last: as its conversation was rendered last, with
     the client's news behind it as they came; else it went out otherwise.
     """
@@ -39,10 +39,10 @@ class Fact:
     last: EntryId
 
 
-Debt: TypeAlias = Forwarded | Fact
+Debt: TypeAlias = UndecidedRequest | Fact
 
 
-class Owed:
+class Backlog:
     """Debts by session, in their order. Any number of threads may use it."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Owed:
         with self._lock:
             debts = self._of.setdefault(session, deque())
             debts.append(debt)
-            for kind, most in ((Forwarded, MOST_REQUESTS), (Fact, MOST_FACTS)):
+            for kind, most in ((UndecidedRequest, MOST_REQUESTS), (Fact, MOST_FACTS)):
                 same = [one for one in debts if isinstance(one, kind)] if len(debts) > most else []
                 if len(same) > most:
                     debts.remove(same[0])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from pagein.engine.log.journal import Restored
+from pagein.engine.log.journal import JournalRestart
 from pagein.model.entries import Body, Entry, EntryId
 
 S = TypeVar("S")
@@ -30,7 +30,7 @@ class Entries(Protocol):
         ...
 
     @property
-    def restored(self) -> Restored | None:
+    def restored(self) -> JournalRestart | None:
         """Where the states of folds begin that were kept, None where none were."""
         ...
 

@@ -13,7 +13,7 @@ _paused = 0
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """A time in which nobody looks for garbage: where a million values are made that all stay, that is half of the work.
 
     Nor are these looked at afterwards: they are let go of when nobody holds them any more, as they stand in no circles.

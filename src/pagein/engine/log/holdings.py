@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, EpochOpened, PagedOut, Previewed, Recalled, Thought, TurnsLeft
-from pagein.model.recall_entries import Ingested, ingested_of, recall_of
+from pagein.model.entries import Body, EpochEntry, PagedOut, PreviewEntry, RecallEntry, ThinkingObject, TurnsLeft
+from pagein.model.recall_entries import IngestNote, ingest_note_of, recall_of
 from pagein.model.shared_map import SharedMap
 
 TOOLCALL: Final = "toolcall"
@@ -35,7 +35,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class Holdings:
     """The objects of a branch, and figures about them. Made by steps; each is O(log) in their number and shares what it keeps.
 
     files: the newest object of each file that was ingested, by the file's key. tokens, chars: of all objects. stubs: results that were replaced in the window, of `stub_tokens` tokens; previews: results that
@@ -71,7 +71,7 @@ class Held:
             yield link.one
             link = link.before
 
-    def with_object(self, one: HeldObject) -> "Held":
+    def with_object(self, one: HeldObject) -> "Holdings":
         """One object more; one that is there already changes no more than which is the newest of its file."""
         files = self.files if one.path is None else self.files.put(one.path, one)
         if one.object_id in self._known:
@@ -86,11 +86,11 @@ class Held:
         )
 
 
-def step(held: Held, body: Body) -> Held:
+def step(held: Holdings, body: Body) -> Holdings:
     """What is held after one more entry."""
     match body:
-        case EpochOpened(paged=paged, thought=thought, turns=turns):
-            left = _left(held, paged)
+        case EpochEntry(paged=paged, thought=thought, turns=turns):
+            left = _add_paged(held, paged)
             for one in turns:
                 left = left.with_object(_turns(one))
             left = left if thought is None else left.with_object(_thought(thought))
@@ -98,21 +98,21 @@ def step(held: Held, body: Body) -> Held:
             return replace(
                 left, epochs=held.epochs + 1, stubs=held.stubs + len(paged), stub_tokens=held.stub_tokens + tokens
             )
-        case Previewed(paged=paged):
-            return replace(_left(held, paged), previews=held.previews + len(paged))
-        case Recalled():
+        case PreviewEntry(paged=paged):
+            return replace(_add_paged(held, paged), previews=held.previews + len(paged))
+        case RecallEntry():
             return replace(held, recalls=held.recalls + 1)
     recall = recall_of(body)
     if recall is not None:
         searched = "search" in recall.tool
         return replace(held, recalls=held.recalls + 1, searches=held.searches + searched)
-    ingested = ingested_of(body)
+    ingested = ingest_note_of(body)
     return held if ingested is None else held.with_object(_file(ingested))
 
 
-def _left(held: Held, paged: tuple[PagedOut, ...]) -> Held:
+def _add_paged(held: Holdings, paged: tuple[PagedOut, ...]) -> Holdings:
     for one in paged:
-        held = held.with_object(_paged(one))
+        held = held.with_object(_object_of(one))
     return held
 
 
@@ -124,7 +124,7 @@ def description_in(one: PagedOut) -> str:
     return told[2] if told is not None else ""
 
 
-def _paged(one: PagedOut) -> HeldObject:
+def _object_of(one: PagedOut) -> HeldObject:
     told = _STUB.search(one.short or one.stub)
     about = f"{told[1]}: {description_in(one)}" if told is not None else ""
     return HeldObject(one.object_id, CHAT if one.part == "text" else TOOLCALL, one.tokens, one.chars, about)
@@ -135,9 +135,9 @@ def _turns(one: TurnsLeft) -> HeldObject:
     return HeldObject(one.object_id, CHAT, one.tokens, one.chars, about)
 
 
-def _thought(one: Thought) -> HeldObject:
+def _thought(one: ThinkingObject) -> HeldObject:
     return HeldObject(one.object_id, THINKING, one.tokens, one.chars, "what the model thought in turns that are over")
 
 
-def _file(one: Ingested) -> HeldObject:
+def _file(one: IngestNote) -> HeldObject:
     return HeldObject(one.object_id, FILE, one.tokens, one.chars, one.description, one.path)

@@ -28,7 +28,7 @@ FOLD: Final = "state"
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class JournalRestart:
     """Where a journal goes on without its older entries. leaf: the entry at which states were kept, and states: by the name of their fold.
 
     names: of all entries that are not at hand; load: gives them, parents first. newest: those that are at hand, the leaf first.
@@ -51,13 +51,13 @@ class Journal(Generic[S]):
         self._states: dict[EntryId, S] = {}
         self._forgetting: list[Callable[[EntryId], object]] = []
         self._taking_back: list[Callable[[Sequence[EntryId]], object]] = []
-        self._older: Restored | None = None  # entries that were not loaded
+        self._older: JournalRestart | None = None  # entries that were not loaded
         self._missing = 0  # of those that were to be loaded
         self._mended: dict[EntryId, Entry] = {}  # bridges in whose place there is what was lost
-        self.restored: Restored | None = None
+        self.restored: JournalRestart | None = None
         self.folds: dict[str, Callable[[EntryId], object]] = {FOLD: self.state_at}
 
-    def restore(self, restored: Restored) -> None:
+    def restore(self, restored: JournalRestart) -> None:
         """Go on from there. For a journal that has nothing yet."""
         for entry in restored.newest:
             self._entries[entry.id] = entry
@@ -215,7 +215,7 @@ def entry_name(parent: EntryId | None, body: Body) -> EntryId:
     return digest.hexdigest()[:_NAME_DIGITS]
 
 
-def replayed(start: S, step: Callable[[S, Body], S], entries: Iterable[Entry]) -> Journal[S]:
+def replay_journal(start: S, step: Callable[[S, Body], S], entries: Iterable[Entry]) -> Journal[S]:
     """A journal with these entries, parents first."""
     journal = Journal(start, step)
     for entry in entries:

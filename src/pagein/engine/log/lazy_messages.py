@@ -25,21 +25,21 @@ class Unread(Message):
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- whatever the message has
         if name not in _NAMES:
             raise AttributeError(name)
-        return getattr(_read(self), name)
+        return getattr(_load_message(self), name)
 
     @property
     def id(self) -> str | None:
         """As in `Message`."""
-        return _read(self).id
+        return _load_message(self).id
 
     def __eq__(self, other: object) -> bool:
-        return _read(self) == other
+        return _load_message(self) == other
 
     def __hash__(self) -> int:
-        return hash(_read(self))
+        return hash(_load_message(self))
 
 
-def _read(one: Message) -> Message:
+def _load_message(one: Message) -> Message:
     if type(one) is not Unread:  # another thread was faster
         return one
     source = _STORED.__get__(one)

@@ -10,7 +10,7 @@ that place is said anew. Told by the entries alone, so every process sees the sa
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from pagein.model.entries import Compacted, Entry, EntryId, Noted, RequestSent, Said, is_bridge
+from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
 
 EXCHANGE: Final = "request.exchange"
 """The kind of a note on turns that the client did not see (see `exchanges`)."""
@@ -20,7 +20,7 @@ BROKEN: Final = "request.broken"
 _ROOT: EntryId = ""
 
 
-class Places:
+class MessageIndex:
     """The places of one journal, kept up to date by `learn`."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Places:
         self.breaks: dict[EntryId, int] = {}
 
     @classmethod
-    def restored(cls, kept: Mapping[str, Any]) -> "Places":
+    def restored(cls, kept: Mapping[str, Any]) -> "MessageIndex":
         """The places that `kept` gave."""
         places = cls()
         places._owners, places._stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
@@ -59,18 +59,18 @@ class Places:
             if entry.id in self._owners:
                 continue
             parent = _ROOT if entry.parent is None else self._owners.get(entry.parent, _ROOT)
-            begins = isinstance(entry.body, Said | Compacted)
+            begins = isinstance(entry.body, MessageEntry | CompactionEntry)
             owner = self._owners[entry.id] = entry.id if begins else parent
-            if isinstance(entry.body, Said):
+            if isinstance(entry.body, MessageEntry):
                 self._going_on.add(parent)
             self._stands[owner] = entry.id
             if is_bridge(entry):
                 self._lost[entry.id] = entry.parent
             if isinstance(entry.body, RequestSent):
                 self._sent[owner] = entry.id
-            elif isinstance(entry.body, Noted) and entry.body.kind == EXCHANGE:
+            elif isinstance(entry.body, NoteEntry) and entry.body.kind == EXCHANGE:
                 self.exchanges.setdefault(owner, []).append(entry.body.data)
-            elif isinstance(entry.body, Noted) and entry.body.kind == BROKEN:
+            elif isinstance(entry.body, NoteEntry) and entry.body.kind == BROKEN:
                 self.breaks[owner] = self.breaks.get(owner, 0) + 1
 
     @property

@@ -3,16 +3,16 @@
 import math
 from typing import Literal
 
-from pagein.model.entries import Said
+from pagein.model.entries import MessageEntry
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.ports import TokenCounter
 
 
-def weighed(message: Message, counter: TokenCounter) -> Said:
+def weigh_message(message: Message, counter: TokenCounter) -> MessageEntry:
     """The message with what it weighs."""
     results = [block for block in message.blocks if isinstance(block, ToolResult)]
     tokens = tuple(math.ceil(counter.count(block.text, "result")) for block in results)
-    return Said(message, tokens, sum(tokens) + _rest(message, counter))
+    return MessageEntry(message, tokens, sum(tokens) + _rest(message, counter))
 
 
 def _rest(message: Message, counter: TokenCounter) -> int:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.errors import BadName, MissingBlob, NotRecallable, StoreError
-from pagein.model.entries import PagedOut, Thought
+from pagein.model.entries import PagedOut, ThinkingObject
 from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.policy.eviction.argument_masks import ArgumentRules, masked
+from pagein.policy.eviction.argument_masks import ArgumentRules, mask_arguments
 from pagein.policy.eviction.residency import Resident
-from pagein.policy.privacy.erasure import Forgotten
-from pagein.policy.stubs.paste_stubs import shortened
+from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.policy.stubs.paste_stubs import shorten_paste
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.result_stubs import description, stub
 from pagein.ports import BlobStore
@@ -26,7 +26,7 @@ _ATTEMPTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class EvictionCandidate:
     """A result that the policy wants paged out, and the name of its tool. Of arguments (`Resident.form`) the text is what they are."""
 
     resident: Resident
@@ -35,7 +35,7 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True)
-class Entering:
+class PreviewCandidate:
     """A big output that is about to enter the window as a preview. place: of its message and block in the request."""
 
     result: ToolResult
@@ -48,7 +48,7 @@ class Entering:
 class StandIn:
     """A result that is about to enter as another text. short: the stub that takes its place one day, "" for one made of the result."""
 
-    entering: Entering
+    entering: PreviewCandidate
     text: str
     short: str = ""
 
@@ -61,14 +61,14 @@ class Pager:
         self._workspace = workspace
 
     def page_out(
-        self, session: str, leaving: Sequence[Leaving], rules: ArgumentRules | None = None, pastes: int = 0
+        self, session: str, leaving: Sequence[EvictionCandidate], rules: ArgumentRules | None = None, pastes: int = 0
     ) -> tuple[PagedOut, ...]:
         """Store these results, and say what stands for them, in the same order. Raises StoreError; then nothing has left.
 
         A preview is not stored: what it stands for is, and its stub was written with it. rules: of arguments that leave. pastes: from
         how many characters on texts of the user's leave.
         """
-        kinds = {CHAT: list[Leaving](), TOOLCALL: list[Leaving]()}
+        kinds = {CHAT: list[EvictionCandidate](), TOOLCALL: list[EvictionCandidate]()}
         for one in leaving:
             if one.resident.kept is None:
                 kinds[CHAT if one.resident.form == "text" else TOOLCALL].append(one)
@@ -82,7 +82,9 @@ class Pager:
             )
         }
         return tuple(
-            _left(one.resident, one.resident.kept) if one.resident.kept else _gone(one, stored[id(one)], rules, pastes)
+            _page_preview(one.resident, one.resident.kept)
+            if one.resident.kept
+            else _page_out(one, stored[id(one)], rules, pastes)
             for one in leaving
         )
 
@@ -90,10 +92,10 @@ class Pager:
         """Store what was said in messages that leave whole. Raises StoreError; then they may not leave."""
         return self._stored(session, [(ToolResult(name, text), "", tokens)], CHAT)[0]
 
-    def preview(self, session: str, entering: Sequence[Entering], settings: Previews) -> tuple[PagedOut, ...]:
+    def preview(self, session: str, entering: Sequence[PreviewCandidate], settings: Previews) -> tuple[PagedOut, ...]:
         """Store these results, and say what previews stand for them, in the same order. Raises StoreError."""
         stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in entering])
-        return tuple(_previewed(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
+        return tuple(_make_preview(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
 
     def stand_in(self, session: str, entering: Sequence[StandIn]) -> tuple[PagedOut, ...]:
         """Store these results, and say what enters in their place, in the same order. Raises StoreError."""
@@ -101,11 +103,11 @@ class Pager:
         stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in results])
         return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))
 
-    def keep_thinking(self, session: str, epoch: int, text: str, tokens: int) -> Thought:
+    def keep_thinking(self, session: str, epoch: int, text: str, tokens: int) -> ThinkingObject:
         """Store what was thought, as it leaves with this epoch. Raises StoreError; then it may not leave."""
         result = ToolResult(f"{THINKING}-{epoch}", text)
         (stored,) = self._stored(session, [(result, THINKING, tokens)], THINKING)
-        return Thought(str(stored.id), stored.content, tokens, len(text))
+        return ThinkingObject(str(stored.id), stored.content, tokens, len(text))
 
     def secret(self) -> bytes:
         """The key of this store. Raises StoreError where it cannot be asked."""
@@ -115,9 +117,9 @@ class Pager:
         """How often something was ordered to be forgotten in this store. Raises StoreError."""
         return self._blobs.forgettings()
 
-    def forgotten(self) -> Forgotten:
+    def forgotten(self) -> ErasedTexts:
         """The texts that were. Raises StoreError."""
-        return Forgotten(self._blobs.secret(), self._blobs.tombstones())
+        return ErasedTexts(self._blobs.secret(), self._blobs.tombstones())
 
     def made_here(self, name: ObjectId) -> bool:
         """Whether this store made an id. Raises StoreError where it cannot be asked."""
@@ -194,23 +196,23 @@ def text_name(text: str) -> str:
     return f"{SAID}{ContentHash.of(bytes_of(text)).hex[:16]}"
 
 
-def _gone(one: Leaving, stored: StoredObject, rules: ArgumentRules | None, pastes: int) -> PagedOut:
+def _page_out(one: EvictionCandidate, stored: StoredObject, rules: ArgumentRules | None, pastes: int) -> PagedOut:
     match one.resident.form:
         case "result":
-            return _paged(one, stored)
+            return _page_result(one, stored)
         case "text":
-            standing = shortened(str(stored.id), one.resident.tokens, one.result.text, pastes)
-            return replace(_paged(one, stored), stub=standing, part="text")
+            standing = shorten_paste(str(stored.id), one.resident.tokens, one.result.text, pastes)
+            return replace(_page_result(one, stored), stub=standing, part="text")
         case _:
-            return _masked(one, stored, rules or ArgumentRules())
+            return _mask_arguments(one, stored, rules or ArgumentRules())
 
 
-def _masked(one: Leaving, stored: StoredObject, rules: ArgumentRules) -> PagedOut:
+def _mask_arguments(one: EvictionCandidate, stored: StoredObject, rules: ArgumentRules) -> PagedOut:
     """Arguments leave: the text that was replaced at least, and the rest later."""
     resident, arguments = one.resident, one.result.text
     name = str(stored.id)
-    whole = masked(arguments, name, one.tool, rules, written=True)
-    half = masked(arguments, name, one.tool, rules, written=False) if resident.form == "replaced" else whole
+    whole = mask_arguments(arguments, name, one.tool, rules, written=True)
+    half = mask_arguments(arguments, name, one.tool, rules, written=False) if resident.form == "replaced" else whole
     return PagedOut(
         call_id=one.result.call_id,
         object_id=name,
@@ -225,7 +227,7 @@ def _masked(one: Leaving, stored: StoredObject, rules: ArgumentRules) -> PagedOu
     )
 
 
-def _paged(one: Leaving, stored: StoredObject) -> PagedOut:
+def _page_result(one: EvictionCandidate, stored: StoredObject) -> PagedOut:
     resident, text = one.resident, one.result.text
     return PagedOut(
         call_id=one.result.call_id,
@@ -239,12 +241,12 @@ def _paged(one: Leaving, stored: StoredObject) -> PagedOut:
     )
 
 
-def _left(resident: Resident, kept: PagedOut) -> PagedOut:
+def _page_preview(resident: Resident, kept: PagedOut) -> PagedOut:
     """The preview leaves too: a stub stands for the whole that is kept."""
     return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block)
 
 
-def _previewed(one: Entering, stored: StoredObject, settings: Previews) -> PagedOut:
+def _make_preview(one: PreviewCandidate, stored: StoredObject, settings: Previews) -> PagedOut:
     shown = preview(str(stored.id), one.tool, one.tokens, one.result.text, settings)
     return _standing_in(StandIn(one, shown.text), stored)
 

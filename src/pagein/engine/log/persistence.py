@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
 from typing import Final
 
-from pagein.engine.log.journal import Journal, Restored
+from pagein.engine.log.journal import Journal, JournalRestart
 from pagein.engine.log.read_notes import KIND as READING
 from pagein.engine.log.state import State
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import Body, Compacted, Entry, EntryId, Noted
+from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
 from pagein.model.pins import HAND
 from pagein.ports import JournalStore
 
 _OF_ALL: Final = (READING, HAND)
 
 
-class Keeping:
+class JournalPersistence:
     """The entries of one session, in memory and in a store. Any number of threads may use it.
 
     journals: None for entries that end with their process. check: raises StoreError where nothing of this session may be kept any more.
@@ -42,7 +42,7 @@ class Keeping:
         self._seen = 0
         self._alone = False
 
-    def restore(self, leaf: EntryId, place: int, restored: Restored) -> None:
+    def restore(self, leaf: EntryId, place: int, restored: JournalRestart) -> None:
         """Go on where a snapshot was taken: the session stood at this entry, and the store's entries are known up to this place.
 
         Raises StoreError; then nothing has changed.
@@ -178,4 +178,4 @@ class Keeping:
 
 def _is_of_all(body: Body) -> bool:
     """Whether an entry says what holds wherever the session stands."""
-    return isinstance(body, Compacted) or (isinstance(body, Noted) and body.kind in _OF_ALL)
+    return isinstance(body, CompactionEntry) or (isinstance(body, NoteEntry) and body.kind in _OF_ALL)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.engine.log.pageout import SAID
-from pagein.model.entries import Body, EpochOpened, Inserted, Noted, PagedOut, Part, Previewed, RequestSent
+from pagein.model.entries import Body, EpochEntry, InsertEntry, NoteEntry, PagedOut, Part, PreviewEntry, RequestSent
 from pagein.model.messages import Block, Text, ToolCall, ToolResult
 from pagein.model.pins import Wish, name_of, wish_of
 from pagein.model.shared_map import SharedMap
@@ -133,29 +133,29 @@ def _names_in(blocks: Iterable[Block], kind: str) -> frozenset[str]:
 def step(hand: Hand, body: Body) -> Hand:
     """The hand after one more entry. What a compaction kept is told apart by `kept_behind`."""
     match body:
-        case Noted():
+        case NoteEntry():
             wish = wish_of(body)
-            return hand if wish is None or wish.id in hand.heard else _wished(hand, wish)
-        case Previewed():
-            return _left(hand, body.paged)
-        case EpochOpened():
+            return hand if wish is None or wish.id in hand.heard else _add_wish(hand, wish)
+        case PreviewEntry():
+            return _remove_paged(hand, body.paged)
+        case EpochEntry():
             return _at_edge(hand, body)
-        case Inserted():
-            return _entered(hand, body)
+        case InsertEntry():
+            return _add_insert(hand, body)
         case RequestSent() if hand.epoch_now:
             return replace(hand, epoch_now=False)
         case _:
             return hand
 
 
-def _entered(hand: Hand, inserted: Inserted) -> Hand:
+def _add_insert(hand: Hand, inserted: InsertEntry) -> Hand:
     if inserted.kind == MANIFEST:
         return replace(hand, listed=hand.listed.union(inserted.names), pages=hand.pages + 1)
     return replace(hand, shown=hand.shown.union(inserted.names)) if inserted.kind == PINNED else hand
 
 
-def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:
-    left = _left(hand, epoch.paged)
+def _at_edge(hand: Hand, epoch: EpochEntry) -> Hand:
+    left = _remove_paged(hand, epoch.paged)
     for back in epoch.restored:
         left = replace(left, away=left.away.without(away_as(back.call_id, back.part)))
     gone = frozenset(epoch.calls)
@@ -176,14 +176,14 @@ def _at_edge(hand: Hand, epoch: EpochOpened) -> Hand:
     )
 
 
-def _left(hand: Hand, paged: tuple[PagedOut, ...]) -> Hand:
+def _remove_paged(hand: Hand, paged: tuple[PagedOut, ...]) -> Hand:
     away, calls = hand.away, hand.calls
     for one in paged:
         away, calls = away.put(away_as(one.call_id, one.part), one), calls.put(one.object_id, one.call_id)
     return replace(hand, away=away, calls=calls)
 
 
-def _wished(hand: Hand, wish: Wish) -> Hand:
+def _add_wish(hand: Hand, wish: Wish) -> Hand:
     heard = replace(hand, heard=hand.heard | {wish.id})
     if wish.act in ("pin", "unpin", "drop", "restore", "veto"):
         return _of_object(heard, wish)

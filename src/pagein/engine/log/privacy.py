@@ -15,11 +15,11 @@ from pagein.engine.log.pageout import Pager
 from pagein.engine.log.rendering import Cell
 from pagein.engine.log.state import WITHHELD_READ, State
 from pagein.errors import StoreError
-from pagein.model.entries import Noted
+from pagein.model.entries import NoteEntry
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.model.text_removal import Found
-from pagein.policy.privacy.erasure import Forgotten
-from pagein.policy.privacy.redaction import Withholding, without_in_json
+from pagein.model.text_removal import PrivateSpan
+from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.policy.privacy.redaction import SessionRedaction, without_in_json
 from pagein.policy.privacy.secrets import keys_in
 
 _KEY_BYTES: Final = 32
@@ -33,10 +33,10 @@ class Privacy:
         self._own = b""
         self._mark = 0
         self._mark = self._forgettings()
-        self._forgotten: tuple[int | None, Forgotten] = None, Forgotten()
-        self.withholding = Withholding(patterns, self._key, self.finds)
+        self._forgotten: tuple[int | None, ErasedTexts] = None, ErasedTexts()
+        self.withholding = SessionRedaction(patterns, self._key, self.finds)
 
-    def finds(self, text: str) -> Sequence[Found]:
+    def finds(self, text: str) -> Sequence[PrivateSpan]:
         """What of a text must not be stored, whatever it comes from: keys, and what was ordered to be forgotten."""
         found = keys_in(text)
         forgotten = self._forgotten[1].finds(text)
@@ -90,10 +90,10 @@ class Privacy:
         """A message of the window as its client said it, as far as this process knows it."""
         return self.withholding.shows(message)
 
-    def read(self, state: State, text: str) -> Noted | None:
+    def read(self, state: State, text: str) -> NoteEntry | None:
         """An excluded file was read, and showed this text. What is to be noted of it, None where that was."""
         digest = self.withholding.add(text)
-        return None if digest in state.withheld else Noted(WITHHELD_READ, f'"{digest}"')
+        return None if digest in state.withheld else NoteEntry(WITHHELD_READ, f'"{digest}"')
 
     def _key(self) -> bytes:
         """The store's secret; where it cannot be asked, one of this process, with which no text is known again elsewhere."""

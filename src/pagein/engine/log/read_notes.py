@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pagein.model.codec import decode_json, encode_json
-from pagein.model.entries import Body, Noted
-from pagein.model.entries import Compacted as WindowCompacted
+from pagein.model.entries import Body, NoteEntry
+from pagein.model.entries import CompactionEntry as WindowCompacted
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Compacted, FileAuthored, Invalidated, Malformed, ReadEvent, ReadServed
+from pagein.model.read_events import CompactionEvent, FileRead, FileRefresh, FileWrite, MalformedRecord, ReadEvent
 from pagein.policy.reads import read_records
 
 KIND: Final = "reading"
@@ -16,11 +16,11 @@ _SENT: Final = "sentBytes"
 _TRACE: Final = "textHash"
 _GIVEN: Final = "given"
 
-FileEvent: TypeAlias = ReadServed | FileAuthored | Invalidated
+FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReadNote:
     """What an entry says about a file, and by what it is known again in the window.
 
     trace: the hash of the text that was said, an answer or what a write or edit put into the file; "" where the record
@@ -48,18 +48,18 @@ class Sizes:
 NO_SIZES: Final = Sizes()
 
 
-def served(event: ReadServed, sizes: Sizes, text: str, given: str) -> str:
+def encode_read(event: FileRead, sizes: Sizes, text: str, given: str) -> str:
     """The record of a read that was answered with this text."""
     record = {"readcache": read_records.encode(event), _BASELINE: sizes.baseline, _SENT: sizes.sent}
     return _text({**record, _TRACE: trace_of(text), _GIVEN: given})
 
 
-def authored(event: FileAuthored, text: str, given: str) -> str:
+def encode_write(event: FileWrite, text: str, given: str) -> str:
     """The record of the model's own write or edit, which put this text into the file."""
     return _text({**read_records.encode_authored(event), _TRACE: trace_of(text), _GIVEN: given})
 
 
-def invalidated(event: Invalidated, at: float) -> str:
+def encode_refresh(event: FileRefresh, at: float) -> str:
     """The record of a refresh. `at`: seconds since 1970; kept in milliseconds, as the specification has it (section 4)."""
     return _text(read_records.encode_invalidation(event, max(1, round(at * 1000))))
 
@@ -68,23 +68,23 @@ def event_of(body: Body) -> ReadEvent | None:
     """What an entry says about files; None where it says nothing."""
     match body:
         case WindowCompacted():
-            return Compacted()
-        case Noted(kind=kind, data=data) if kind == KIND:
+            return CompactionEvent()
+        case NoteEntry(kind=kind, data=data) if kind == KIND:
             return _event(_record(data))
         case _:
             return None
 
 
-def told_of(body: Body) -> Told | None:
+def read_note_of(body: Body) -> ReadNote | None:
     """What an entry says about a file, with its trace. None where it says nothing, or nothing that can be understood."""
-    if not isinstance(body, Noted) or body.kind != KIND:
+    if not isinstance(body, NoteEntry) or body.kind != KIND:
         return None
     record = _record(body.data)
     event = _event(record)
-    if not isinstance(record, dict) or not isinstance(event, ReadServed | FileAuthored | Invalidated):
+    if not isinstance(record, dict) or not isinstance(event, FileRead | FileWrite | FileRefresh):
         return None
     trace, given = record.get(_TRACE), record.get(_GIVEN)
-    return Told(event, trace if isinstance(trace, str) else "", given if isinstance(given, str) else "")
+    return ReadNote(event, trace if isinstance(trace, str) else "", given if isinstance(given, str) else "")
 
 
 def trace_of(text: str) -> str:
@@ -94,7 +94,7 @@ def trace_of(text: str) -> str:
 
 def sizes_of(body: Body) -> Sizes:
     """What an entry says was sent, and would have been sent; nothing where it does not say."""
-    record = _record(body.data) if isinstance(body, Noted) and body.kind == KIND else None
+    record = _record(body.data) if isinstance(body, NoteEntry) and body.kind == KIND else None
     if not isinstance(record, dict):
         return NO_SIZES
     baseline, sent = record.get(_BASELINE), record.get(_SENT)
@@ -106,7 +106,7 @@ def sizes_of(body: Body) -> Sizes:
 def _event(record: object) -> ReadEvent:
     if isinstance(record, dict) and "readcache" in record:
         return read_records.decode(record)
-    return Malformed("not a JSON object") if record is None else read_records.decode_entry(record)
+    return MalformedRecord("not a JSON object") if record is None else read_records.decode_entry(record)
 
 
 def _record(data: str) -> object:

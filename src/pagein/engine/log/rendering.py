@@ -20,7 +20,7 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class WindowPiece:
     """A message in the window, with what residency must know of it.
 
     tokens: the estimate for each tool result in it, in order, as it came. weight: for all of it, as it stands.
@@ -40,13 +40,13 @@ class Piece:
 class Cell:
     """A piece after all those before it. `length` and `tokens` count it. Two cells are the same request only if they are the same cell."""
 
-    piece: Piece
+    piece: WindowPiece
     before: "Cell | None"
     length: int
     tokens: int = 0
 
 
-def pushed(tip: Cell | None, piece: Piece) -> Cell:
+def push(tip: Cell | None, piece: WindowPiece) -> Cell:
     """The request with one message more."""
     return Cell(piece, tip, length(tip) + 1, size(tip) + piece.weight)
 
@@ -61,7 +61,7 @@ def size(tip: Cell | None) -> int:
     return 0 if tip is None else tip.tokens
 
 
-def shared(one: Cell | None, other: Cell | None) -> int:
+def shared_length(one: Cell | None, other: Cell | None) -> int:
     """How many messages two requests have in common from their beginning, by identity of cells. Costs what they differ in."""
     while one is not other:
         if length(one) > length(other):
@@ -73,7 +73,7 @@ def shared(one: Cell | None, other: Cell | None) -> int:
     return length(one)
 
 
-def pieces_since(tip: Cell | None, keep: int) -> list[Piece]:
+def pieces_since(tip: Cell | None, keep: int) -> list[WindowPiece]:
     """What stands behind the first `keep` messages, in order. Costs what it returns."""
     found = [cell.piece for cell in _back_to(tip, keep)]
     found.reverse()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.engine.log.rendering import Cell, Piece, length, pieces_since, pushed
+from pagein.engine.log.rendering import Cell, WindowPiece, length, pieces_since, push
 from pagein.model.messages import Block, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 
 UNANSWERED: Final = "[no result was recorded for this call]"
@@ -48,13 +48,13 @@ NO_REPAIRS: Final = Repairs()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Held:
-    piece: Piece
-    before: "_Held | None"
+class _OpenPiece:
+    piece: WindowPiece
+    before: "_OpenPiece | None"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Draft:
+class RequestDraft:
     """The next request in the making: what is settled, and what was said since the last assistant message (held).
 
     head: how many system messages it begins with. said: messages said so far, calls: those of them that a model said.
@@ -65,48 +65,48 @@ class Draft:
     said: int = 0
     calls: int = 0
     repairs: Repairs = NO_REPAIRS
-    unsettled: _Held | None = None
+    unsettled: _OpenPiece | None = None
     # what `ready` gave: it is asked for at each step of a call, and costs what is held
-    _ready: "list[Draft]" = field(default_factory=list, init=False)
+    _ready: "list[RequestDraft]" = field(default_factory=list, init=False)
 
-    def with_said(self, message: Message, tokens: Sequence[int] = (), weight: int = 0) -> "Draft":
+    def with_said(self, message: Message, tokens: Sequence[int] = (), weight: int = 0) -> "RequestDraft":
         """One more message was said; `tokens` estimates each tool result in it, `weight` all of it. O(1) amortised."""
-        next_draft = self.with_piece(Piece(message, tuple(tokens), None, self.said + 1, weight))
+        next_draft = self.with_piece(WindowPiece(message, tuple(tokens), None, self.said + 1, weight))
         return replace(next_draft, calls=self.calls + 1) if message.role == "assistant" else next_draft
 
-    def with_piece(self, piece: Piece) -> "Draft":
+    def with_piece(self, piece: WindowPiece) -> "RequestDraft":
         """One more message, of which more is known. An assistant message settles what is held."""
         role = piece.message.role
-        full, orphans, twins = _cleaned(piece)
-        repairs = _counted(self.repairs, orphans=orphans, twins=twins)
+        full, orphans, twins = _clean_piece(piece)
+        repairs = _count_repairs(self.repairs, orphans=orphans, twins=twins)
         here = replace(self, said=max(self.said, piece.said), repairs=repairs)
         if full is None:
-            return replace(here, repairs=_counted(here.repairs, emptied=1))
+            return replace(here, repairs=_count_repairs(here.repairs, emptied=1))
         if role == "assistant":
             return _with_answer(here.settled(), full)
-        return replace(here, unsettled=_Held(full, here.unsettled))
+        return replace(here, unsettled=_OpenPiece(full, here.unsettled))
 
-    def settled(self) -> "Draft":
+    def settled(self) -> "RequestDraft":
         """Nothing is held any more: what was said since the last assistant message stands behind it, in a valid order."""
         calls = _calls(self.tip)
         if self.unsettled is None and not calls:
             return self
-        ordered, repairs = _ordered(calls, list(self.held()), self.repairs)
+        ordered, repairs = _order_answers(calls, list(self.held()), self.repairs)
         tip, head = self.tip, self.head
         for piece in ordered:
             if piece.message.role == "system" and length(tip) == head:
                 head += 1
-            tip = pushed(tip, piece if piece.born is not None else replace(piece, born=self.calls))
+            tip = push(tip, piece if piece.born is not None else replace(piece, born=self.calls))
         return replace(self, tip=tip, head=head, repairs=repairs, unsettled=None)
 
-    def ready(self) -> "Draft":
+    def ready(self) -> "RequestDraft":
         """Settled, and ending with words that a model can answer: a request."""
         if not self._ready:
             draft = self.settled()
             self._ready.append(_with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft)
         return self._ready[0]
 
-    def held(self) -> Iterator[Piece]:
+    def held(self) -> Iterator[WindowPiece]:
         """What is not settled yet, in order."""
         link, found = self.unsettled, []
         while link is not None:
@@ -115,34 +115,34 @@ class Draft:
         return reversed(found)
 
 
-def repaired(messages: Iterable[Message]) -> tuple[list[Message], Repairs]:
+def repair_messages(messages: Iterable[Message]) -> tuple[list[Message], Repairs]:
     """These messages as one valid request, and what that took."""
-    draft = Draft()
+    draft = RequestDraft()
     for message in messages:
         draft = draft.with_said(message)
     draft = draft.ready()
     return [piece.message for piece in pieces_since(draft.tip, 0)], draft.repairs
 
 
-def _with_answer(draft: Draft, piece: Piece) -> Draft:
+def _with_answer(draft: RequestDraft, piece: WindowPiece) -> RequestDraft:
     """The model spoke, and nothing is held."""
     if _nobody_spoke(draft):
         return _with_answer(_with_filler(draft), piece)
     if draft.tip is None or not _is_answer(draft.tip):
-        return replace(draft, tip=pushed(draft.tip, piece))
+        return replace(draft, tip=push(draft.tip, piece))
     # Whatever a request held ends with a user's words, so the message before has not been sent and may still change.
     first = draft.tip.piece
     both = replace(piece.message, blocks=(*first.message.blocks, *piece.message.blocks))
-    tip = pushed(draft.tip.before, replace(piece, message=both, weight=first.weight + piece.weight))
-    return replace(draft, tip=tip, repairs=_counted(draft.repairs, merged=1))
+    tip = push(draft.tip.before, replace(piece, message=both, weight=first.weight + piece.weight))
+    return replace(draft, tip=tip, repairs=_count_repairs(draft.repairs, merged=1))
 
 
-def _with_filler(draft: Draft) -> Draft:
-    filler = Piece(Message("user", (Text(NOBODY_SPOKE, injected=_MADE_UP),)), born=draft.calls, said=draft.said)
-    return replace(draft, tip=pushed(draft.tip, filler), repairs=_counted(draft.repairs, fillers=1))
+def _with_filler(draft: RequestDraft) -> RequestDraft:
+    filler = WindowPiece(Message("user", (Text(NOBODY_SPOKE, injected=_MADE_UP),)), born=draft.calls, said=draft.said)
+    return replace(draft, tip=push(draft.tip, filler), repairs=_count_repairs(draft.repairs, fillers=1))
 
 
-def _nobody_spoke(draft: Draft) -> bool:
+def _nobody_spoke(draft: RequestDraft) -> bool:
     return length(draft.tip) == draft.head
 
 
@@ -157,7 +157,7 @@ def _calls(tip: Cell | None) -> tuple[ToolCall, ...]:
     return tuple(block for block in tip.piece.message.blocks if isinstance(block, ToolCall))
 
 
-def _cleaned(piece: Piece) -> tuple[Piece | None, int, int]:
+def _clean_piece(piece: WindowPiece) -> tuple[WindowPiece | None, int, int]:
     """The piece without blank text, without blocks on the wrong side and without two calls of one id, None where nothing is left.
 
     Also how many results became text, and how many calls.
@@ -212,12 +212,12 @@ def _as_text(block: Block) -> tuple[Block, ...]:
             return ()
 
 
-def _counted(repairs: Repairs, **more: int) -> Repairs:
+def _count_repairs(repairs: Repairs, **more: int) -> Repairs:
     grown = {name: getattr(repairs, name) + count for name, count in more.items() if count}
     return replace(repairs, **grown) if grown else repairs
 
 
-def _is_in_order(calls: Sequence[ToolCall], held: Sequence[Piece]) -> bool:
+def _is_in_order(calls: Sequence[ToolCall], held: Sequence[WindowPiece]) -> bool:
     """Whether each call has one answer, all answers stand in front, and nothing else claims to be one."""
     waiting = {call.id for call in calls}
     text_came = False
@@ -234,17 +234,19 @@ def _is_in_order(calls: Sequence[ToolCall], held: Sequence[Piece]) -> bool:
     return not waiting
 
 
-def _ordered(calls: Sequence[ToolCall], held: list[Piece], repairs: Repairs) -> tuple[list[Piece], Repairs]:
+def _order_answers(
+    calls: Sequence[ToolCall], held: list[WindowPiece], repairs: Repairs
+) -> tuple[list[WindowPiece], Repairs]:
     """What was held, answers first, each call answered once."""
     if _is_in_order(calls, held):
         return held, repairs
     waiting = {call.id: call for call in calls}
-    answers: list[Piece] = []
-    rest: list[Piece] = []
+    answers: list[WindowPiece] = []
+    rest: list[WindowPiece] = []
     for piece in held:
-        ours, others = _parted(piece, waiting)
+        ours, others = _split_answers(piece, waiting)
         orphans = sum(isinstance(block, ToolResult) for block in piece.message.blocks) - len(ours)
-        repairs = _counted(repairs, orphans=orphans, moved=len(ours) if rest else 0)
+        repairs = _count_repairs(repairs, orphans=orphans, moved=len(ours) if rest else 0)
         if ours:
             blocks, tokens = zip(*ours, strict=True)
             answering = replace(piece.message, blocks=blocks)
@@ -257,11 +259,13 @@ def _ordered(calls: Sequence[ToolCall], held: list[Piece], repairs: Repairs) -> 
     if waiting:
         made_up = tuple(ToolResult(call.id, UNANSWERED, call.name) for call in waiting.values())
         said = held[-1].said if held else 0
-        answers.append(Piece(Message("tool", made_up), (0,) * len(made_up), said=said))
-    return [*answers, *rest], _counted(repairs, unanswered=len(waiting))
+        answers.append(WindowPiece(Message("tool", made_up), (0,) * len(made_up), said=said))
+    return [*answers, *rest], _count_repairs(repairs, unanswered=len(waiting))
 
 
-def _parted(piece: Piece, waiting: dict[str, ToolCall]) -> tuple[list[tuple[ToolResult, int]], list[Block]]:
+def _split_answers(
+    piece: WindowPiece, waiting: dict[str, ToolCall]
+) -> tuple[list[tuple[ToolResult, int]], list[Block]]:
     """The answers in it to waiting calls, which then wait no longer, with their tokens; and everything else."""
     tokens = iter(piece.tokens)
     ours: list[tuple[ToolResult, int]] = []

@@ -4,20 +4,20 @@ from typing import Final
 
 import msgspec
 
-from pagein.model.entries import Body, Noted
+from pagein.model.entries import Body, NoteEntry
 from pagein.model.messages import Usage
 
 KIND: Final = "request.answered"
 
 
-def encoded(usage: Usage) -> str:
+def encode_usage(usage: Usage) -> str:
     """As it is journaled."""
     return msgspec.json.encode(usage).decode()
 
 
 def usage_in(body: Body) -> Usage | None:
     """The usage that an entry tells, None where it tells none."""
-    if not isinstance(body, Noted) or body.kind != KIND:
+    if not isinstance(body, NoteEntry) or body.kind != KIND:
         return None
     try:
         return msgspec.json.decode(body.data, type=Usage)

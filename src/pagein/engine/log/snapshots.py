@@ -20,14 +20,14 @@ from typing import Any, Final
 
 import msgspec
 
-from pagein.engine.log.gc_pause import uncollected
-from pagein.engine.log.journal import Journal, Restored
+from pagein.engine.log.gc_pause import pause_collection
+from pagein.engine.log.journal import Journal, JournalRestart
 from pagein.engine.log.lazy_messages import Unread
-from pagein.engine.log.persistence import Keeping
+from pagein.engine.log.persistence import JournalPersistence
 from pagein.engine.log.state import Rules, State
 from pagein.errors import BadInput, StoreError
 from pagein.model.codec import decode_entry, encode_entry
-from pagein.model.entries import Entry, EntryId, Said
+from pagein.model.entries import Entry, EntryId, MessageEntry
 from pagein.model.graphs import Graphs
 from pagein.model.messages import Message
 from pagein.policy.clients.profiles import OTHER, PROFILES
@@ -78,10 +78,10 @@ _CODE: Final = ("engine", "model", "policy")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FoundSnapshot:
     """A snapshot that was found. place: of the last entry of the store that it knows of. leaf: where the session stood. size: entries it knows of."""
 
-    restored: Restored
+    restored: JournalRestart
     place: int
     leaf: EntryId
     size: int
@@ -89,7 +89,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SnapshotSource:
     """What a snapshot is taken of. sent: the request; leaf: where the session stands, not far behind that. place: of the last entry that was
     kept. states: of all folds at the request, and what else a later process needs. entries: that are loaded; said: messages of those that
     are not, by their names; names: of all entries.
@@ -111,7 +111,7 @@ class Snapshots:
         settings = hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
         self._version = f"{_graphs().version}-{_code()}-{settings}"
 
-    def found(self, session: str) -> Kept | None:
+    def found(self, session: str) -> FoundSnapshot | None:
         """The snapshot of a session; None where there is none that can be used. Raises StoreError."""
         kept = self._store.kept_snapshot(session, self._version)
         if kept is None:
@@ -125,28 +125,28 @@ class Snapshots:
             return one
 
         try:
-            with uncollected():
+            with pause_collection():
                 root = _graphs().decoded(data, named)
             lines = [decode_entry(line.encode(), 0) for line in root["newest"]]
             newest = [entry for entry in lines if isinstance(entry, Entry)]
             names = set(root["states"]["places"]["owners"])
             size = len(names)
             names.difference_update(entry.id for entry in newest)
-            restored = Restored(root["sent"], root["states"], names, lambda: self._entries(session), newest)
+            restored = JournalRestart(root["sent"], root["states"], names, lambda: self._entries(session), newest)
         except (BadInput, KeyError, TypeError, AttributeError):  # of another make: then the journal tells
             return None
-        return Kept(restored, place, root["leaf"], size, said)
+        return FoundSnapshot(restored, place, root["leaf"], size, said)
 
-    def keep(self, session: str, moment: Moment, check: Callable[[], None]) -> None:
+    def keep(self, session: str, moment: SnapshotSource, check: Callable[[], None]) -> None:
         """Take a snapshot. check: asked while nobody else writes; raises StoreError where what is remembered may not be stored any more.
 
         Raises StoreError, and BadInput for a state that cannot be kept so.
         """
         names = {id(one): name for name, one in moment.said.items()}
-        names |= {id(one.body.message): one.id for one in moment.entries if isinstance(one.body, Said)}
+        names |= {id(one.body.message): one.id for one in moment.entries if isinstance(one.body, MessageEntry)}
         lines = [encode_entry(one).decode() for one in _newest(moment)]
         root = {"sent": moment.sent, "leaf": moment.leaf, "newest": lines, "states": dict(moment.states)}
-        with uncollected():
+        with pause_collection():
             data = _graphs().encoded(root, names)
         with self._store.exclusive():
             check()
@@ -158,7 +158,7 @@ class Snapshots:
     def _reader(self, session: str) -> Callable[[EntryId], Message]:
         def read(name: EntryId) -> Message:
             entry = self._store.entry(session, name)
-            if not isinstance(entry, Entry) or not isinstance(entry.body, Said):
+            if not isinstance(entry, Entry) or not isinstance(entry.body, MessageEntry):
                 raise StoreError(f"entry {name} of the journal cannot be read any more")
             return entry.body.message
 
@@ -175,7 +175,7 @@ class OfSession:
         self._said: Mapping[EntryId, Message] = {}  # messages of entries that were not loaded
         self._known = 0  # entries that the last snapshot knows of
 
-    def restore(self, keeping: Keeping) -> None:
+    def restore(self, keeping: JournalPersistence) -> None:
         """Have a session that has nothing yet begin where its last snapshot was taken, if there is one that can be had."""
         with contextlib.suppress(Exception):  # whatever is wrong with it, the journal tells the same
             found = None if self._store is None else Snapshots(self._store, self._rules).found(self._name)
@@ -186,7 +186,7 @@ class OfSession:
     def taking(
         self,
         journal: Journal[State],
-        keeping: Keeping,
+        keeping: JournalPersistence,
         sent: EntryId,
         more: Callable[[], Mapping[str, Any] | None],
         check: Callable[[], None],
@@ -205,7 +205,7 @@ class OfSession:
         if found is None:
             return None
         states = {name: at(sent) for name, at in journal.folds.items()}
-        taken = Moment(sent, leaf, place, {**states, **found}, journal.loaded(), self._said)
+        taken = SnapshotSource(sent, leaf, place, {**states, **found}, journal.loaded(), self._said)
         snapshots, self._known = Snapshots(self._store, self._rules), len(journal)
         return lambda: snapshots.keep(self._name, taken, check)
 
@@ -220,7 +220,7 @@ def _is_near(journal: Journal[State], sent: EntryId, leaf: EntryId) -> bool:
     return here == sent
 
 
-def _newest(one: Moment) -> list[Entry]:
+def _newest(one: SnapshotSource) -> list[Entry]:
     """The entries from the request on to where the session stands."""
     known = {entry.id: entry for entry in one.entries}
     found = [known[one.leaf]]

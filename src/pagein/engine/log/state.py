@@ -9,31 +9,31 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from pagein.engine.log import pin_state as the_hand
-from pagein.engine.log.argument_masks import Asking, half_masked, succeeded
+from pagein.engine.log.argument_masks import CallMessage, half_masked, is_success
 from pagein.engine.log.argument_masks import residents as masked_residents
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.rendering import Cell, Piece, cells_of, cut, length, pieces_since, pushed, size
-from pagein.engine.log.repair import Draft
+from pagein.engine.log.rendering import Cell, WindowPiece, cells_of, cut, length, pieces_since, push, size
+from pagein.engine.log.repair import RequestDraft
 from pagein.engine.log.reply_notes import usage_in
 from pagein.engine.log.turn_removal import without
 from pagein.model.entries import (
     Body,
-    Compacted,
-    EpochOpened,
-    Inserted,
-    Noted,
+    CompactionEntry,
+    EpochEntry,
+    InsertEntry,
+    MessageEntry,
+    NoteEntry,
     PagedOut,
-    Previewed,
+    PreviewEntry,
     RequestSent,
-    Restored,
-    Said,
+    Restoration,
     TurnsLeft,
 )
 from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
 from pagein.policy.eviction.recall_warmth import COLD, Warmth
-from pagein.policy.eviction.residency import EMPTY, Residency, Resident, Standing, removable
+from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet, removable
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.stubs.turn_stubs import SHORTENED
 
@@ -51,8 +51,8 @@ class State:
     from excluded files.
     """
 
-    draft: Draft = field(default_factory=Draft)
-    standing: Standing = EMPTY
+    draft: RequestDraft = field(default_factory=RequestDraft)
+    standing: ResidentSet = EMPTY
     epoch: int = 0
     sent: Cell | None = None
     sent_at: float | None = None
@@ -69,7 +69,7 @@ class State:
 START: Final = State()
 WITHHELD_READ: Final = "reading.withheld"
 """The kind of a note on a text that was read from an excluded file: its keyed digest."""
-_Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restored]
+_Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restoration]
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
 
@@ -88,45 +88,45 @@ def step(state: State, body: Body, rules: Rules) -> State:
     if hand is not before or warm is not state.warm:
         state = replace(state, hand=hand, warm=warm)
     match body:
-        case Said():
-            state = _said(state, body, rules)
+        case MessageEntry():
+            state = _add_message(state, body, rules)
         case RequestSent():
             ready = _with_draft(state, state.draft.ready(), rules)
             account = Account(body.bill, body.saved, body.absent, anew=body.anew, found=body.found)
             state = replace(ready, sent=ready.draft.tip, sent_at=_latest(state.sent_at, body.moment), account=account)
-        case Previewed():
-            state = _entered(state, body, rules)
-        case EpochOpened():
+        case PreviewEntry():
+            state = _apply_previews(state, body, rules)
+        case EpochEntry():
             state = _paged_out(state, body, rules)
-        case Inserted():
-            state = _inserted(state, body, rules)
-        case Compacted():
-            state = _compacted(state, body.kept, rules)
-        case Noted():
-            state = _touched(state, before, rules) if hand is not before else _noted(state, body)
+        case InsertEntry():
+            state = _apply_insert(state, body, rules)
+        case CompactionEntry():
+            state = _apply_compaction(state, body.kept, rules)
+        case NoteEntry():
+            state = _apply_pins(state, before, rules) if hand is not before else _apply_note(state, body)
         case _ if hand is not before:
-            state = _touched(state, before, rules)
+            state = _apply_pins(state, before, rules)
     return state
 
 
-def _noted(state: State, note: Noted) -> State:
+def _apply_note(state: State, note: NoteEntry) -> State:
     if note.kind == WITHHELD_READ:
         return replace(state, withheld=state.withheld | {note.data.strip('"')})
-    return _calibrated(state, usage_in(note))
+    return _calibrate(state, usage_in(note))
 
 
-def _said(state: State, said: Said, rules: Rules) -> State:
+def _add_message(state: State, said: MessageEntry, rules: Rules) -> State:
     moved = _with_draft(state, state.draft.with_said(said.message, said.result_tokens, said.tokens), rules)
     now = _latest(state.now, said.message.at)
     standing = moved.standing
     if standing is not state.standing or standing.call != moved.draft.calls:  # else nobody grew old by it
         standing = standing.at_call(moved.draft.calls, rules.residency)
     usage = said.message.usage if said.message.role == "assistant" else None
-    return _calibrated(_hastened(replace(moved, standing=standing, now=now)), usage)
+    return _calibrate(_hasten_residents(replace(moved, standing=standing, now=now)), usage)
 
 
 def _with_draft(
-    state: State, draft: Draft, rules: Rules, kept: Mapping[tuple[int, int], PagedOut] | None = None
+    state: State, draft: RequestDraft, rules: Rules, kept: Mapping[tuple[int, int], PagedOut] | None = None
 ) -> State:
     """The draft moved on: results that were settled by that are resident from now on. kept: those that are previews, by place."""
     before = state.draft.tip
@@ -143,7 +143,7 @@ def _with_draft(
     answered: dict[str, int] = {}
     for place, piece in enumerate(pieces, start=known):
         standing = _worked_on(standing, piece, calls)
-        answered.update(_succeeded(piece))
+        answered.update(_calls_done(piece))
         for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
             if resident.call_id not in state.hand.staying:
                 standing = standing.born(replace(resident, before=in_front))
@@ -158,29 +158,29 @@ def _with_draft(
     return replace(state, draft=draft, standing=standing, hasty=hasty)
 
 
-def _succeeded(piece: Piece) -> Iterator[tuple[str, int]]:
+def _calls_done(piece: WindowPiece) -> Iterator[tuple[str, int]]:
     """The calls that a message answers as done, each with the model call that sees it first."""
     if piece.born is not None:
         for block in piece.message.blocks:
-            if isinstance(block, ToolResult) and succeeded(block):
+            if isinstance(block, ToolResult) and is_success(block):
                 yield block.call_id, piece.born
 
 
 def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rules: Rules) -> Iterator[Resident]:
     """What may be masked one day of the calls of a message."""
-    settings, message = rules.residency.arguments, Asking.of(asking)
+    settings, message = rules.residency.arguments, CallMessage.of(asking)
     if settings is not None and message is not None and answered:
         yield from masked_residents(message, answered, hand, settings, rules.excluded)
 
 
-def _worked_on(standing: Standing, piece: Piece, calls: Mapping[str, ToolCall]) -> Standing:
+def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall]) -> ResidentSet:
     """What a message tells of the files at work: which were accessed, which changed, and whether a new task began."""
     if piece.born is None:
         return standing
     for block in piece.message.blocks:
         call = calls.get(block.call_id) if isinstance(block, ToolResult) else None
         for access in () if call is None else call.accesses:
-            done = isinstance(block, ToolResult) and succeeded(block)
+            done = isinstance(block, ToolResult) and is_success(block)
             changed = done and access.op != "read"
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
             standing = standing.touched(access.path, piece.born, edited=changed, whole=whole)
@@ -194,7 +194,7 @@ def is_spoken(message: Message) -> bool:
     )
 
 
-def _calibrated(state: State, usage: Usage | None) -> State:
+def _calibrate(state: State, usage: Usage | None) -> State:
     """What the provider reported for the last request corrects the estimate of the next ones."""
     sent = size(state.sent)
     if usage is None or usage.prompt <= 0 or sent <= 0:
@@ -211,7 +211,7 @@ def _latest(one: float | None, other: float | None) -> float | None:
 
 def _residents(
     place: int,
-    piece: Piece,
+    piece: WindowPiece,
     calls: dict[str, ToolCall],
     rules: Rules,
     kept: Mapping[tuple[int, int], PagedOut],
@@ -237,19 +237,19 @@ def _residents(
             yield Resident(block.call_id, place, index, shown, piece.born, is_read=bool(paths), kept=whole, path=path)
 
 
-def _entered(state: State, previews: Previewed, rules: Rules) -> State:
+def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State:
     """What was said last is settled, its big outputs as previews: no request held them yet."""
     draft = state.draft.ready()
     known = length(state.draft.tip)
     kept = {(one.message, one.block): one for one in previews.paged}
     tip = cut(draft.tip, known)
     for place, piece in enumerate(pieces_since(draft.tip, known), start=known):
-        tip = pushed(tip, _stubbed(place, piece, kept))
+        tip = push(tip, _stub_piece(place, piece, kept))
     return _with_draft(state, replace(draft, tip=tip), rules, kept)
 
 
-def _paged_out(state: State, epoch: EpochOpened, rules: Rules) -> State:
-    changes: tuple[PagedOut | Restored, ...] = (*epoch.paged, *epoch.restored)
+def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
+    changes: tuple[PagedOut | Restoration, ...] = (*epoch.paged, *epoch.restored)
     if any(one.message >= length(state.draft.tip) for one in changes):  # said since the last request
         state = _with_draft(state, state.draft.ready(), rules)
     draft = state.draft
@@ -258,7 +258,7 @@ def _paged_out(state: State, epoch: EpochOpened, rules: Rules) -> State:
     in_front: dict[int, int] = {}
     for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
         in_front[place] = size(tip)
-        tip = pushed(tip, _stubbed(place, piece, gone))
+        tip = push(tip, _stub_piece(place, piece, gone))
     standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.staying
@@ -275,20 +275,20 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
         state = _with_draft(state, state.draft.ready(), rules)
     old = state.draft
     stays = without(pieces_since(old.tip, 0), turns)
-    draft = Draft(cut(old.tip, old.head), old.head, old.said, old.calls, old.repairs)
+    draft = RequestDraft(cut(old.tip, old.head), old.head, old.said, old.calls, old.repairs)
     fresh = replace(state, draft=draft, standing=EMPTY, hasty=True)
     for piece in (*stays[old.head :], *old.held()):
         fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
     tip = cut(old.tip, min(min(one.message, one.places[0][0]) for one in turns))
     for piece in pieces_since(fresh.draft.tip, length(tip)):
-        tip = pushed(tip, piece)
+        tip = push(tip, piece)
     standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
     return replace(fresh, draft=replace(fresh.draft, tip=tip), standing=standing)
 
 
 def _with_halves(
-    standing: Standing, before: Standing, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
-) -> Standing:
+    standing: ResidentSet, before: ResidentSet, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
+) -> ResidentSet:
     """Arguments of which only replaced text has gone wait on for the rest of it."""
     halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
     settings = rules.residency.arguments
@@ -301,11 +301,11 @@ def _with_halves(
     return standing
 
 
-def _stubbed(place: int, piece: Piece, gone: _Changes) -> Piece:
+def _stub_piece(place: int, piece: WindowPiece, gone: _Changes) -> WindowPiece:
     if not any((place, index) in gone for index in range(len(piece.message.blocks))):
         return piece
     # A stub is too short to leave again, so its place in `tokens` may stay as it is.
-    blocks = tuple(_replaced(block, gone.get((place, index))) for index, block in enumerate(piece.message.blocks))
+    blocks = tuple(_replace_block(block, gone.get((place, index))) for index, block in enumerate(piece.message.blocks))
     spared = 0
     for index, block in enumerate(piece.message.blocks):
         paged = gone.get((place, index))
@@ -320,21 +320,21 @@ def _tokens_of(text: str, paged: PagedOut) -> int:
     return round(len(text) * paged.tokens / paged.chars) if paged.chars else 0
 
 
-def _weight_in(text: str, change: PagedOut | Restored) -> int:
+def _weight_in(text: str, change: PagedOut | Restoration) -> int:
     if isinstance(change, PagedOut):
         return _tokens_of(text, change)
     return round(len(text) * change.tokens / len(change.text)) if change.text else 0
 
 
-def _text_in(change: PagedOut | Restored) -> str:
+def _text_in(change: PagedOut | Restoration) -> str:
     return change.stub if isinstance(change, PagedOut) else change.text
 
 
-def _replaced(block: Block, change: PagedOut | Restored | None) -> Block:
+def _replace_block(block: Block, change: PagedOut | Restoration | None) -> Block:
     if change is None:
         return block
     # what stands for it is ours, and kept whole, also where a text in it was forgotten later; what came back is the client's
-    withheld = block.withheld if isinstance(change, Restored) and isinstance(block, ToolCall | ToolResult) else None
+    withheld = block.withheld if isinstance(change, Restoration) and isinstance(block, ToolCall | ToolResult) else None
     if isinstance(block, ToolCall):
         return replace(block, arguments=_text_in(change), withheld=withheld)
     if isinstance(block, Text):
@@ -347,7 +347,7 @@ def _replaced(block: Block, change: PagedOut | Restored | None) -> Block:
 # --- the user's hand ---
 
 
-def _touched(state: State, before: Hand, rules: Rules) -> State:
+def _apply_pins(state: State, before: Hand, rules: Rules) -> State:
     """Who must stay from now on waits for nothing; who need not any more may grow old again."""
     now = state.hand.staying
     held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.staying]
@@ -355,10 +355,10 @@ def _touched(state: State, before: Hand, rules: Rules) -> State:
         state = replace(state, standing=state.standing.without(held))
     back = _with_residents(state, _of_calls(state, before.staying - now, rules))
     standing = back.standing.at_call(back.draft.calls, rules.residency)
-    return _hastened(replace(back, standing=standing, hasty=True))
+    return _hasten_residents(replace(back, standing=standing, hasty=True))
 
 
-def _hastened(state: State) -> State:
+def _hasten_residents(state: State) -> State:
     """Results that are to go may go, but for those that the next call sees for the first time. Looked for only where some may wait."""
     dropping, calls = state.hand.dropping, state.draft.calls
     if not dropping or not state.hasty:
@@ -387,12 +387,12 @@ def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[R
         if any(isinstance(block, ToolResult) and block.call_id in wanted for block in piece.message.blocks):
             found = _residents(place, piece, calls, rules, {}, state.hand)
             yield from (replace(one, before=in_front) for one in found if one.call_id in wanted)
-            done = {call: born for call, born in _succeeded(piece) if call in wanted}
+            done = {call: born for call, born in _calls_done(piece) if call in wanted}
             yield from _arguments(asking, done, state.hand, rules)
         in_front += piece.weight
 
 
-def _inserted(state: State, body: Inserted, rules: Rules) -> State:
+def _apply_insert(state: State, body: InsertEntry, rules: Rules) -> State:
     """Text of ours behind what was said last, in a message that no request held yet."""
     state = _with_draft(state, state.draft.ready(), rules)
     tip = state.draft.tip
@@ -400,17 +400,17 @@ def _inserted(state: State, body: Inserted, rules: Rules) -> State:
         return state
     block = Text(body.text, injected=the_hand.label(body.kind, body.names))
     message = replace(tip.piece.message, blocks=(*tip.piece.message.blocks, block))
-    longer = pushed(tip.before, replace(tip.piece, message=message, weight=tip.piece.weight + body.tokens))
+    longer = push(tip.before, replace(tip.piece, message=message, weight=tip.piece.weight + body.tokens))
     return replace(state, draft=replace(state.draft, tip=longer))
 
 
-def _compacted(state: State, kept: int, rules: Rules) -> State:
+def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
     """The window begins anew behind its leading system messages. What was kept stays as it was rendered, stubs and all."""
     old = state.draft
     first_kept = old.said - kept
     pieces = [*pieces_since(old.tip, old.head), *old.held()]
     tip = cut(old.tip, old.head)
-    draft = Draft(tip, old.head, old.said, old.calls, old.repairs)
+    draft = RequestDraft(tip, old.head, old.said, old.calls, old.repairs)
     account = replace(state.account, absent=0, anew=0, found=0)
     fresh = replace(state, draft=draft, standing=EMPTY, epoch=state.epoch + 1, account=account, hasty=True)
     for piece in pieces:

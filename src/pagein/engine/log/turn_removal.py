@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pagein.engine.log.rendering import Absent, Piece
+from pagein.engine.log.rendering import Absent, WindowPiece
 from pagein.model.entries import TurnsLeft
 from pagein.model.messages import Block, Text
 from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
@@ -25,9 +25,9 @@ def is_apart(injected: str | None) -> bool:
     return injected in _APART
 
 
-def without(pieces: Sequence[Piece], turns: Iterable[TurnsLeft]) -> list[Piece]:
+def without(pieces: Sequence[WindowPiece], turns: Iterable[TurnsLeft]) -> list[WindowPiece]:
     """The pieces of a window when these turns have left it."""
-    stays: list[Piece | None] = list(pieces)
+    stays: list[WindowPiece | None] = list(pieces)
     for left in turns:
         gone = [place for place in places_of(left) if pieces[place].message.role != "system"]
         told = [*_numbers(pieces[place] for place in gone)]
@@ -44,24 +44,24 @@ def places_of(left: TurnsLeft) -> list[int]:
     return [place for first, last in left.places for place in range(first, last + 1)]
 
 
-def beside(piece: Piece, left_are_steps: bool) -> Absent | None:  # noqa: FBT001 -- of which kind
+def beside(piece: WindowPiece, left_are_steps: bool) -> Absent | None:  # noqa: FBT001 -- of which kind
     """What a message tells of already, of this kind."""
     return next((one for one in piece.absent if one.left.are_steps == left_are_steps), None)
 
 
-def _with(piece: Piece, left: TurnsLeft, said: Sequence[tuple[int, int]]) -> Piece:
+def _with(piece: WindowPiece, left: TurnsLeft, said: Sequence[tuple[int, int]]) -> WindowPiece:
     known = beside(piece, left.are_steps)
     kind = STEPS if left.are_steps else TURNS
     rest = tuple(block for block in piece.message.blocks if not (isinstance(block, Text) and block.injected == kind))
     text = Text(left.text, injected=kind)
     blocks: tuple[Block, ...] = (*rest, text) if left.are_steps else (text, *rest)
-    absent = Absent(left, _joined([*said, *(() if known is None else known.said)]))
+    absent = Absent(left, _join_runs([*said, *(() if known is None else known.said)]))
     others = tuple(one for one in piece.absent if one is not known)
     weight = piece.weight + left.weight - (0 if known is None else known.left.weight)
     return replace(piece, message=replace(piece.message, blocks=blocks), absent=(*others, absent), weight=weight)
 
 
-def _numbers(pieces: Iterable[Piece]) -> Iterable[tuple[int, int]]:
+def _numbers(pieces: Iterable[WindowPiece]) -> Iterable[tuple[int, int]]:
     """The numbers of the messages in these pieces, and of those that had left before and are told of in them."""
     for piece in pieces:
         yield piece.said, piece.said
@@ -69,7 +69,7 @@ def _numbers(pieces: Iterable[Piece]) -> Iterable[tuple[int, int]]:
             yield from one.said
 
 
-def _joined(runs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _join_runs(runs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Runs that touch, made one."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(runs):

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from pagein.engine.log.read_notes import event_of
-from pagein.engine.reads.pin_audit import overruled
-from pagein.engine.reads.testimony import witnessed
-from pagein.model.entries import Entry, EntryId, EpochOpened, Previewed, RequestSent
+from pagein.engine.reads.pin_audit import pin_objections
+from pagein.engine.reads.testimony import witness_objections
+from pagein.model.entries import Entry, EntryId, EpochEntry, PreviewEntry, RequestSent
 from pagein.model.names import ContentHash
-from pagein.model.objects import named_in
-from pagein.model.read_events import FileAuthored, Malformed, ReadServed
+from pagein.model.objects import object_ids_in
+from pagein.model.read_events import FileRead, FileWrite, MalformedRecord
 from pagein.policy.audit.session_audit import Audit
 from pagein.policy.audit.witness import Objection
 from pagein.policy.stubs.result_stubs import MARKER
@@ -41,24 +41,24 @@ def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes |
         waiting += [(one, audit and audit.copy()) for one in reversed(behind[1:])]
         waiting += [(one, audit) for one in behind[:1]]
     # the audit takes the journal's word for what was shown; the witness reads it
-    found = found or [_told(place, objection) for place, objection in witnessed(everything, stored)]
-    return [*found, *_strange(everything, stored), *overruled(everything, stored)]
+    found = found or [_objection_words(place, objection) for place, objection in witness_objections(everything, stored)]
+    return [*found, *_strange(everything, stored), *pin_objections(everything, stored)]
 
 
 def _strange(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
     """What entered in place of a read made again and is none of our answers: neither a marker or diff, nor the text of the earlier read."""
     away: dict[str, ContentHash] = {}
     for entry in entries:
-        for one in entry.body.paged if isinstance(entry.body, EpochOpened | Previewed) else ():
-            is_answer = isinstance(entry.body, Previewed) and one.object_id not in one.stub
+        for one in entry.body.paged if isinstance(entry.body, EpochEntry | PreviewEntry) else ():
+            is_answer = isinstance(entry.body, PreviewEntry) and one.object_id not in one.stub
             if is_answer and not _MARKED.search(one.stub):
-                bases = (stored(away[name]) for name in named_in(one.short) if name in away)
+                bases = (stored(away[name]) for name in object_ids_in(one.short) if name in away)
                 if one.stub.encode("utf-8", "surrogatepass") not in bases:
                     yield f"entry {entry.id}: call {one.call_id}: what stands for its result is no answer of ours"
             away[one.object_id] = one.content
 
 
-def _told(place: EntryId, objection: Objection) -> str:
+def _objection_words(place: EntryId, objection: Objection) -> str:
     line = "" if objection.line is None else f", line {objection.line}"
     return f"request at entry {place}: call {objection.call_id.removeprefix(chr(0))}{line}: {objection.why}"
 
@@ -67,10 +67,10 @@ def _heard(entry: Entry, audit: Audit | None, stored: Callable[[ContentHash], by
     event = event_of(entry.body)
     if event is None:
         return
-    if isinstance(event, Malformed):
+    if isinstance(event, MalformedRecord):
         yield f"entry {entry.id}: a record of reading that cannot be understood: {event.why}"
     if audit is None:
-        if isinstance(event, ReadServed | FileAuthored) and stored(event.version) is None:
+        if isinstance(event, FileRead | FileWrite) and stored(event.version) is None:
             yield f"entry {entry.id}: {event.path}: the bytes of the version are not in the store"
         return
     objection = audit.heard(event)

@@ -3,12 +3,12 @@
 import math
 
 from pagein.errors import BadInput, CallerError
-from pagein.model.documents import Located
+from pagein.model.documents import LocatedFile
 from pagein.policy.reads.baseline import number
 from pagein.ports import Files
 
 
-def requested_lines(located: Located, total: int) -> tuple[int, int] | None:
+def line_range(located: LocatedFile, total: int) -> tuple[int, int] | None:
     """First and last line that a read asks for, clamped to a file of `total` lines.
 
     None where offset or limit is no positive whole number: no scope can be named by it, and nothing is claimed of it.
@@ -20,7 +20,7 @@ def requested_lines(located: Located, total: int) -> tuple[int, int] | None:
     return start, total if count is None else min(start + int(count) - 1, total)
 
 
-def refreshed_lines(located: Located, files: Files) -> tuple[int, int] | None:
+def refresh_range(located: LocatedFile, files: Files) -> tuple[int, int] | None:
     """First and last line that a refresh asks for, None for the whole file.
 
     A file that cannot be read is refreshed by the numbers as given. Raises BadInput where they are not positive.

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Compacted, Entry, EntryId, EpochOpened, Inserted, PagedOut, Previewed, Restored
+from pagein.model.entries import (
+    CompactionEntry,
+    Entry,
+    EntryId,
+    EpochEntry,
+    InsertEntry,
+    PagedOut,
+    PreviewEntry,
+    Restoration,
+)
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish, name_of, wish_of
 from pagein.model.shared_map import SharedMap
@@ -26,7 +35,7 @@ class _Account:
     heard: frozenset[str] = frozenset()
 
 
-def overruled(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
+def pin_objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
     """What a kept session did against its user's word, in words. Entries come parents first, each branch whole."""
     accounts: dict[EntryId | None, _Account] = {None: _Account()}
     found: list[str] = []
@@ -39,25 +48,25 @@ def overruled(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | 
 
 def _against(account: _Account, entry: Entry, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
     match entry.body:
-        case EpochOpened(paged=paged, reason=reason, restored=restored):
+        case EpochEntry(paged=paged, reason=reason, restored=restored):
             if reason != _UNPROVEN:  # what the window does not bear out must leave, whoever holds it (law 2)
-                yield from _left(account, paged)
+                yield from _objections_to_paged(account, paged)
             for one in restored:
                 yield from _came_back(account, one, stored)
-        case Inserted(kind="pinned", text=text, names=names):
+        case InsertEntry(kind="pinned", text=text, names=names):
             for name in names:
                 said = account.texts.get(name)
                 if said is None or not text.endswith(f"\n{said}"):
                     yield f"{name} entered the window, and is not what was pinned"
 
 
-def _left(account: _Account, paged: Iterable[PagedOut]) -> Iterator[str]:
+def _objections_to_paged(account: _Account, paged: Iterable[PagedOut]) -> Iterator[str]:
     for one in paged:
         if one.call_id in account.held:
             yield f"the result of call {one.call_id} left although its user holds it"
 
 
-def _came_back(account: _Account, one: Restored, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
+def _came_back(account: _Account, one: Restoration, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
     content = account.out.get(one.call_id)
     if content is None:
         yield f"the result of call {one.call_id} came back, and never left"
@@ -67,26 +76,26 @@ def _came_back(account: _Account, one: Restored, stored: Callable[[ContentHash],
 
 def _after(account: _Account, entry: Entry) -> _Account:
     match entry.body:
-        case EpochOpened(paged=paged, restored=restored):
+        case EpochEntry(paged=paged, restored=restored):
             out = account.out
             for one in paged:
                 out = out.put(one.call_id, one.content)
             for back in restored:
                 out = out.without(back.call_id)
             return replace(account, out=out)
-        case Previewed(paged=paged):
+        case PreviewEntry(paged=paged):
             out = account.out
             for one in paged:
                 out = out.put(one.call_id, one.content)
             return replace(account, out=out)
-        case Compacted():  # what was kept may rest on what was not, and must leave then
+        case CompactionEntry():  # what was kept may rest on what was not, and must leave then
             return replace(account, held=frozenset())
         case body:
             wish = wish_of(body)
-            return account if wish is None or wish.id in account.heard else _wished(account, wish)
+            return account if wish is None or wish.id in account.heard else _apply_wish(account, wish)
 
 
-def _wished(account: _Account, wish: Wish) -> _Account:
+def _apply_wish(account: _Account, wish: Wish) -> _Account:
     heard = account.heard | {wish.id}
     if wish.act in ("pin", "veto"):
         return replace(account, heard=heard, held=account.held | {wish.call_id})

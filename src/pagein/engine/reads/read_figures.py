@@ -7,7 +7,7 @@ from typing import Final
 
 from pagein.engine.log import read_notes
 from pagein.model.entries import Entry
-from pagein.model.read_events import Compacted, FileAuthored, Malformed, ReadServed
+from pagein.model.read_events import CompactionEvent, FileRead, FileWrite, MalformedRecord
 from pagein.policy.reads.knowledge import Knowledge
 
 _BYTES_PER_TOKEN: Final = 4
@@ -78,16 +78,16 @@ def status_of(branch: Iterable[Entry], knowledge: Knowledge, store: StoreFigures
     modes: Counter[str] = Counter()
     for index, entry in enumerate(branch):
         match read_notes.event_of(entry.body):
-            case Compacted():
+            case CompactionEvent():
                 start, entries, malformed, baseline, sent = index + 1, 0, 0, 0, 0
                 modes.clear()
-            case ReadServed(mode=mode):
+            case FileRead(mode=mode):
                 sizes = read_notes.sizes_of(entry.body)
                 entries, baseline, sent = entries + 1, baseline + sizes.baseline, sent + sizes.sent
                 modes[mode] += 1
-            case FileAuthored():
+            case FileWrite():
                 entries += 1
-            case Malformed():
+            case MalformedRecord():
                 malformed += 1
             case _:
                 pass

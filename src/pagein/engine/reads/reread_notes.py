@@ -16,32 +16,32 @@ from typing import Final, TypeAlias
 
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
-from pagein.engine.log.pageout import Entering, Pager, StandIn
+from pagein.engine.log.pageout import Pager, PreviewCandidate, StandIn
 from pagein.engine.log.rendering import length, pieces_since
 from pagein.engine.log.state import Rules, State
 from pagein.errors import NotRecallable, StoreError
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import (
     Body,
-    Compacted,
+    CompactionEntry,
     EntryId,
-    EpochOpened,
-    Inserted,
-    Noted,
+    EpochEntry,
+    InsertEntry,
+    MessageEntry,
+    NoteEntry,
     PagedOut,
-    Previewed,
+    PreviewEntry,
     RequestSent,
-    Said,
 )
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.shared_map import SharedMap
-from pagein.policy.clients.client_rereads import Reader, answer, lost_base, with_message
-from pagein.policy.clients.echo_notice import finding, served_in
+from pagein.policy.clients.client_rereads import RereadRules, answer, lost_base, with_message
+from pagein.policy.clients.echo_notice import echo_hit, facts_in
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
-from pagein.policy.clients.window_files import START, ClientReads, restored, without
+from pagein.policy.clients.window_files import START, ClientReads, restore_results, without
 from pagein.policy.privacy.exclusions import EXCLUDED
-from pagein.policy.reads.echo_guard import Facts, Owned, may_echo
+from pagein.policy.reads.echo_guard import Facts, OwnTexts, may_echo
 
 KIND: Final = "client.profile"
 ECHO: Final = "echo"
@@ -49,7 +49,7 @@ ECHO: Final = "echo"
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class KnownMarkers:
     """Markers, reduced to what they say. One more costs one step, however many there are."""
 
     _known: SharedMap[Facts] = field(default_factory=SharedMap)
@@ -57,16 +57,16 @@ class Served:
     def __contains__(self, facts: object) -> bool:
         return repr(facts) in self._known
 
-    def with_stubs(self, paged: Iterable[PagedOut]) -> "Served":
+    def with_stubs(self, paged: Iterable[PagedOut]) -> "KnownMarkers":
         """Also those in what stands for these."""
         known = self._known
-        for facts in served_in(one.stub for one in paged):
+        for facts in facts_in(one.stub for one in paged):
             known = known.put(repr(facts), facts)
-        return self if known is self._known else Served(known)
+        return self if known is self._known else KnownMarkers(known)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ClientReadState:
     """What the client's reads have shown at one point of a branch. profile: None where nobody said which client it is: then nothing is told.
 
     waiting: messages behind the last of the model's that no request held yet. stands: what stands in place of results among them.
@@ -77,67 +77,69 @@ class Seen:
     reads: ClientReads = START
     waiting: tuple[Message, ...] = ()
     stands: Mapping[str, str] = field(default_factory=dict)
-    served: Served = Served()
+    served: KnownMarkers = KnownMarkers()
 
-    def settled(self, excluded: tuple[str, ...] = EXCLUDED) -> "Seen":
+    def settled(self, excluded: tuple[str, ...] = EXCLUDED) -> "ClientReadState":
         """As it is once a request holds all that waits."""
         if self.profile is None or not self.waiting:
             return self
-        reads, reader = self.reads, Reader(self.profile, excluded=excluded)
+        reads, reader = self.reads, RereadRules(self.profile, excluded=excluded)
         for message in self.waiting:
             reads = with_message(reads, reader, message, self.stands)
         return replace(self, reads=reads, waiting=(), stands={})
 
 
-NOBODY: Final = Seen()
+NOBODY: Final = ClientReadState()
 
 
-def noted(profile: Profile) -> str:
+def encode_profile(profile: Profile) -> str:
     """The record of which client it is."""
     return encode_json({"profile": profile.name}).decode()
 
 
-Settle: TypeAlias = Callable[[Seen], Seen]
+Settle: TypeAlias = Callable[[ClientReadState], ClientReadState]
 
 
-def step(seen: Seen, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: Settle | None = None) -> Seen:
+def step(
+    seen: ClientReadState, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: Settle | None = None
+) -> ClientReadState:
     """What is seen after one more entry. settle: `Seen.settled`, for those who remember what it gave."""
     settle = settle or (lambda one: one.settled(excluded))
-    if isinstance(body, Noted):
-        return _introduced(seen, body)
-    if isinstance(body, Previewed | EpochOpened):
+    if isinstance(body, NoteEntry):
+        return _set_profile(seen, body)
+    if isinstance(body, PreviewEntry | EpochEntry):
         served = seen.served.with_stubs(body.paged)
         seen = seen if served is seen.served else replace(seen, served=served)
     if seen.profile is None:
         return seen
     match body:
-        case Said():
-            return _said(seen, body.message, excluded, settle)
-        case Previewed(paged=paged):
+        case MessageEntry():
+            return _add_message(seen, body.message, excluded, settle)
+        case PreviewEntry(paged=paged):
             seen = replace(seen, stands={**seen.stands, **{one.call_id: one.stub for one in paged}})
-        case EpochOpened():
+        case EpochEntry():
             stands = {**seen.stands, **{one.call_id: one.stub for one in body.paged}}
             reads = without(seen.reads, body.calls)
-            seen = replace(seen, stands=stands, reads=restored(reads, (one.call_id for one in body.restored)))
+            seen = replace(seen, stands=stands, reads=restore_results(reads, (one.call_id for one in body.restored)))
         case RequestSent():
             seen = settle(seen)
-        case Compacted():
-            seen = Seen(seen.profile, served=seen.served)
+        case CompactionEntry():
+            seen = ClientReadState(seen.profile, served=seen.served)
         case _:
             pass
     return seen
 
 
-def _said(seen: Seen, message: Message, excluded: tuple[str, ...], settle: Settle) -> Seen:
+def _add_message(seen: ClientReadState, message: Message, excluded: tuple[str, ...], settle: Settle) -> ClientReadState:
     if message.role != "assistant":
         return replace(seen, waiting=(*seen.waiting, message))
     here = settle(seen)
     if here.profile is None:
         return here
-    return replace(here, reads=with_message(here.reads, Reader(here.profile, excluded=excluded), message))
+    return replace(here, reads=with_message(here.reads, RereadRules(here.profile, excluded=excluded), message))
 
 
-def _introduced(seen: Seen, note: Noted) -> Seen:
+def _set_profile(seen: ClientReadState, note: NoteEntry) -> ClientReadState:
     if note.kind != KIND:
         return seen
     try:
@@ -146,10 +148,12 @@ def _introduced(seen: Seen, note: Noted) -> Seen:
         return seen
     name = record.get("profile") if isinstance(record, dict) else None
     profile = PROFILES.get(name, OTHER) if isinstance(name, str) else OTHER
-    return seen if profile is seen.profile else Seen(profile, served=seen.served)
+    return seen if profile is seen.profile else ClientReadState(profile, served=seen.served)
 
 
-def entering_again(state: State, seen: Seen, rules: Rules, recall: Callable[[PagedOut], str | None]) -> list[StandIn]:
+def reread_stand_ins(
+    state: State, seen: ClientReadState, rules: Rules, recall: Callable[[PagedOut], str | None]
+) -> list[StandIn]:
     """Results of reads that are about to enter, with what enters in their place, in the order in which they were said.
 
     recall: the text that was paged out, None where it cannot be had.
@@ -157,12 +161,14 @@ def entering_again(state: State, seen: Seen, rules: Rules, recall: Callable[[Pag
     if seen.profile is None or not seen.waiting:
         return []
     found: list[StandIn] = []
-    reads, reader = seen.reads, Reader(seen.profile, excluded=rules.excluded)
+    reads, reader = seen.reads, RereadRules(seen.profile, excluded=rules.excluded)
     places = _places(state)
     for message in seen.waiting:
         for block in message.blocks:
             one = replace(message, blocks=(block,))
-            made = _made(state, reads, reader, block, places, recall) if isinstance(block, ToolResult) else None
+            made = (
+                _make_stand_in(state, reads, reader, block, places, recall) if isinstance(block, ToolResult) else None
+            )
             if made is None:
                 reads = with_message(reads, reader, one)
             else:
@@ -171,12 +177,12 @@ def entering_again(state: State, seen: Seen, rules: Rules, recall: Callable[[Pag
     return found
 
 
-def _made(
+def _make_stand_in(
     state: State,
     reads: ClientReads,
-    reader: Reader,
+    reader: RereadRules,
     result: ToolResult,
-    places: Mapping[str, Entering],
+    places: Mapping[str, PreviewCandidate],
     recall: Callable[[PagedOut], str | None],
 ) -> StandIn | None:
     entering = places.get(result.call_id)
@@ -191,9 +197,9 @@ def _made(
     return None if away is None or text is None else StandIn(entering, text, away.stub)
 
 
-def _places(state: State) -> dict[str, Entering]:
+def _places(state: State) -> dict[str, PreviewCandidate]:
     """Results that no request held yet, by call. One whose id comes twice is in no known place."""
-    found: dict[str, Entering] = {}
+    found: dict[str, PreviewCandidate] = {}
     twice: set[str] = set()
     for result in _results(state):
         name = result.result.call_id
@@ -202,29 +208,29 @@ def _places(state: State) -> dict[str, Entering]:
     return {name: one for name, one in found.items() if name not in twice}
 
 
-def _results(state: State) -> Iterator[Entering]:
+def _results(state: State) -> Iterator[PreviewCandidate]:
     known = length(state.draft.tip)
     for place, piece in enumerate(pieces_since(state.draft.ready().tip, known), start=known):
         counts = iter(piece.tokens)
         for index, block in enumerate(piece.message.blocks):
             if isinstance(block, ToolResult):
-                yield Entering(block, block.name, next(counts, 0), (place, index))
+                yield PreviewCandidate(block, block.name, next(counts, 0), (place, index))
 
 
-class Rereads:
+class ClientRereads:
     """The client's reads of one session, wherever it stands."""
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
-        self._fold: Fold[Seen] = Fold(
+        self._fold: Fold[ClientReadState] = Fold(
             journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settled), "rereads"
         )
-        self._last: tuple[Seen, Seen] | None = None
+        self._last: tuple[ClientReadState, ClientReadState] | None = None
         self._journal = journal
         self._rules = rules
         self._pager = pager
         self._count = count
 
-    def at(self, leaf: EntryId | None) -> Seen:
+    def at(self, leaf: EntryId | None) -> ClientReadState:
         """What was seen by this entry."""
         return self._fold.at(leaf)
 
@@ -232,7 +238,7 @@ class Rereads:
         """What is seen once a request holds all that was said by this entry."""
         return self._settled(self.at(leaf)).reads
 
-    def _settled(self, seen: Seen) -> Seen:
+    def _settled(self, seen: ClientReadState) -> ClientReadState:
         """Asked for before a request leaves and when it has left: remembered in between."""
         last = self._last
         if last is None or last[0] is not seen:
@@ -249,9 +255,9 @@ class Rereads:
         seen = self.at(leaf)
         if seen.profile is None or not seen.waiting:
             return []
-        return entering_again(self._journal.state_at(leaf), seen, self._rules, self._recalled)
+        return reread_stand_ins(self._journal.state_at(leaf), seen, self._rules, self._recalled)
 
-    def notices(self, leaf: EntryId | None, whole: Callable[[Message], Message]) -> Iterator[Inserted]:
+    def notices(self, leaf: EntryId | None, whole: Callable[[Message], Message]) -> Iterator[InsertEntry]:
         """What the model is to be told of its calls that were answered behind the last request: that they wrote text of ours (law 8).
 
         whole: a message with what it was kept without.
@@ -269,12 +275,12 @@ class Rereads:
         ]
         if not any(may_echo(call.arguments) for call, _ in calls):
             return
-        owned = Owned(self._pager.made_here, seen.served)
+        owned = OwnTexts(self._pager.made_here, seen.served)
         for call, result in calls:
-            found = finding(seen.profile, call, result, owned)
+            found = echo_hit(seen.profile, call, result, owned)
             if found is not None:
                 notice = found.notice()
-                yield Inserted(ECHO, notice, math.ceil(self._count(notice)), (call.id,))
+                yield InsertEntry(ECHO, notice, math.ceil(self._count(notice)), (call.id,))
 
     def _recalled(self, away: PagedOut) -> str | None:
         try:

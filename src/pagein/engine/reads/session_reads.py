@@ -18,32 +18,32 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pagein.engine.log import read_notes
-from pagein.engine.log.read_notes import Told
+from pagein.engine.log.read_notes import ReadNote
 from pagein.engine.reads import testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
-from pagein.engine.reads.line_request import refreshed_lines, requested_lines
+from pagein.engine.reads.line_request import line_range, refresh_range
 from pagein.engine.reads.read_figures import ReadingStatus, StoreFigures, status_of
 from pagein.errors import Aborted, CallerError, StoreError
-from pagein.model.documents import Document, Located
-from pagein.model.entries import Entry, EntryId, Said
+from pagein.model.documents import Document, LocatedFile
+from pagein.model.entries import Entry, EntryId, MessageEntry
 from pagein.model.messages import Image, Message, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import FileAuthored, Invalidated, ReadServed
+from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads import own_writes, read_records
-from pagein.policy.reads.baseline import Baseline, Caps, baseline, byte_length
+from pagein.policy.reads.baseline import Baseline, ReadCaps, baseline, byte_length
 from pagein.policy.reads.knowledge import Knowledge, PathKnown
-from pagein.policy.reads.own_writes import Edit
+from pagein.policy.reads.own_writes import TextEdit
 from pagein.policy.reads.read_answers import decide
-from pagein.policy.reads.read_request import DEFAULTS, Decision, ReadingSettings, ReadRequest
+from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
 from pagein.policy.reads.trust import rule_of
 from pagein.ports import BlobStore, Files, Signal
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
 
 
-class Branch(Protocol):
+class ReadBranch(Protocol):
     """What reading needs of a session: where it stands, and a way to add to it."""
 
     @property
@@ -115,10 +115,10 @@ class ReadResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _RangeRead:
     """A read of lines `first` to `last` of a text file, ready to be decided."""
 
-    located: Located
+    located: LocatedFile
     document: Document
     shown: Baseline
     first: int
@@ -127,17 +127,17 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class OwnWrite:
     """What a write or edit of the model's own made known. lines: of the file as it is now. failure: as in ReadResult."""
 
     lines: Spans = NO_LINES
     failure: str | None = None
 
 
-class Reading:
+class SessionReads:
     """Reads of one session. Any number of threads may call it at once."""
 
-    def __init__(self, branch: Branch, outside: Outside, files: Files) -> None:
+    def __init__(self, branch: ReadBranch, outside: Outside, files: Files) -> None:
         self._branch = branch
         self._blobs = outside.blobs
         self._now = outside.now
@@ -165,18 +165,18 @@ class Reading:
             document = self._files.read(located, signal)
             if document.media_type is not None:
                 return _picture(document)
-            caps = Caps(self._settings.cap_lines, self._settings.cap_bytes)
+            caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
             shown = baseline(document.text, located.given, offset=located.offset, limit=located.limit, caps=caps)
         except CallerError as error:
             return ReadResult(str(error), is_error=True)
         plain = ReadResult(shown.text, shown.details)
-        lines = requested_lines(located, shown.total)
+        lines = line_range(located, shown.total)
         if located.excluded:
             self._branch.withhold(plain.text)
         if located.excluded or not document.is_text or lines is None or self._branch.is_private(document.text):
             return plain
         try:
-            return self._optimised(_Asked(located, document, shown, *lines, bypass), signal)
+            return self._optimised(_RangeRead(located, document, shown, *lines, bypass), signal)
         except Aborted as error:
             return ReadResult(str(error), is_error=True)
         except Exception as problem:  # noqa: BLE001  rule 3: even a bug of ours costs a saving, never a read
@@ -189,7 +189,7 @@ class Reading:
         """
         try:
             located = self._files.locate(path, offset=offset, limit=limit)
-            lines = refreshed_lines(located, self._files)
+            lines = refresh_range(located, self._files)
         except CallerError as error:
             return ReadResult(str(error), is_error=True)
         failure = None
@@ -202,15 +202,15 @@ class Reading:
         what = "full scope" if lines is None else f"lines {lines[0]}-{lines[1]}"
         return ReadResult(f"[readcache-refresh] invalidated {what} for {located.given}", failure=failure)
 
-    def wrote(self, path: str, text: str) -> Learned:
+    def wrote(self, path: str, text: str) -> OwnWrite:
         """The model wrote this whole text to a file, and the tool reported success: it knows all of it."""
 
-        def event(key: str, _: Located) -> tuple[FileAuthored, bytes]:
+        def event(key: str, _: LocatedFile) -> tuple[FileWrite, bytes]:
             return own_writes.written(key, text), text.encode()
 
         return self._learned(path, text, event)
 
-    def edited(self, path: str, old: str, new: str) -> Learned:
+    def edited(self, path: str, old: str, new: str) -> OwnWrite:
         """The model's edit, which put `new` in place of `old`, succeeded: it knows what it wrote, and what it knew around it.
 
         May be told before or after the file has changed; a file that fits neither teaches nothing.
@@ -233,7 +233,7 @@ class Reading:
         """
         while self._branch.evidence.waiting():
             before = self._branch.evidence
-            after = with_evidence(before, Said(message))
+            after = with_evidence(before, MessageEntry(message))
             wrong = after.unproven - before.unproven
             block = next((one for one in message.blocks if isinstance(one, ToolResult) and one.call_id in wrong), None)
             placed = None if block is None else after.of_call(block.call_id)
@@ -244,10 +244,10 @@ class Reading:
             message = replace(message, blocks=tuple(blocks))
         return message
 
-    def _in_full(self, told: Told, answer: str) -> str | None:
+    def _in_full(self, told: ReadNote, answer: str) -> str | None:
         """The text that an answer stood for, as the host would have shown it, now journaled in its stead. None where it cannot be had."""
         event = told.event
-        if not isinstance(event, ReadServed):
+        if not isinstance(event, FileRead):
             return None
         offset = None if event.first == 1 else event.first
         limit = None if event.last == event.total else event.last - event.first + 1
@@ -255,18 +255,18 @@ class Reading:
         if content is None:
             now = self.read(told.given, offset=offset, limit=limit, bypass=True)
             return None if now.is_error or now.failure else now.text
-        caps = Caps(self._settings.cap_lines, self._settings.cap_bytes)
+        caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
         shown = baseline(content.decode(errors="replace"), told.given, offset=offset, limit=limit, caps=caps)
         emitted = Spans.of((shown.first, shown.last)) if shown.shown > 0 else NO_LINES
         again = replace(event, mode="baseline_fallback", emitted=emitted, copies=(), v=1)
         # what the answer spared is taken back
         sizes = read_notes.Sizes(0, max(0, byte_length(shown.text) - byte_length(answer)))
-        self._branch.note(read_notes.KIND, read_notes.served(again, sizes, shown.text, told.given))
+        self._branch.note(read_notes.KIND, read_notes.encode_read(again, sizes, shown.text, told.given))
         return shown.text
 
     # --- deciding ---
 
-    def _optimised(self, asked: _Asked, signal: Signal | None) -> ReadResult:
+    def _optimised(self, asked: _RangeRead, signal: Signal | None) -> ReadResult:
         document, shown, given = asked.document, asked.shown, asked.located.given
         with self._branch.turn():
             decision, objection = self._witnessed(asked, signal)
@@ -276,7 +276,7 @@ class Reading:
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
             sizes = read_notes.Sizes(byte_length(shown.text), byte_length(text))
-            self._branch.note(read_notes.KIND, read_notes.served(event, sizes, text, given))
+            self._branch.note(read_notes.KIND, read_notes.encode_read(event, sizes, text, given))
         details = {"readcache": read_records.encode(event)}
         if shown.truncation is not None and event.mode in _SHOWS_TEXT:
             cut = shown.truncation.details
@@ -285,7 +285,7 @@ class Reading:
             return ReadResult(text, {"truncation": cut, **details}, failure=objection)
         return ReadResult(text, details, failure=objection)
 
-    def _witnessed(self, asked: _Asked, signal: Signal | None) -> tuple[Decision, str | None]:
+    def _witnessed(self, asked: _RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
         """The decision; where the witness is asked and objects, the host's answer, and the objection."""
         decision = self._decided(asked, signal)
         if not self._watched or rule_of(decision.event).anchors:
@@ -295,7 +295,7 @@ class Reading:
             return asked.document.content if version == asked.document.hash else self._fetched(version, signal)
 
         path = decision.event.path
-        told = testimony.told_to_witness(self._branch.evidence, self._branch.window(), stored, path=path)
+        told = testimony.make_testimony(self._branch.evidence, self._branch.window(), stored, path=path)
         told.add(testimony.CANDIDATE, decision.event, decision.text)
         against = next((one for one in told.objections(stored) if one.call_id == testimony.CANDIDATE), None)
         if against is None:
@@ -303,7 +303,7 @@ class Reading:
         line = "" if against.line is None else f" (line {against.line})"
         return self._decided(replace(asked, bypass=True), signal), f"the witness objected: {against.why}{line}"
 
-    def _decided(self, asked: _Asked, signal: Signal | None) -> Decision:
+    def _decided(self, asked: _RangeRead, signal: Signal | None) -> ReadDecision:
         key = self._key(asked.located)
         document = replace(asked.document, key=key)
         request = ReadRequest(document, asked.located.given, asked.first, asked.last, asked.shown, asked.bypass)
@@ -323,49 +323,49 @@ class Reading:
         if not self._blobs.has(name):
             self._blobs.put(content)
 
-    def _key(self, located: Located) -> str:
+    def _key(self, located: LocatedFile) -> str:
         """The key under which the branch knows this file: its own, or that of a hard link to it."""
         known = self.knowledge.paths
         return located.key if located.key in known else self._files.same_file(located, known) or located.key
 
-    def _forget(self, located: Located, lines: tuple[int, int] | None) -> None:
-        event = Invalidated(self._key(located), lines)
-        self._branch.note(read_notes.KIND, read_notes.invalidated(event, self._now()))
+    def _forget(self, located: LocatedFile, lines: tuple[int, int] | None) -> None:
+        event = FileRefresh(self._key(located), lines)
+        self._branch.note(read_notes.KIND, read_notes.encode_refresh(event, self._now()))
 
     # --- the model's own writes ---
 
     def _learned(
-        self, path: str, text: str, event: Callable[[str, Located], tuple[FileAuthored, bytes] | None]
-    ) -> Learned:
+        self, path: str, text: str, event: Callable[[str, LocatedFile], tuple[FileWrite, bytes] | None]
+    ) -> OwnWrite:
         try:
             located = self._files.locate(path, offset=1)  # a path in a write has no line suffix
             if located.excluded:
-                return Learned()
+                return OwnWrite()
             with self._branch.turn():
                 found = event(self._key(located), located)
                 if found is None:
-                    return Learned()
+                    return OwnWrite()
                 learned, content = found
                 if self._branch.is_private(content.decode("utf-8", "surrogatepass")):
-                    return Learned()
+                    return OwnWrite()
                 self._store(content, learned.version)
-                self._branch.note(read_notes.KIND, read_notes.authored(learned, text, located.given))
+                self._branch.note(read_notes.KIND, read_notes.encode_write(learned, text, located.given))
         except Exception as problem:  # noqa: BLE001  rule 3: what we do not learn costs a saving, never a write
-            return Learned(failure=_reason(problem))
-        return Learned(learned.authored)
+            return OwnWrite(failure=_reason(problem))
+        return OwnWrite(learned.authored)
 
-    def _edit(self, key: str, located: Located, old: str, new: str) -> tuple[FileAuthored, bytes] | None:
+    def _edit(self, key: str, located: LocatedFile, old: str, new: str) -> tuple[FileWrite, bytes] | None:
         document = self._files.read(located)
         if not document.is_text:
             return None
         known = self.knowledge.of(key)
         min_run = self._settings.min_run
         for everywhere in (False, True):
-            event = own_writes.edited(key, document.text, Edit(old, new, everywhere), known, min_run=min_run)
+            event = own_writes.edit_event(key, document.text, TextEdit(old, new, everywhere), known, min_run=min_run)
             if event is not None and event.copies:
                 before = self._fetched(event.copies[0].base)
                 if before is not None:
-                    event = own_writes.followed(event, before.decode(errors="replace"), known, self._fetched)
+                    event = own_writes.follow_edit(event, before.decode(errors="replace"), known, self._fetched)
                 return event, document.content
         # the file is still to change; or others have changed it since, and the edit fits the file as the model takes it to be
         for version in self._before(known, document):
@@ -373,12 +373,14 @@ class Reading:
             before_edit = None if content is None else content.decode(errors="replace")
             if before_edit is not None and old and before_edit.count(old) == 1:
                 after = before_edit.replace(old, new)
-                event = own_writes.edited(key, after, Edit(old, new), known, before=before_edit, min_run=min_run)
+                event = own_writes.edit_event(
+                    key, after, TextEdit(old, new), known, before=before_edit, min_run=min_run
+                )
                 if event is not None:
-                    return own_writes.followed(event, before_edit, known, self._fetched), after.encode()
-        event = own_writes.edited(key, document.text, Edit(old, new), known, min_run=min_run)
+                    return own_writes.follow_edit(event, before_edit, known, self._fetched), after.encode()
+        event = own_writes.edit_event(key, document.text, TextEdit(old, new), known, min_run=min_run)
         if event is None and known.view:
-            event = own_writes.unplaced(key, document.text)
+            event = own_writes.unplaced_edit(key, document.text)
         return None if event is None else (event, document.content)
 
     @staticmethod

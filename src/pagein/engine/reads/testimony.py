@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from pagein.engine.log.folds import Fold
-from pagein.engine.log.journal import replayed
-from pagein.engine.log.read_notes import Told, trace_of
+from pagein.engine.log.journal import replay_journal
+from pagein.engine.log.read_notes import ReadNote, trace_of
 from pagein.engine.log.rendering import pieces_since
 from pagein.engine.log.state import START, Rules, State, step
 from pagein.engine.reads import reread_notes
@@ -20,10 +20,10 @@ from pagein.engine.reads.evidence import START as NO_EVIDENCE
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
 from pagein.errors import BadName
-from pagein.model.entries import Compacted, Entry, EntryId, EpochOpened, Previewed, RequestSent, Said
+from pagein.model.entries import CompactionEntry, Entry, EntryId, EpochEntry, MessageEntry, PreviewEntry, RequestSent
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, FileAuthored, ReadServed, claim_of
+from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of
 from pagein.policy.audit.witness import Objection, witness
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.reads import markers
@@ -43,11 +43,11 @@ class Testimony:
     """Messages, and by call id what each call stands for."""
 
     messages: list[Message] = field(default_factory=list)
-    claims: dict[str, Claim] = field(default_factory=dict)
+    claims: dict[str, ReadClaim] = field(default_factory=dict)
 
-    def add(self, call: str, event: ReadServed | FileAuthored, text: str) -> None:
+    def add(self, call: str, event: FileRead | FileWrite, text: str) -> None:
         """A call that is not said yet, with the text that was answered, or that it put into the file."""
-        arguments = json.dumps({"text": text}) if isinstance(event, FileAuthored) else "{}"
+        arguments = json.dumps({"text": text}) if isinstance(event, FileWrite) else "{}"
         self.messages.append(Message("assistant", (ToolCall(call, "", arguments),)))
         self.messages.append(Message("tool", (ToolResult(call, text),)))
         self.claims[call] = claim_of(event)
@@ -57,48 +57,48 @@ class Testimony:
         return witness(self.messages, self.claims, stored)
 
 
-def told_to_witness(
+def make_testimony(
     evidence: Evidence, messages: Iterable[Message], stored: Stored, *, path: str | None = None
 ) -> Testimony:
     """What can be said at one point of a branch. messages: the request there. path: of one file only."""
     told = Testimony(list(messages))
     for one in evidence.placed():
         event = one.told.event
-        if isinstance(event, ReadServed | FileAuthored) and path in (None, event.path):
+        if isinstance(event, FileRead | FileWrite) and path in (None, event.path):
             told.claims[one.call] = claim_of(event)
     for number, unsaid in enumerate(evidence.answered_unsaid()):
         event = unsaid.event
-        if isinstance(event, ReadServed | FileAuthored) and path in (None, event.path):
+        if isinstance(event, FileRead | FileWrite) and path in (None, event.path):
             told.add(f"{_UNSAID}{number}", event, text_of(unsaid, stored) or "")
     return told
 
 
-def text_of(told: Told, stored: Stored) -> str | None:
+def text_of(told: ReadNote, stored: Stored) -> str | None:
     """The file's text in an answer or a write, or the whole answer where it stands for more than it shows. None where it is lost."""
     event = told.event
-    if isinstance(event, ReadServed) and not rule_of(event).anchors:
+    if isinstance(event, FileRead) and not rule_of(event).anchors:
         worded = next((text for text in _markers(event) if trace_of(text) == told.trace), None)
-        return _decoded(_content(told.trace, stored)) if worded is None else worded
-    if not isinstance(event, ReadServed | FileAuthored):
+        return _decode_content(_content(told.trace, stored)) if worded is None else worded
+    if not isinstance(event, FileRead | FileWrite):
         return None
-    text = _decoded(stored(event.version))
+    text = _decode_content(stored(event.version))
     if text is None:
         return None
     lines = text.split("\n")
-    shown = event.authored if isinstance(event, FileAuthored) else event.emitted or ()
+    shown = event.authored if isinstance(event, FileWrite) else event.emitted or ()
     return "\n".join(line for first, last in shown for line in lines[first - 1 : last])
 
 
-def _markers(event: ReadServed) -> Iterator[str]:
+def _markers(event: FileRead) -> Iterator[str]:
     """How a marker for this answer may have been worded."""
     match event.mode:
         case "unchanged":
-            yield markers.unchanged(event.total)
+            yield markers.unchanged_marker(event.total)
         case "unchanged_range":
-            yield markers.unchanged_lines(event.first, event.last, event.total)
-            yield markers.unchanged_inside(event.first, event.last)
+            yield markers.lines_unchanged_marker(event.first, event.last, event.total)
+            yield markers.inside_unchanged_marker(event.first, event.last)
         case "moved" if event.copies:
-            yield markers.moved(event.first, event.last, event.total, event.copies[0].first)
+            yield markers.moved_marker(event.first, event.last, event.total, event.copies[0].first)
         case _:
             return
 
@@ -110,7 +110,7 @@ def _content(trace: str, stored: Stored) -> bytes | None:
         return None
 
 
-def _decoded(content: bytes | None) -> str | None:
+def _decode_content(content: bytes | None) -> str | None:
     return None if content is None else content.decode("utf-8", "surrogatepass")
 
 
@@ -119,20 +119,20 @@ def window(state: State) -> list[Message]:
     return [piece.message for piece in pieces_since(state.draft.ready().tip, 0)]
 
 
-def witnessed(entries: Iterable[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
+def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
     """What the witness has against the requests of a kept session: the last before anything left the window, and the last of each branch.
 
     Of a branch that says nothing, what was read stands for its request. Reads by a client's own tools are judged in the same requests.
     Entries come parents first, each branch whole. Each objection comes once, with the entry behind which the request stood so.
     """
     rules = Rules(Residency())
-    journal = replayed(START, lambda state, body: step(state, body, rules), entries)
+    journal = replay_journal(START, lambda state, body: step(state, body, rules), entries)
     ground = Fold(journal, NO_EVIDENCE, with_evidence)
     seen = Fold(journal, reread_notes.NOBODY, reread_notes.step)
     found: set[Objection] = set()
     for place in _requests(list(journal)):
         messages = window(journal.state_at(place))
-        told = told_to_witness(ground.at(place), messages, stored)
+        told = make_testimony(ground.at(place), messages, stored)
         reads = seen.at(place).settled().reads
         for objection in (*told.objections(stored), *witness(messages, reads.claims(), reads.versions().get)):
             if objection not in found:
@@ -146,9 +146,9 @@ def _requests(entries: Sequence[Entry]) -> Iterable[EntryId]:
     silent: dict[EntryId | None, bool] = {None: True}
     for one in entries:
         sent[one.id] = one.id if isinstance(one.body, RequestSent) else sent[one.parent]
-        silent[one.id] = silent[one.parent] and not isinstance(one.body, RequestSent | Said)
+        silent[one.id] = silent[one.parent] and not isinstance(one.body, RequestSent | MessageEntry)
     parents = {one.parent for one in entries}
-    barriers = [one.parent for one in entries if isinstance(one.body, Compacted | EpochOpened | Previewed)]
+    barriers = [one.parent for one in entries if isinstance(one.body, CompactionEntry | EpochEntry | PreviewEntry)]
     ends = [one.id for one in entries if one.id not in parents]
     places = (place if silent[place] else sent[place] for place in (*barriers, *ends))
     return dict.fromkeys(place for place in places if place is not None)

@@ -15,15 +15,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-from pagein.engine.log.holdings import FILE, Held, HeldObject
+from pagein.engine.log.holdings import FILE, HeldObject, Holdings
 from pagein.engine.log.pageout import bytes_of
 from pagein.engine.log.trajectory import Operation
 from pagein.errors import BadInput, BadSetting, CallerError, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.model.recall_entries import INGESTED, Ingested, ingested_note
+from pagein.model.recall_entries import INGESTED, IngestNote, encode_ingest
 from pagein.model.shared_map import SharedMap
-from pagein.model.trees import Matched, TreeFile
+from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.secrets import keys_in
 from pagein.policy.stubs.descriptions import of_file
 from pagein.ports import BlobStore, Signal, TokenCounter
@@ -42,10 +42,10 @@ Tell: TypeAlias = Callable[[int, int, str], None]
 """Told of progress: files done, files in all, the path of the one done last."""
 
 
-class Tree(Protocol):
+class IngestTree(Protocol):
     """The files of a folder and below, as ingest sees them. Nothing outside of the folder is ever matched or read."""
 
-    def matched(self, patterns: Sequence[str], signal: Signal | None = None, /) -> Matched:
+    def matched(self, patterns: Sequence[str], signal: Signal | None = None, /) -> TreeMatches:
         """The files that paths and globs mean. Raises BadInput for a pattern that is none, and Aborted."""
         ...
 
@@ -63,7 +63,7 @@ class Owner(Protocol):
         ...
 
     @property
-    def held(self) -> Held:
+    def held(self) -> Holdings:
         """What its branch holds."""
         ...
 
@@ -111,8 +111,8 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What an ingest came to. skipped: paths with reasons. refused: why nothing was done at all. ignored: see `Matched`."""
+class IngestReport:
+    """What an ingest came to. skipped: paths with reasons. refused: why nothing was done at all. ignored: see `TreeMatches`."""
 
     done: tuple[Done, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
@@ -159,7 +159,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class IngestStore:
     """Puts files into a store, for one workspace."""
 
     blobs: BlobStore
@@ -179,10 +179,10 @@ class Keeper:
         raise StoreError(f"object ids of session {session!r} are taken by other content, {_ATTEMPTS} times in a row")
 
 
-class Ingesting:
+class Ingester:
     """Ingest for one session, of the files below one folder."""
 
-    def __init__(self, owner: Owner, keeper: Keeper, tree: Tree, limits: Limits) -> None:
+    def __init__(self, owner: Owner, keeper: IngestStore, tree: IngestTree, limits: Limits) -> None:
         self._owner = owner
         self._keeper = keeper
         self._tree = tree
@@ -196,7 +196,7 @@ class Ingesting:
         confirm: Callable[[int], bool] | None = None,
         tell: Tell | None = None,
         signal: Signal | None = None,
-    ) -> Report:
+    ) -> IngestReport:
         """Store the files that these paths and globs mean. confirm: asked with their number where they are many.
 
         Raises BadInput for a pattern that is none.
@@ -215,7 +215,9 @@ class Ingesting:
         self._owner.log("ingest", [one.object_id for one in report.done], details, self._owner.clock() - began)
         return report
 
-    def _refused(self, matched: Matched, bounds: Limits, confirm: Callable[[int], bool] | None) -> Report | None:
+    def _refused(
+        self, matched: TreeMatches, bounds: Limits, confirm: Callable[[int], bool] | None
+    ) -> IngestReport | None:
         count = len(matched.files)
         why = None
         if not count:
@@ -224,9 +226,9 @@ class Ingesting:
             why = f"Too many files: {count} matched, limit is {bounds.files}. Use more specific patterns."
         elif confirm is not None and count > CONFIRM_ABOVE and not confirm(count):
             why = "Cancelled by user"
-        return None if why is None else Report(skipped=matched.left, refused=why, ignored=matched.ignored)
+        return None if why is None else IngestReport(skipped=matched.left, refused=why, ignored=matched.ignored)
 
-    def _run(self, matched: Matched, bounds: Limits, tell: Tell | None, signal: Signal | None) -> Report:
+    def _run(self, matched: TreeMatches, bounds: Limits, tell: Tell | None, signal: Signal | None) -> IngestReport:
         run = _Run(self._owner.held.files, len(matched.files), tell)
         failure = None
         for batch in self._batches(matched.files, run, bounds, signal):
@@ -237,7 +239,7 @@ class Ingesting:
                 for file, _ in batch.files:
                     run.skip(file.path, "the store failed")
         skipped = (*matched.left, *run.skipped)
-        return Report(tuple(run.done), skipped, ignored=matched.ignored, failure=failure)
+        return IngestReport(tuple(run.done), skipped, ignored=matched.ignored, failure=failure)
 
     def _batches(self, files: Sequence[TreeFile], run: _Run, bounds: Limits, signal: Signal | None) -> Iterator[_Batch]:
         batch = _Batch()
@@ -283,8 +285,8 @@ class Ingesting:
                 before = None if held is None or known else held.object_id
                 done.append(Done(made, file.path, stored.tokens, before, known))
                 if not known:
-                    one = Ingested(made, file.key, stored.content, stored.tokens, stored.chars, stored.description)
-                    self._owner.note(INGESTED, ingested_note(one))
+                    one = IngestNote(made, file.key, stored.content, stored.tokens, stored.chars, stored.description)
+                    self._owner.note(INGESTED, encode_ingest(one))
         run.known = self._owner.held.files
         for one_done in done:
             run.take(one_done)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from pagein.model.links import Link, Missing, Resolved
+from pagein.model.links import Link, Missing, Resolution
 from pagein.model.references import Reference
 from pagein.model.values import Value
 from pagein.model.versions import Version
@@ -36,7 +36,7 @@ ALL: Final = Selection()
 
 
 @dataclass(frozen=True, slots=True)
-class Expanded:
+class Expansion:
     """A reference with what it stands for.
 
     version: None where it does not resolve; `why` says why. values: the fields asked for that the version has, in that order. The
@@ -57,14 +57,14 @@ def select(store: ObjectStore, version: Version, selection: Selection = ALL) -> 
     return tuple(link for link in links if _type(store, link.reference) in selection.types)
 
 
-def expand(store: ObjectStore, links: Iterable[Link], fields: Sequence[str] | None = None) -> tuple[Expanded, ...]:
+def expand(store: ObjectStore, links: Iterable[Link], fields: Sequence[str] | None = None) -> tuple[Expansion, ...]:
     """What references stand for, in their order.
 
     fields: `content`, `metadata`, names of metadata or additional fields; None for the part that each reference itself targets, its
     content where it targets none. What several references share is loaded once.
     """
     loaded: dict[tuple[int, str], tuple[tuple[str, Value], ...]] = {}
-    return tuple(_expanded(store, link, fields, loaded) for link in links)
+    return tuple(_expand_link(store, link, fields, loaded) for link in links)
 
 
 Direction: TypeAlias = Literal["out", "in", "both"]
@@ -89,7 +89,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class Walk:
     """What a walk found: nodes nearest first, each once, and the edges between them. complete: nothing was cut off by its bounds."""
 
     nodes: tuple[Node, ...]
@@ -105,7 +105,7 @@ def walk(
     direction: Direction = "out",
     selection: Selection = ALL,
     most: int = 1_000,
-) -> Walked:
+) -> Walk:
     """Go along references breadth first: at most so many steps, and to at most so many versions. Loads no content.
 
     Backwards (`in`) it goes from an object to the newest versions that refer to it: dynamically, or to this very version.
@@ -124,7 +124,7 @@ def walk(
                 nodes[other.sequence] = Node(other, node.distance + 1)
                 waiting.append(nodes[other.sequence])
             edges.setdefault((edge.source, edge.path), edge)
-    return Walked(tuple(nodes.values()), tuple(edges.values()), complete)
+    return Walk(tuple(nodes.values()), tuple(edges.values()), complete)
 
 
 def _ways(
@@ -133,7 +133,7 @@ def _ways(
     if direction != "in":
         for link in select(store, version, selection):
             found = store.resolve(link.reference)
-            target = found.version if isinstance(found, Resolved) else None
+            target = found.version if isinstance(found, Resolution) else None
             sequence = None if target is None else target.sequence
             yield Edge(version.sequence, link.path, link.reference, sequence), target
     if direction != "out":
@@ -143,7 +143,7 @@ def _ways(
 def _ways_back(store: ObjectStore, version: Version, selection: Selection) -> Iterator[tuple[Edge, Version | None]]:
     for back in store.backlinks(version.id):
         found = store.resolve(back.reference)
-        if not isinstance(found, Resolved) or found.version.sequence != version.sequence:
+        if not isinstance(found, Resolution) or found.version.sequence != version.sequence:
             continue
         wanted_type = not selection.types or back.source.type in selection.types
         if wanted_type and _is_meant(Link(back.path, back.reference, resolved=True), selection):
@@ -161,25 +161,25 @@ def _is_meant(link: Link, selection: Selection) -> bool:
 
 def _type(store: ObjectStore, reference: Reference) -> str | None:
     found = store.resolve(reference)
-    return found.version.type if isinstance(found, Resolved) else None
+    return found.version.type if isinstance(found, Resolution) else None
 
 
-def _expanded(
+def _expand_link(
     store: ObjectStore,
     link: Link,
     fields: Sequence[str] | None,
     loaded: dict[tuple[int, str], tuple[tuple[str, Value], ...]],
-) -> Expanded:
+) -> Expansion:
     found = store.resolve(link.reference)
-    if not isinstance(found, Resolved):
-        return Expanded(link, None, found.why)
+    if not isinstance(found, Resolution):
+        return Expansion(link, None, found.why)
     version = found.version
     wanted = (link.reference.field or CONTENT,) if fields is None else fields
     for name in wanted:
         if (version.sequence, name) not in loaded:
             loaded[version.sequence, name] = _part(store, version, name)
     values = tuple(pair for name in wanted for pair in loaded[version.sequence, name])
-    return Expanded(link, version, None, values)
+    return Expansion(link, version, None, values)
 
 
 def _part(store: ObjectStore, version: Version, name: str) -> tuple[tuple[str, Value], ...]:

@@ -16,17 +16,17 @@ from typing import Final, Protocol
 
 from pagein.engine.log import read_notes
 from pagein.engine.log.folds import Entries, Fold
-from pagein.engine.log.holdings import Held, step
+from pagein.engine.log.holdings import Holdings, step
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.trajectory import Operation, Trajectory
-from pagein.engine.recall.ingest import WIDE, Ingesting, Keeper, Limits, Tree
+from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree, Limits
 from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
-from pagein.model.entries import EntryId, EpochOpened, PagedOut, TurnsLeft
+from pagein.model.entries import EntryId, EpochEntry, PagedOut, TurnsLeft
 from pagein.model.messages import ToolCall
-from pagein.model.recall_entries import RECALL, ObjectMatch, Recall, recall_note, recall_of
+from pagein.model.recall_entries import RECALL, ObjectMatch, RecallNote, recall_note, recall_of
 from pagein.policy.eviction import overflow
 from pagein.policy.reads import echo_guard
-from pagein.policy.reads.baseline import DEFAULT_CAPS, Caps
+from pagein.policy.reads.baseline import DEFAULT_CAPS, ReadCaps
 from pagein.policy.recall import pattern_search, text_slices
 from pagein.ports import Signal
 
@@ -38,7 +38,7 @@ class Bounds:
     seconds: after which a search looks into no further object. Raises BadSetting for a bound below 1.
     """
 
-    caps: Caps = DEFAULT_CAPS
+    caps: ReadCaps = DEFAULT_CAPS
     matches: int = 50
     per_object: int = 100
     seconds: float = 5.0
@@ -51,7 +51,7 @@ class Bounds:
 USUAL: Final = Bounds()
 
 
-class Branch(Protocol):
+class RecallBranch(Protocol):
     """What recall needs of a session: its name, where it stands, and a way to add to it."""
 
     @property
@@ -78,7 +78,7 @@ class Branch(Protocol):
         ...
 
 
-class Archive(Protocol):
+class TextArchive(Protocol):
     """Everything stored beside what sessions paged out: versions of files, notes, chats, under ids of their own. Called from any thread."""
 
     def matches(
@@ -96,22 +96,22 @@ class Archive(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class RecallResources:
     """What recall and ingest need of the world besides the store of paged-out content.
 
     tree: the files below a folder; None for sessions that ingest none. archive: everything else that is stored, None where it
     cannot be asked. trajectory: where operations are logged, None for nowhere. bounds: of recall; limits: of one ingest.
     """
 
-    tree: Callable[[str], Tree] | None = None
-    archive: Archive | None = None
+    tree: Callable[[str], IngestTree] | None = None
+    archive: TextArchive | None = None
     trajectory: Trajectory | None = None
     bounds: Bounds = USUAL
     limits: Limits = WIDE
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecallPart:
     """A part of an object's text. failure: why the recall is not in the journal, None where it is."""
 
     slice: text_slices.Slice
@@ -149,16 +149,16 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class RecallFigures:
     """What a session's recall comes to. held: objects of the branch. store_bytes: all of the store, None where it cannot be asked."""
 
-    held: Held
+    held: Holdings
     store_bytes: int | None
     trajectory: str | None = None
 
 
 @dataclass(slots=True)
-class _Page:
+class _HitPage:
     """A search's answer as it comes about. most: matches that are shown; one more is looked for, so that more is known of."""
 
     skip: int
@@ -177,7 +177,7 @@ class _Page:
             self.hits.append(hit)
 
 
-class Recalling:
+class SessionRecall:
     """Recalls of one session. Any number of threads may call it at once.
 
     clock: seconds from no particular beginning, for how long things took.
@@ -185,10 +185,10 @@ class Recalling:
 
     def __init__(
         self,
-        branch: Branch,
+        branch: RecallBranch,
         pager: Pager,
-        keeper: Keeper,
-        reach: Reach,
+        keeper: IngestStore,
+        reach: RecallResources,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._branch = branch
@@ -196,7 +196,7 @@ class Recalling:
         self._keeper = keeper
         self._reach = reach
         self._clock = clock
-        self._fold: Fold[Held] = Fold(branch.journal, Held(), step, "recalls")
+        self._fold: Fold[Holdings] = Fold(branch.journal, Holdings(), step, "recalls")
 
     @property
     def bounds(self) -> Bounds:
@@ -204,32 +204,32 @@ class Recalling:
         return self._reach.bounds
 
     @property
-    def held(self) -> Held:
+    def held(self) -> Holdings:
         """What was paged out and ingested on the branch, and how often it was recalled."""
         return self._fold.at(self._branch.leaf)
 
     def peek(
         self,
         object_id: str,
-        cut: Callable[[str, str, Caps], text_slices.Slice],
+        cut: Callable[[str, str, ReadCaps], text_slices.Slice],
         *,
         call_id: str = "",
         tool: str = "peek",
-    ) -> Part:
+    ) -> RecallPart:
         """A part of an object's text, as `cut` makes it of id, text and caps. Raises NotRecallable, StoreError."""
         began = self._clock()
         name = object_id.strip()
         part = cut(name, self._text(name), self.bounds.caps)
-        failure = self._journal(Recall(tool, (name,), call_id, part.hints))
+        failure = self._journal(RecallNote(tool, (name,), call_id, part.hints))
         self._log("peek", (name,), {"offset": part.start, "length": part.end - part.start}, began)
-        return Part(part, failure)
+        return RecallPart(part, failure)
 
     def search(self, lookup: Lookup, *, call_id: str = "", tool: str = "search", signal: Signal | None = None) -> Hits:
         """Matches in the session's objects, the newest object first. Raises BadInput for a pattern that is none, and Aborted."""
         began = self._clock()
         pattern = pattern_search.understood(lookup.pattern)
         names = self._names() if lookup.scope is None else tuple(dict.fromkeys(one.strip() for one in lookup.scope))
-        page = _Page(max(0, lookup.skip), self.bounds.matches)
+        page = _HitPage(max(0, lookup.skip), self.bounds.matches)
         for name in names:
             if page.full() or self._clock() - began > self.bounds.seconds:
                 break
@@ -241,11 +241,11 @@ class Recalling:
             self._look_beyond(pattern, page)
         shown = tuple(page.hits[: page.most])
         found = tuple(dict.fromkeys(hit.object_id for hit in shown))
-        failure = self._journal(Recall(tool, found, call_id)) if found else None
+        failure = self._journal(RecallNote(tool, found, call_id)) if found else None
         self._log("search", found, {"pattern": lookup.pattern, "matchCount": len(shown)}, began)
         return Hits(shown, tuple(page.unsearched), page.full(), page.looked_into, len(names), pattern.notice, failure)
 
-    def paged_out(self, opened: EpochOpened | None, previewed: Sequence[PagedOut]) -> None:
+    def paged_out(self, opened: EpochEntry | None, previewed: Sequence[PagedOut]) -> None:
         """Log what left the window with a request: in an epoch that was opened for it, and as previews at their birth."""
         if previewed:
             self._log_externalized(previewed, {"previews": True})
@@ -254,13 +254,13 @@ class Recalling:
             details: dict[str, object] = {"epoch": opened.number, "frontier": opened.frontier}
             self._log_externalized((*opened.paged, *opened.turns), details, forced=forced)
 
-    def ingesting(self, folder: str) -> Ingesting | None:
+    def ingesting(self, folder: str) -> Ingester | None:
         """Ingest of files below this folder; None where this session ingests none."""
         if self._reach.tree is None:
             return None
-        return Ingesting(self, self._keeper, self._reach.tree(folder), self._reach.limits)
+        return Ingester(self, self._keeper, self._reach.tree(folder), self._reach.limits)
 
-    def figures(self) -> Figures:
+    def figures(self) -> RecallFigures:
         """Figures about the session's objects, its recalls and the store."""
         began = self._clock()
         try:
@@ -270,14 +270,14 @@ class Recalling:
         held = self.held
         self._log("stats", (), {"objectCount": held.count, "totalTokens": held.tokens}, began)
         trajectory = self._reach.trajectory
-        return Figures(held, size, None if trajectory is None else trajectory.failure)
+        return RecallFigures(held, size, None if trajectory is None else trajectory.failure)
 
     def echoes(self, call: ToolCall, before: str = "") -> tuple[echo_guard.Echo, ...]:
         """What of ours a write or edit would put into its file (see `policy.reads.echo_guard`). Raises StoreError where the tag cannot be asked for."""
         if not echo_guard.may_echo(call.arguments):
             return ()
         secret = self._keeper.blobs.secret()
-        return echo_guard.echoes(call, echo_guard.Owned(lambda name: name.made_with(secret), self._served()), before)
+        return echo_guard.echoes(call, echo_guard.OwnTexts(lambda name: name.made_with(secret), self._served()), before)
 
     # --- for ingest, which journals through the same branch ---
 
@@ -320,7 +320,7 @@ class Recalling:
     def _names(self) -> tuple[str, ...]:
         return tuple(one.object_id for one in self.held.newest_first())
 
-    def _look_into(self, name: str, pattern: pattern_search.Pattern, page: _Page) -> None:
+    def _look_into(self, name: str, pattern: pattern_search.Pattern, page: _HitPage) -> None:
         try:
             text = self._text(name)
         except PageinError as problem:
@@ -331,7 +331,7 @@ class Recalling:
             if count >= self.bounds.per_object or page.full():
                 return
 
-    def _look_beyond(self, pattern: pattern_search.Pattern, page: _Page) -> None:
+    def _look_beyond(self, pattern: pattern_search.Pattern, page: _HitPage) -> None:
         archive = self._reach.archive
         if archive is None:
             page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))
@@ -351,7 +351,7 @@ class Recalling:
         for match in found:
             page.take(match)
 
-    def _journal(self, recall: Recall) -> str | None:
+    def _journal(self, recall: RecallNote) -> str | None:
         try:
             with self._branch.turn():
                 self._branch.note(RECALL, recall_note(recall))
@@ -383,7 +383,7 @@ class Recalling:
             entry = self._branch.journal.entry(leaf)
             event, recall = read_notes.event_of(entry.body), recall_of(entry.body)
             if event is not None:
-                yield from echo_guard.served_by_read(event)
+                yield from echo_guard.facts_of_read(event)
             if recall is not None:
-                yield from echo_guard.served_by_recall(recall)
+                yield from echo_guard.facts_of_recall(recall)
             leaf = entry.parent

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pagein.engine.cache.prompt_prefix import Head
+from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import Transcript
-from pagein.engine.intake.recall_tools import NO_WORD, Recall, Settled
+from pagein.engine.intake.recall_tools import NO_WORD, RecallOffer, Settled
 from pagein.providers.wire.request_body import Envelope
-from pagein.providers.wire.tool_offers import Offer, names_of, with_tools
+from pagein.providers.wire.tool_offers import ToolOffer, names_of, with_tools
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PendingCall:
     """A request on its way. theirs, original: the client's. envelope, body: the same with the tools that are offered beside its own.
 
     offers: the tools that there are; None: the caller sees to recall. recall: how it stands to that. context: as in `Engine.prepare`.
@@ -20,15 +20,15 @@ class Call:
     script: Transcript
     theirs: Envelope
     original: bytes
-    head: Head
-    offers: Sequence[Offer] | None
+    head: PrefixDigests
+    offers: Sequence[ToolOffer] | None
     envelope: Envelope
     body: bytes
     lasting: float = 0.0
-    recall: Recall = NO_WORD
+    recall: RecallOffer = NO_WORD
     context: str = ""
 
-    def offering(self, recall: Recall) -> "Call":
+    def offering(self, recall: RecallOffer) -> "PendingCall":
         """The call with the tools that this says."""
         fields = with_tools(self.theirs.fields, self.script.api, recall.tools)
         if fields is self.theirs.fields:
@@ -36,7 +36,7 @@ class Call:
         sent = replace(self.theirs, fields=fields)
         return replace(self, envelope=sent, body=sent.body(sent.items), recall=recall)
 
-    def begun(self, settled: Settled) -> "Call":
+    def begun(self, settled: Settled) -> "PendingCall":
         """The call behind what was decided for it: with the tools that are offered because something left."""
         if self.recall.begins is None or not isinstance(settled, tuple):
             return self

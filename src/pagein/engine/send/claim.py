@@ -13,7 +13,7 @@ class GivenUp(Exception):
     """Nobody waits for this decision any more, so it must not be kept."""
 
 
-class Claim:
+class DecisionClaim:
     """The claim on one request. Asked from the thread that decides and from the one that waits."""
 
     def __init__(self) -> None:

@@ -62,17 +62,17 @@ def fallback(
         ("cleaned", lambda: cleaned),
     ]
     reasons = [failure]
-    own, problem = _guarded(partial(check, original))
+    own, problem = _guard_step(partial(check, original))
     if problem:
         reasons.append(f"the original could not be checked: {problem}")
     allowed = {one.rule for one in own or ()}
     for used, build in candidates:
-        made, problem = _guarded(build)
+        made, problem = _guard_step(build)
         if made is None:
             if problem:
                 reasons.append(f"{_NAMES[used]}: {problem}")
             continue
-        broken, problem = _guarded(partial(check, made))
+        broken, problem = _guard_step(partial(check, made))
         worse = sorted({one.rule for one in broken or ()} - allowed)
         if broken is not None and not worse:
             return Fallback(made, used, tuple(reasons), tuple(broken))
@@ -87,7 +87,7 @@ _NAMES: Final[Mapping[Used, str]] = {
 }
 
 
-def _guarded(step: Callable[[], T]) -> tuple[T | None, str]:
+def _guard_step(step: Callable[[], T]) -> tuple[T | None, str]:
     """What a step gives, or why it gives nothing."""
     try:
         return step(), ""

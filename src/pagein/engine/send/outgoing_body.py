@@ -19,29 +19,29 @@ from pagein.engine.cache.cache_breakpoints import (
     NOTHING_LEFT,
     WITH_MARKS,
     Anew,
-    Chosen,
+    BreakpointChoice,
+    BreakpointSettings,
     Half,
-    Left,
-    Marks,
-    applied,
-    changed_first,
+    OwnEntries,
+    apply_breakpoints,
+    choice_that_fits,
     chosen_for,
-    fitting,
-    left_by,
+    entries_after,
+    first_changes,
 )
-from pagein.engine.cache.prompt_prefix import Head
+from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import Settled
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
-from pagein.engine.log.message_index import Places
+from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.log.state import State
 from pagein.engine.send import passthrough
-from pagein.engine.send.call import Call
+from pagein.engine.send.call import PendingCall
 from pagein.engine.send.fallback import fallback
 from pagein.engine.send.recall_exchanges import Exchanges, with_exchanges
-from pagein.engine.send.sent_changes import Showing, binds_thinking
-from pagein.engine.send.splice import NOTHING_RENDERED, Change, Splicer, Stood, foreign
+from pagein.engine.send.sent_changes import SentHistory, binds_thinking
+from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, MessageChange, Splicer, foreign
 from pagein.errors import HostError
 from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId
@@ -75,32 +75,32 @@ class Bytes:
     news: tuple[int, int] = (0, 0)
     rewritten: bool = False
     remarked: bool = False
-    changes: Mapping[int, Change] = field(default_factory=dict)
+    changes: Mapping[int, MessageChange] = field(default_factory=dict)
     is_last: bool = True
 
 
-class Outgoing:
+class RequestRenderer:
     """Renders the requests of one session. Called by one thread at a time."""
 
     def __init__(
         self,
         journal: Journal[State],
-        heads: Fold[Head],
+        heads: Fold[PrefixDigests],
         settled: Fold[Settled],
-        places: Places,
+        places: MessageIndex,
         *,
-        marks: Marks = WITH_MARKS,
+        marks: BreakpointSettings = WITH_MARKS,
     ) -> None:
         self._journal = journal
         self._places = places
         self._settled = settled
         self._passed: Fold[bool] = Fold(journal, False, passthrough.step, "passed")  # noqa: FBT003 -- a state
         self._marks = marks
-        self._left: Fold[Left] = Fold(journal, NOTHING_LEFT, left_by, "left")
-        self.showing = Showing(journal, heads, settled)
+        self._left: Fold[OwnEntries] = Fold(journal, NOTHING_LEFT, entries_after, "left")
+        self.showing = SentHistory(journal, heads, settled)
         self._exchanges = Exchanges()
 
-    def rendered(self, call: Call, entry: EntryId) -> Bytes:
+    def rendered(self, call: PendingCall, entry: EntryId) -> Bytes:
         """The request that stands at this entry, with the tools that the call offers; marks as the client has them."""
         script, envelope = call.script, call.envelope
         stood = self._exchanges.of(script, self._places.exchanges)
@@ -112,7 +112,7 @@ class Outgoing:
         since = found.since if goes_on else 0
         items: Sequence[bytes] = splicer.items(script, made, since)
         splicer.basis = shown, stood
-        start = answered_from(script, since)
+        start = answer_start(script, since)
         body = envelope.body(items) if made else call.body
         return Bytes(
             body,
@@ -125,42 +125,42 @@ class Outgoing:
             changes=shown.changes,
         )
 
-    def passed(self, call: Call) -> Bytes:
+    def passed(self, call: PendingCall) -> Bytes:
         """The request of a client that says everything anew: as it came, with the tools that the call offers."""
-        start = answered_from(call.script, len(call.script.units))
+        start = answer_start(call.script, len(call.script.units))
         return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
 
-    def chosen(self, call: Call, made: Bytes, entry: EntryId, anew: Anew) -> Chosen:
+    def chosen(self, call: PendingCall, made: Bytes, entry: EntryId, anew: Anew) -> BreakpointChoice:
         """The marks of ours that a request is to have."""
         may = self._marks.adds and call.script.api == "anthropic" and made.body is not call.original
         if not may or not (anew.opened is not None or anew.is_unread):
             return AS_THE_CLIENT
-        changed = [] if anew.opened is None or anew.is_unread else changed_first(anew.opened)
+        changed = [] if anew.opened is None or anew.is_unread else first_changes(anew.opened)
         wanted = chosen_for(made.items, changed, self._first(entry), self._left.at(entry))
-        return fitting(wanted, call.envelope, made.items)
+        return choice_that_fits(wanted, call.envelope, made.items)
 
-    def marked(self, call: Call, made: Bytes, chosen: Chosen) -> Bytes:
+    def marked(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
         """The request with these marks."""
-        return marked_as(call, made, chosen)
+        return with_breakpoints(call, made, chosen)
 
-    def hold(self, call: Call, made: Bytes, *, decided: bool) -> None:
+    def hold(self, call: PendingCall, made: Bytes, *, decided: bool) -> None:
         """Raises HostError where a provider would refuse this request, and not the client's own (see `check_bytes`)."""
         check_bytes(call, made, decided=decided)
 
-    def rendered_last(self, call: Call, failure: str) -> Bytes:
+    def rendered_last(self, call: PendingCall, failure: str) -> Bytes:
         """The request as its branch was rendered last, with what the client said since as it came; else the client's own, without the
         thinking that our renderings made invalid. `fields` tells whether tools of ours are in it.
         """
-        return sent_on(call, self._last(call), failure)
+        return body_of_last(call, self._last(call), failure)
 
-    def cleaned(self, call: Call) -> bytes:
+    def cleaned(self, call: PendingCall) -> bytes:
         """The client's own request, without the thinking that our renderings made invalid."""
         if not _thinks(call):
             return call.original
         original = decode(call.original, call.script.api)
         return fallback("", original, None, _thoughtless(call, original, self._last(call).first)).request.body()
 
-    def _last(self, call: Call) -> "Last":
+    def _last(self, call: PendingCall) -> "Last":
         """What was sent last of this conversation, and all that the client said since as it came."""
         script, units = call.script, call.script.units
         count = next((at for at in range(len(units), 0, -1) if self._places.sent(units[at - 1].name) is not None), 0)
@@ -193,19 +193,19 @@ class Last:
     another one than the client's, -1 for all of it, None: it never was.
     """
 
-    changes: Mapping[int, Change]
+    changes: Mapping[int, MessageChange]
     count: int
-    stood: Mapping[int, Stood]
+    stood: Mapping[int, HiddenExchange]
     replaced: int = 0
     first: int | None = None
 
     @property
-    def with_exchanges(self) -> Mapping[int, Change]:
+    def with_exchanges(self) -> Mapping[int, MessageChange]:
         """All that is not the client's."""
         return with_exchanges(self.changes, self.stood)
 
 
-def with_news(call: Call, last: Last, *, had_tools: bool, was_passed: bool) -> Last:
+def with_news(call: PendingCall, last: Last, *, had_tools: bool, was_passed: bool) -> Last:
     """What was sent last with what the client said since, and without thinking about prompts that were none of these.
 
     had_tools: whether tools of ours were in it. was_passed: whether it went out as its client's, too.
@@ -214,11 +214,11 @@ def with_news(call: Call, last: Last, *, had_tools: bool, was_passed: bool) -> L
     first = min((one for one in (tools, *last.stood, *last.changes) if one is not None), default=None)
     changes = dict(last.changes)
     for place in foreign(call.script.units, last.count - was_passed, lambda: first) if _thinks(call) else ():
-        changes[place] = replace(changes.get(place, Change()), thoughtless=True)
+        changes[place] = replace(changes.get(place, MessageChange()), thoughtless=True)
     return replace(last, changes=changes, first=first)
 
 
-def sent_on(call: Call, last: Last, failure: str) -> Bytes:
+def body_of_last(call: PendingCall, last: Last, failure: str) -> Bytes:
     """A request as it was sent last, with the client's news; where that would be refused, the next best."""
     original, request = decode(call.original, call.script.api), None
     changes = last.with_exchanges
@@ -234,18 +234,18 @@ def sent_on(call: Call, last: Last, failure: str) -> Bytes:
     return Bytes(body, found.request.items, fields, last.replaced, last.count, why, changes=last.changes)
 
 
-def marked_as(call: Call, made: Bytes, chosen: Chosen) -> Bytes:
+def with_breakpoints(call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
     """The request with these marks."""
     if chosen == AS_THE_CLIENT or call.script.api != "anthropic":
         return made
-    request = applied(chosen, call.envelope, made.items)
+    request = apply_breakpoints(chosen, call.envelope, made.items)
     if not request.changed:
         return made
     body = call.envelope.body(request.items, request.fields)
     return replace(made, body=body, items=request.items, fields=request.fields, remarked=True)
 
 
-def check_bytes(call: Call, made: Bytes, *, decided: bool) -> None:
+def check_bytes(call: PendingCall, made: Bytes, *, decided: bool) -> None:
     """Raises HostError where a provider would refuse this request, and not the client's own. Costs what is new in it.
 
     decided: whether something was decided for it, so that a small one is checked as a whole.
@@ -255,17 +255,17 @@ def check_bytes(call: Call, made: Bytes, *, decided: bool) -> None:
     whole = decided and len(made.body) <= _CHECKED_WHOLE
     fields = call.envelope.fields if made.fields is None else made.fields
     ours, theirs = (0, 0) if whole else made.news
-    sent = _Part(call.script.api, fields, made.items, ours, made.remarked)
+    sent = _BodyPart(call.script.api, fields, made.items, ours, made.remarked)
     broken = sent.breaks(len(made.body))
     if broken:
-        said = _Part(call.script.api, call.theirs.fields, call.theirs.items, theirs, made.remarked)
+        said = _BodyPart(call.script.api, call.theirs.fields, call.theirs.items, theirs, made.remarked)
         broken -= said.breaks(len(call.original))
     if broken:
         raise HostError(f"the rendered request would be refused by {', '.join(sorted(broken))}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _BodyPart:
     """A request from one of its messages on, as a body that is checked for what it stands for. marks: whether those in front count, too."""
 
     api: Api
@@ -280,7 +280,8 @@ class _Part:
 
     def _values(self) -> dict[str, Any]:
         body = {
-            name: _lasting(bytes(raw)) if name in _LASTING else decode_json(raw) for name, raw in self.fields.items()
+            name: _parse_cached(bytes(raw)) if name in _LASTING else decode_json(raw)
+            for name, raw in self.fields.items()
         }
         said = [one if isinstance(one := decode_json(raw), dict) else _spoken(one) for raw in self.items[self.start :]]
         return {**body, items_key(self.api): [*self._in_front(), *said]}
@@ -294,33 +295,33 @@ class _Part:
         return [_spoken(blocks if self.marks else _SAID_BEFORE)]
 
 
-def may_be_bound(call: Call) -> bool:
+def may_be_bound(call: PendingCall) -> bool:
     """Whether thinking must be taken for bound to what stands before it."""
     return binds_thinking(call.head, call.script.api)
 
 
-def _thinks(call: Call) -> bool:
+def _thinks(call: PendingCall) -> bool:
     """Whether a request holds thinking that may be bound so."""
     units = call.script.units
     return bool(units) and units[-1].thought >= 0 and may_be_bound(call)
 
 
-def _thoughtless(call: Call, original: WireRequest, behind: int | None) -> WireRequest | None:
+def _thoughtless(call: PendingCall, original: WireRequest, behind: int | None) -> WireRequest | None:
     """The request of a client without the thinking behind this message, None where there is none."""
     units = call.script.units
     if behind is None or not _thinks(call) or units[-1].thought <= behind:
         return None
-    changes = {one.thought: Change(thoughtless=True) for one in units if one.thought > behind}
+    changes = {one.thought: MessageChange(thoughtless=True) for one in units if one.thought > behind}
     return replace(original, items=tuple(Splicer().items(call.script, changes)), changed=True)
 
 
-def thoughtless(call: Call) -> bytes:
+def thoughtless(call: PendingCall) -> bytes:
     """The request of a client without any thinking, for when nobody can say which of it is valid."""
     original = decode(call.original, call.script.api)
     return fallback("", original, None, _thoughtless(call, original, -1)).request.body()
 
 
-def answered_from(script: Transcript, since: int) -> int:
+def answer_start(script: Transcript, since: int) -> int:
     """The item with which that begins which messages from this one on may answer: the last thing that the model said before."""
     units = script.units
     place = min(since, len(units)) - 1
@@ -330,7 +331,7 @@ def answered_from(script: Transcript, since: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _lasting(raw: bytes) -> object:
+def _parse_cached(raw: bytes) -> object:
     """Tools and prompts are large, and the same from call to call."""
     return decode_json(raw)
 

@@ -5,7 +5,7 @@ Nobody can say then which of the two the next answer is for, so its thinking is 
 
 from typing import Final
 
-from pagein.model.entries import Body, Noted, RequestSent
+from pagein.model.entries import Body, NoteEntry, RequestSent
 
 KIND: Final = "request.passed"
 DATA: Final = "{}"
@@ -13,7 +13,7 @@ DATA: Final = "{}"
 
 def is_passed(body: Body) -> bool:
     """Whether an entry says so."""
-    return isinstance(body, Noted) and body.kind == KIND
+    return isinstance(body, NoteEntry) and body.kind == KIND
 
 
 def step(passed: bool, body: Body) -> bool:  # noqa: FBT001 -- a state

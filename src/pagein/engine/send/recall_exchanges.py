@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from pagein.engine.intake.message_chain import Transcript, Unit
-from pagein.engine.send.splice import Change, Stood
+from pagein.engine.send.splice import HiddenExchange, MessageChange
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall
 from pagein.providers.validity import Api
@@ -23,7 +23,7 @@ from pagein.providers.wire.request_body import message_of
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RecallExchange:
     """What stood between a request and the answer that the client saw. All are messages (Responses: items) as JSON.
 
     merged: the answer as the client saw it. actual: what stood in its place, beginning and ending with what the model said.
@@ -36,7 +36,7 @@ class Exchange:
     answers: tuple[bytes, ...] = ()
 
 
-class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class _ExchangeNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """An exchange as it is journaled. text, calls: what the merged answer says."""
 
     text: str
@@ -45,27 +45,27 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     answers: tuple[str, ...] = ()
 
 
-def encoded(exchange: Exchange, api: Api) -> str:
+def encode_exchange(exchange: RecallExchange, api: Api) -> str:
     """As it is journaled. Raises BadInput where a message is none."""
     messages = [message_of(raw, api, place)[1] for place, raw in enumerate(exchange.merged)]
-    text, calls = _said(messages)
+    text, calls = _text_and_calls(messages)
     actual = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.actual)
     answers = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.answers)
-    return msgspec.json.encode(_Record(text, calls, actual, answers)).decode()
+    return msgspec.json.encode(_ExchangeNote(text, calls, actual, answers)).decode()
 
 
 class Exchanges:
     """The exchanges that requests hold. Each message is looked at once. Called by one thread at a time."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[EntryId, int], Stood | None] = {}
+        self._known: dict[tuple[EntryId, int], HiddenExchange | None] = {}
 
-    def of(self, script: Transcript, exchanges: Mapping[EntryId, Sequence[str]]) -> Mapping[int, Stood]:
+    def of(self, script: Transcript, exchanges: Mapping[EntryId, Sequence[str]]) -> Mapping[int, HiddenExchange]:
         """What stood in place of answers that the client saw as one, by the number of the message that tells of it.
 
         exchanges: the records of `Places.exchanges`; they may grow meanwhile.
         """
-        found: dict[int, Stood] = {}
+        found: dict[int, HiddenExchange] = {}
         for name, records in list(exchanges.items()):
             before = script.place_of(name)
             if before is None or before + 1 >= len(script.units):
@@ -73,7 +73,7 @@ class Exchanges:
             unit = script.units[before + 1]
             key = unit.name, len(records)
             if key not in self._known:
-                self._known[key] = _stood(_matching(unit, records), script.api)
+                self._known[key] = _exchange_of(_newest_match(unit, records), script.api)
             stood = self._known[key]
             # results of ours stand in front of what the client answers: behind the last message there is no place for them
             if stood is not None and not (stood.answers and before + 2 >= len(script.units)):
@@ -81,33 +81,35 @@ class Exchanges:
         return found
 
 
-def with_exchanges(changes: Mapping[int, Change], stood: Mapping[int, Stood]) -> Mapping[int, Change]:
+def with_exchanges(
+    changes: Mapping[int, MessageChange], stood: Mapping[int, HiddenExchange]
+) -> Mapping[int, MessageChange]:
     """The changes of a request with what stood in place of answers that the client saw as one."""
     if not stood:
         return changes
     made = dict(changes)
     for place, one in stood.items():
-        made[place] = replace(made.get(place, Change()), stands=one.actual)
+        made[place] = replace(made.get(place, MessageChange()), stands=one.actual)
         if one.answers:
-            made[place + 1] = replace(made.get(place + 1, Change()), answers=one.answers)
+            made[place + 1] = replace(made.get(place + 1, MessageChange()), answers=one.answers)
     return made
 
 
-def _stood(record: _Record | None, api: Api) -> Stood | None:
+def _exchange_of(record: _ExchangeNote | None, api: Api) -> HiddenExchange | None:
     if record is None:
         return None
-    actual, answers = _encoded(record.actual), _encoded(record.answers)
-    return Stood((*actual, *answers)) if api != "anthropic" else Stood(actual, answers)
+    actual, answers = _encode_raws(record.actual), _encode_raws(record.answers)
+    return HiddenExchange((*actual, *answers)) if api != "anthropic" else HiddenExchange(actual, answers)
 
 
-def _matching(unit: Unit, records: Sequence[str]) -> _Record | None:
+def _newest_match(unit: Unit, records: Sequence[str]) -> _ExchangeNote | None:
     """The newest of these that the message tells of."""
     if unit.message.role != "assistant":
         return None
-    said = _said([unit.message])
+    said = _text_and_calls([unit.message])
     for data in reversed(records):
         try:
-            record = msgspec.json.decode(data, type=_Record)
+            record = msgspec.json.decode(data, type=_ExchangeNote)
         except msgspec.MsgspecError:  # a record of another version
             continue
         if (record.text, record.calls) == said:
@@ -115,11 +117,11 @@ def _matching(unit: Unit, records: Sequence[str]) -> _Record | None:
     return None
 
 
-def _said(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+def _text_and_calls(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
     blocks = [block for one in messages for block in one.blocks]
     text = "".join("".join(block.text.split()) for block in blocks if isinstance(block, Text))
     return text, tuple(block.id for block in blocks if isinstance(block, ToolCall))
 
 
-def _encoded(raws: Sequence[str]) -> tuple[bytes, ...]:
+def _encode_raws(raws: Sequence[str]) -> tuple[bytes, ...]:
     return tuple(raw.encode("utf-8", "surrogatepass") for raw in raws)

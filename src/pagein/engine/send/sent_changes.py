@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pagein.engine.cache.prompt_prefix import Head
+from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import Unit
 from pagein.engine.intake.recall_tools import KIND as TOOLS_BEGIN
 from pagein.engine.intake.recall_tools import Settled
@@ -17,8 +17,8 @@ from pagein.engine.log.journal import Journal
 from pagein.engine.log.message_index import BROKEN
 from pagein.engine.log.state import State
 from pagein.engine.send.passthrough import is_passed
-from pagein.engine.send.splice import NOTHING_RENDERED, Rendered, Splicer, Window, rendered
-from pagein.model.entries import Compacted, EntryId, EpochOpened, Noted, RequestSent
+from pagein.engine.send.splice import NOTHING_RENDERED, RenderedWindow, SentWindow, Splicer, render_window
+from pagein.model.entries import CompactionEntry, EntryId, EpochEntry, NoteEntry, RequestSent
 from pagein.policy.privacy.erasure import FORGOTTEN
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
@@ -32,23 +32,23 @@ _BEGINS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SentView:
     """A request, and what puts its changes into bytes. before: one before it on its branch; since: up to this message it is as that."""
 
-    rendered: Rendered
+    rendered: RenderedWindow
     splicer: Splicer
-    before: Rendered
+    before: RenderedWindow
     since: int
 
 
-class Showing:
+class SentHistory:
     """The requests of one journal. Called by one thread at a time."""
 
-    def __init__(self, journal: Journal[State], heads: Fold[Head], settled: Fold[Settled]) -> None:
+    def __init__(self, journal: Journal[State], heads: Fold[PrefixDigests], settled: Fold[Settled]) -> None:
         self._journal = journal
         self._heads = heads
         self._settled = settled
-        self._known: OrderedDict[EntryId, tuple[Rendered, Splicer]] = OrderedDict()
+        self._known: OrderedDict[EntryId, tuple[RenderedWindow, Splicer]] = OrderedDict()
         journal.on_take_back(self._take_back)
         kept = None if journal.restored is None else journal.restored.states.get("shown")
         if journal.restored is not None and kept is not None:
@@ -63,7 +63,7 @@ class Showing:
             return None
         return {"rendered": rendered, "stood": dict(splicer.basis[1]), "made": splicer.kept()}
 
-    def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "Shown":
+    def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "SentView":
         """The request that was sent at this entry, whose conversation these are. apart: the first message of it that stands for turns
         which the client did not see, None for none.
         """
@@ -75,7 +75,7 @@ class Showing:
             state = self._journal.state_at(one.name)
             binds = binds_thinking(self._heads.at(one.name), api)
             has_tools = binds and isinstance(tools := self._settled.at(one.name), tuple) and bool(tools)
-            window = Window(
+            window = SentWindow(
                 state.sent,
                 state.draft.said,
                 one.epoch is not None,
@@ -85,13 +85,13 @@ class Showing:
                 -1 if has_tools else apart,
                 one.passed,
             )
-            before = rendered(window, units[: state.draft.said - base], before)
+            before = render_window(window, units[: state.draft.said - base], before)
             since = min(since, before.since)
         self._known[entry] = before, splicer
         self._known.move_to_end(entry)
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
-        return Shown(before, splicer, known, since)
+        return SentView(before, splicer, known, since)
 
     def _take_back(self, gone: Sequence[EntryId]) -> None:
         for name in gone:
@@ -103,14 +103,14 @@ class Showing:
         here: EntryId | None = entry
         while here is not None and here not in self._known:
             one = self._journal.entry(here)
-            if isinstance(one.body, Compacted):
+            if isinstance(one.body, CompactionEntry):
                 here = None
                 break
             if isinstance(one.body, RequestSent):
                 found.append(_Request(here))
-            elif found and isinstance(one.body, EpochOpened):
+            elif found and isinstance(one.body, EpochEntry):
                 found[-1] = replace(found[-1], epoch=one.body)
-            elif found and isinstance(one.body, Noted) and one.body.kind in _BEGINS:
+            elif found and isinstance(one.body, NoteEntry) and one.body.kind in _BEGINS:
                 found[-1] = replace(found[-1], begun=True)
             elif found and is_passed(one.body):
                 found[-1] = replace(found[-1], passed=True)
@@ -127,16 +127,16 @@ class _Request:
     """
 
     name: EntryId
-    epoch: EpochOpened | None = None
+    epoch: EpochEntry | None = None
     begun: bool = False
     passed: bool = False
 
 
-def binds_thinking(head: Head, api: Api) -> bool:
+def binds_thinking(head: PrefixDigests, api: Api) -> bool:
     """Whether thinking must be taken for bound to what stands before it."""
     return api == "anthropic" and abilities(head.model or None).may_bind
 
 
-def carries_thinking(head: Head, api: Api) -> bool:
+def carries_thinking(head: PrefixDigests, api: Api) -> bool:
     """Whether the model is known to be shown again what it thought in finished turns, in blocks that may be left out."""
     return api == "anthropic" and abilities(head.model or None).carries_thinking

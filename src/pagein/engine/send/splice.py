@@ -22,9 +22,9 @@ from typing import Final
 from pagein.engine.intake.message_chain import Item, Transcript, Unit, alike
 from pagein.engine.intake.message_digests import digest_of
 from pagein.engine.log.pin_state import is_ours
-from pagein.engine.log.rendering import Cell, Piece, cut, pieces_since, shared
+from pagein.engine.log.rendering import Cell, WindowPiece, cut, pieces_since, shared_length
 from pagein.engine.log.turn_removal import is_apart
-from pagein.engine.window.old_thinking import finished
+from pagein.engine.window.old_thinking import count_finished
 from pagein.errors import HostError
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import same_but_texts
@@ -33,7 +33,7 @@ from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
 from pagein.providers.validity import Api
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.request_body import (
-    Words,
+    MessageTexts,
     message_of,
     with_arguments,
     with_notes,
@@ -45,7 +45,7 @@ from pagein.providers.wire.tool_offers import with_answers
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MessageChange:
     """What differs in one message. texts: of results, by the id of their call. arguments: of calls, by their id. notes: texts of ours that stand behind it.
 
     thoughtless: its thinking is left out. stands: what stands in its place, messages as JSON; answers: blocks of results of ours that
@@ -58,12 +58,12 @@ class Change:
     stands: tuple[bytes, ...] = ()
     answers: tuple[bytes, ...] = ()
     arguments: Mapping[str, str] = field(default_factory=dict)
-    words: Words | None = None
+    words: MessageTexts | None = None
     gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Stood:
+class HiddenExchange:
     """What stands in the place of a message that the client saw instead, and results of ours that stand in front of the one behind it."""
 
     actual: tuple[bytes, ...]
@@ -71,7 +71,7 @@ class Stood:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedWindow:
     """A window with what of it is not the client's. tip: the window. changes: by the number of the message in the conversation.
 
     rewritten: whether an epoch was opened for it. since: in front of this message all is as in the window before it on its branch.
@@ -79,7 +79,7 @@ class Rendered:
     """
 
     tip: Cell | None = None
-    changes: Mapping[int, Change] = field(default_factory=dict)
+    changes: Mapping[int, MessageChange] = field(default_factory=dict)
     rewritten: bool = False
     since: int = 0
     top: int = -1
@@ -88,7 +88,7 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SentWindow:
     """A window as it was sent. said: messages said by then, the last of the conversation being the last of them.
 
     rewritten: whether an epoch was opened for it. binds: whether thinking is bound to what stands before it. takes: whether the epoch took
@@ -107,27 +107,29 @@ class Window:
     passed: bool = False
 
 
-_NO_CHANGE: Final = Change()
-_GONE: Final = Change(gone=True)
-NOTHING_RENDERED: Final = Rendered()
+_NO_CHANGE: Final = MessageChange()
+_GONE: Final = MessageChange(gone=True)
+NOTHING_RENDERED: Final = RenderedWindow()
 
 
-def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_RENDERED) -> Rendered:
+def render_window(
+    window: SentWindow, units: Sequence[Unit], before: RenderedWindow = NOTHING_RENDERED
+) -> RenderedWindow:
     """What of this window is not the client's, who said `units` by then. before: the window before it on its branch."""
-    keep = shared(before.tip, window.tip)
+    keep = shared_length(before.tip, window.tip)
     first = window.said - len(units) + 1
     since = max(_said_at(window.tip, keep) - first + 1, 0)
     is_kept = before.top < since
-    changes = dict(before.changes) if is_kept else _kept(before.changes, since)
+    changes = dict(before.changes) if is_kept else _changes_kept(before.changes, since)
     low, top = since, before.top if is_kept else max(changes, default=-1)
     replaced = before.replaced if is_kept else sum(map(_count, changes.values()))
     for piece in pieces_since(window.tip, keep):
         place = piece.said - first
         if 0 <= place < len(units) and piece.message is not units[place].message:
-            change = _changed(piece, units[place])
+            change = _change_of(piece, units[place])
             if change != _NO_CHANGE:
                 known = changes.get(place, _NO_CHANGE)
-                one = changes[place] = _joined(known, change)
+                one = changes[place] = _join_changes(known, change)
                 replaced += _count(one) - _count(known)
                 low, top = min(low, place), max(top, place)
         for place in _absent(piece, first, len(units)):
@@ -136,16 +138,16 @@ def rendered(window: Window, units: Sequence[Unit], before: Rendered = NOTHING_R
     for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
         changes[place] = replace(changes.get(place, _NO_CHANGE), thoughtless=True)
         low, top = min(low, place), max(top, place)
-    return Rendered(window.tip, changes, window.rewritten, low, top, replaced, len(units))
+    return RenderedWindow(window.tip, changes, window.rewritten, low, top, replaced, len(units))
 
 
 def _without_thinking(
-    window: Window, units: Sequence[Unit], since: int, known: int, changes: Mapping[int, Change]
+    window: SentWindow, units: Sequence[Unit], since: int, known: int, changes: Mapping[int, MessageChange]
 ) -> list[int]:
     """The messages that lose their thinking with this window. known: messages in the request before. changes: what differs so far."""
     lost: list[int] = []
     if not window.binds:
-        start, end = since, finished([unit.message for unit in units])
+        start, end = since, count_finished([unit.message for unit in units])
     else:
         start, end = 0 if window.begun else since if window.rewritten else len(units), len(units)
         lost = foreign(
@@ -156,14 +158,14 @@ def _without_thinking(
     return [*lost, *(place for place in range(start, end) if units[place].message.role == "assistant")]
 
 
-def _absent(piece: Piece, first: int, count: int) -> Iterator[int]:
+def _absent(piece: WindowPiece, first: int, count: int) -> Iterator[int]:
     """The messages of the conversation that left whole and are told of in this piece. first: the number of the first; count: of all."""
     for one in piece.absent:
         for start, end in one.said:
             yield from range(max(start - first, 0), min(end - first + 1, count))
 
 
-def _earliest(changes: Mapping[int, Change], apart: int | None) -> int | None:
+def _earliest(changes: Mapping[int, MessageChange], apart: int | None) -> int | None:
     return min((*changes, *(() if apart is None else (apart,))), default=None)
 
 
@@ -176,34 +178,34 @@ def foreign(units: Sequence[Unit], known: int, first: Callable[[], int | None]) 
     return [] if behind is None else [place for place in found if place > behind]
 
 
-def _count(change: Change) -> int:
+def _count(change: MessageChange) -> int:
     return len(change.texts) + len(change.arguments)
 
 
-def _kept(changes: Mapping[int, Change], since: int) -> dict[int, Change]:
+def _changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int, MessageChange]:
     """The changes in front of this message; behind it, what stays without its thinking."""
     return {
-        place: one if place < since else Change(thoughtless=True)
+        place: one if place < since else MessageChange(thoughtless=True)
         for place, one in changes.items()
         if place < since or one.thoughtless
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _SpliceResult:
     """What a message became with a change."""
 
     raw: bytes
-    change: Change
+    change: MessageChange
     parts: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SpliceMemory:
     """What a message became with a change, told by the digest of its bytes."""
 
     digest: str
-    change: Change
+    change: MessageChange
     parts: tuple[bytes, ...]
 
 
@@ -211,23 +213,25 @@ class Splicer:
     """Puts changes into the bytes of requests. What was rendered once is not rendered again."""
 
     def __init__(self) -> None:
-        self.basis: tuple[Rendered, Mapping[int, Stood]] | None = None  # what was rendered last
+        self.basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]] | None = None  # what was rendered last
         self._raws: Sequence[bytes] = ()
         self._items: list[bytes] = []
         self._ends: list[int] = []  # how many of `_items` there are up to each of `_raws`
-        self._made: dict[int, _Made] = {}
-        self._kept: Mapping[int, Kept] = {}
+        self._made: dict[int, _SpliceResult] = {}
+        self._kept: Mapping[int, SpliceMemory] = {}
 
-    def restore(self, basis: tuple[Rendered, Mapping[int, Stood]], kept: Mapping[int, Kept]) -> None:
+    def restore(
+        self, basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]], kept: Mapping[int, SpliceMemory]
+    ) -> None:
         """Go on where another process rendered that, and these messages for it."""
         self.basis, self._kept = basis, kept
 
-    def kept(self) -> dict[int, Kept]:
+    def kept(self) -> dict[int, SpliceMemory]:
         """What was rendered, for `restore`."""
-        made = {at: Kept(digest_of(one.raw), one.change, tuple(one.parts)) for at, one in self._made.items()}
+        made = {at: SpliceMemory(digest_of(one.raw), one.change, tuple(one.parts)) for at, one in self._made.items()}
         return {**self._kept, **made}
 
-    def items(self, script: Transcript, changes: Mapping[int, Change], since: int = 0) -> list[bytes]:
+    def items(self, script: Transcript, changes: Mapping[int, MessageChange], since: int = 0) -> list[bytes]:
         """The messages of a request with these changes. since: up to this message of the conversation the changes are those of last time."""
         units, raws = script.units, script.raws
         start = min(alike(raws, self._raws), units[since].first if since < len(units) else len(raws))
@@ -250,7 +254,7 @@ class Splicer:
         """How many messages the first so many of the client's became."""
         return self._ends[raws - 1] if raws else 0
 
-    def _parts(self, at: int, unit: Unit, change: Change, script: Transcript) -> Sequence[bytes]:
+    def _parts(self, at: int, unit: Unit, change: MessageChange, script: Transcript) -> Sequence[bytes]:
         """A message with its change, which may be several messages then, or none."""
         raw = script.raws[at]
         known = self._made.get(at)
@@ -259,14 +263,14 @@ class Splicer:
             if kept is not None and kept.change == change and kept.digest == digest_of(raw):
                 parts: Sequence[bytes] = kept.parts
             else:
-                made = _spliced(at, unit, change, script)
+                made = _splice_unit(at, unit, change, script)
                 is_one = bool(made) and not change.stands and not change.notes
                 parts = (
                     (made,)
                     if is_one
                     else tuple(json_spans.items(json_spans.array_of([made] if made else []), "messages"))
                 )
-            known = self._made[at] = _Made(raw, change, parts)
+            known = self._made[at] = _SpliceResult(raw, change, parts)
         return known.parts
 
 
@@ -274,7 +278,7 @@ def _first(unit: Unit) -> int:
     return unit.first
 
 
-def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
+def _splice_unit(at: int, unit: Unit, change: MessageChange, script: Transcript) -> bytes:
     if change.gone:
         return b""
     if change.stands:
@@ -299,7 +303,7 @@ def _spliced(at: int, unit: Unit, change: Change, script: Transcript) -> bytes:
     return with_notes(made, script.api, change.notes) if change.notes and is_last else made
 
 
-def _with_words(raw: bytes, words: Words, api: Api, at: int) -> bytes:
+def _with_words(raw: bytes, words: MessageTexts, api: Api, at: int) -> bytes:
     """A message of the user's with other words. Raises HostError where anything else in it would be another than before."""
     made = with_words(raw, api, words)
     ours, theirs = (message_of(one, api, at)[1].blocks for one in (made, raw))
@@ -312,7 +316,7 @@ def _with_words(raw: bytes, words: Words, api: Api, at: int) -> bytes:
     return made
 
 
-def _masked_in(raw: bytes, change: Change, api: Api, at: int) -> bytes:
+def _masked_in(raw: bytes, change: MessageChange, api: Api, at: int) -> bytes:
     """A message with the arguments of its calls as the change has them."""
     if not change.arguments:
         return raw
@@ -353,7 +357,7 @@ def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:
         yield without_blocks(raw, api, gone) if gone else raw
 
 
-def _changed(piece: Piece, unit: Unit) -> Change:
+def _change_of(piece: WindowPiece, unit: Unit) -> MessageChange:
     ours = {block.call_id: block.text for block in unit.message.blocks if isinstance(block, ToolResult)}
     texts = {
         block.call_id: block.text
@@ -374,10 +378,10 @@ def _changed(piece: Piece, unit: Unit) -> Change:
         for block in piece.message.blocks
         if isinstance(block, ToolCall) and not is_withheld(block) and _is_ours(block.arguments, said.get(block.id))
     }
-    return Change(texts, notes, arguments=arguments, words=_words(piece, unit))
+    return MessageChange(texts, notes, arguments=arguments, words=_words(piece, unit))
 
 
-def _words(piece: Piece, unit: Unit) -> Words | None:
+def _words(piece: WindowPiece, unit: Unit) -> MessageTexts | None:
     """What stands in place of the user's words, None where these stand."""
     told = [block for block in piece.message.blocks if isinstance(block, Text) and is_apart(block.injected)]
     if not told:
@@ -394,7 +398,7 @@ def _words(piece: Piece, unit: Unit) -> Words | None:
     if texts and len(ours) != len(theirs):
         raise HostError("a text of the user's is not found again in its message")
     front, behind = ("".join(one.text for one in told if one.injected == kind) for kind in (TURNS, STEPS))
-    return Words(texts, front, behind)
+    return MessageTexts(texts, front, behind)
 
 
 def _is_ours(arguments: str, said: str | None) -> bool:
@@ -402,9 +406,9 @@ def _is_ours(arguments: str, said: str | None) -> bool:
     return said is not None and arguments != said and same_but_texts(arguments, said)
 
 
-def _joined(one: Change, other: Change) -> Change:
+def _join_changes(one: MessageChange, other: MessageChange) -> MessageChange:
     texts, arguments = {**one.texts, **other.texts}, {**one.arguments, **other.arguments}
-    return Change(
+    return MessageChange(
         texts,
         (*one.notes, *other.notes),
         one.thoughtless or other.thoughtless,

@@ -14,20 +14,28 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
 
-from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, Chosen
-from pagein.engine.cache.prompt_layout import IN_FRONT, Sent
+from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointChoice
+from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of
 from pagein.engine.intake.message_chain import Transcript, alike, transcript
-from pagein.engine.intake.recall_tools import Recall
+from pagein.engine.intake.recall_tools import RecallOffer
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send.call import Call
-from pagein.engine.send.outgoing_body import Bytes, Last, answered_from, check_bytes, marked_as, sent_on, with_news
+from pagein.engine.send.call import PendingCall
+from pagein.engine.send.outgoing_body import (
+    Bytes,
+    Last,
+    answer_start,
+    body_of_last,
+    check_bytes,
+    with_breakpoints,
+    with_news,
+)
 from pagein.engine.send.recall_exchanges import Exchanges
-from pagein.engine.send.splice import Change, Splicer
+from pagein.engine.send.splice import MessageChange, Splicer
 from pagein.errors import HostError
 from pagein.model.entries import EntryId
 from pagein.providers.wire.request_body import Envelope
-from pagein.providers.wire.tool_offers import Offer
+from pagein.providers.wire.tool_offers import ToolOffer
 
 MOST_KEPT: Final = 64 << 20
 """Bytes of the messages of requests that are kept, as their clients sent them."""
@@ -44,14 +52,14 @@ class LastSent:
     """
 
     script: Transcript
-    changes: Mapping[int, Change]
+    changes: Mapping[int, MessageChange]
     size: int
     exchanges: Mapping[EntryId, Sequence[str]] = field(default_factory=dict)
-    tools: tuple[Offer, ...] = ()
-    chosen: Chosen = AS_THE_CLIENT
+    tools: tuple[ToolOffer, ...] = ()
+    chosen: BreakpointChoice = AS_THE_CLIENT
 
 
-class Forwarding:
+class UndecidedRequests:
     """What was sent last, by session. Any number of threads may use it."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
@@ -78,22 +86,24 @@ class Forwarding:
         with self._lock:
             self.size -= _size(self._kept.pop(session, ()))
 
-    def forwarded(self, session: str, body: bytes, envelope: Envelope, context: str) -> tuple[Call, Bytes] | None:
+    def forwarded(
+        self, session: str, body: bytes, envelope: Envelope, context: str
+    ) -> tuple[PendingCall, Bytes] | None:
         """A request for which nothing is decided, and its bytes; None where nothing of its conversation is at hand. Raises BadInput."""
         last = self._nearest(session, envelope)
         if last is None:
             return None
         script = transcript(envelope.items, envelope.api, last.script)
-        count = _shared(script, last.script)
+        count = _shared_messages(script, last.script)
         if not count:
             return None
-        call = Call(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
-        call = call.offering(Recall(tools=last.tools))
+        call = PendingCall(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
+        call = call.offering(RecallOffer(tools=last.tools))
         changes = {place: one for place, one in last.changes.items() if place < count}  # behind that are other messages
         sent = Last(changes, count, Exchanges().of(script, last.exchanges))
         found = with_news(call, sent, had_tools=bool(last.tools), was_passed=False)
         is_again = count == len(script.units) == len(last.script.units)
-        made = _made(call, found, last.chosen if is_again else AS_THE_CLIENT)
+        made = _make_bytes(call, found, last.chosen if is_again else AS_THE_CLIENT)
         if made.is_last:
             self.sent(session, replace(last, script=script, changes=found.changes, size=len(body)))
         else:
@@ -119,7 +129,7 @@ def _goes_on(now: LastSent, before: LastSent) -> bool:
     return alike(raws, now.script.raws) >= len(raws) - _MOVED
 
 
-def _shared(script: Transcript, before: Transcript) -> int:
+def _shared_messages(script: Transcript, before: Transcript) -> int:
     """How many messages of the conversation two requests have in common, from the first on."""
     count = min(len(script.units), len(before.units))
     while count and script.units[count - 1].name != before.units[count - 1].name:
@@ -127,7 +137,7 @@ def _shared(script: Transcript, before: Transcript) -> int:
     return count
 
 
-def _made(call: Call, found: Last, chosen: Chosen) -> Bytes:
+def _make_bytes(call: PendingCall, found: Last, chosen: BreakpointChoice) -> Bytes:
     """The bytes of a request, checked."""
     envelope, changes = call.envelope, found.with_exchanges
     if not changes and envelope is call.theirs and chosen == AS_THE_CLIENT:
@@ -135,17 +145,17 @@ def _made(call: Call, found: Last, chosen: Chosen) -> Bytes:
     splicer = Splicer()
     try:
         items: Sequence[bytes] = splicer.items(call.script, changes)
-        start = answered_from(call.script, found.count)
+        start = answer_start(call.script, found.count)
         news = splicer.count(start), start
         made = Bytes(envelope.body(items), items, envelope.fields, 0, found.count, news=news, changes=found.changes)
-        made = marked_as(call, made, chosen)
+        made = with_breakpoints(call, made, chosen)
         check_bytes(call, made, decided=False)
     except HostError as problem:
-        return sent_on(call, found, str(problem))
+        return body_of_last(call, found, str(problem))
     return made
 
 
-def forwarded_as(asked: PreparedRequest, session: str, call: Call, made: Bytes) -> PreparedRequest:
+def undecided_request(asked: PreparedRequest, session: str, call: PendingCall, made: Bytes) -> PreparedRequest:
     """What goes out for a request that was forwarded so."""
     fields = call.envelope.fields if made.fields is None else made.fields
     front = {name: fields[name] for name in IN_FRONT if name in fields}
@@ -158,6 +168,6 @@ def forwarded_as(asked: PreparedRequest, session: str, call: Call, made: Bytes) 
         shared=made.used,
         replaced=made.replaced or sum(len(one.texts) + len(one.arguments) for one in made.changes.values()),
         offered=call.offered if fields is call.envelope.fields else (),
-        ticket=Sent(script.api, front, made.items, script.names, call.head, asked.at or 0.0),
+        ticket=SentRequest(script.api, front, made.items, script.names, call.head, asked.at or 0.0),
         last=script.units[-1].name,
     )

@@ -2,13 +2,21 @@
 
 from itertools import takewhile
 
-from pagein.engine.log.pageout import Entering, Leaving
-from pagein.engine.log.rendering import Piece, cut, length, pieces_since, shared, size
+from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
+from pagein.engine.log.rendering import WindowPiece, cut, length, pieces_since, shared_length, size
 from pagein.engine.log.state import Rules, State, is_spoken
 from pagein.model.entries import PagedOut
 from pagein.model.messages import Text, ToolCall, ToolResult
-from pagein.policy.economics.rewrite_cost import CAUTION, Account, Moment, beginning, falls_short, in_hand, rewrite_cost
-from pagein.policy.economics.rewrite_cost import previewed as with_previews
+from pagein.policy.economics.rewrite_cost import (
+    CAUTION,
+    Account,
+    Moment,
+    economics_at_entrance,
+    falls_short,
+    in_hand,
+    rewrite_cost,
+)
+from pagein.policy.economics.rewrite_cost import account_with_previews as with_previews
 from pagein.policy.eviction.residency import Epoch, Residency, removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.previews import Previews, is_previewed
@@ -18,7 +26,7 @@ from pagein.policy.stubs.recall_ways import Begins
 def moment_of(state: State, at: float | None) -> Moment:
     """The call that is about to be made, as the policy sees it."""
     tip = state.draft.ready().tip
-    keep = shared(state.sent, tip)
+    keep = shared_length(state.sent, tip)
     held = size(state.sent) if keep == length(state.sent) else size(cut(tip, keep))
     fresh = pieces_since(tip, keep)
     behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
@@ -34,12 +42,12 @@ def moment_of(state: State, at: float | None) -> Moment:
     )
 
 
-def entering_big(state: State, rules: Rules, settings: Previews) -> list[Entering]:
+def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[PreviewCandidate]:
     """Outputs said since the last request that are to enter as previews."""
     known = length(state.draft.tip)
     asked = state.draft.tip.piece.message.blocks if state.draft.tip is not None else ()
     calls = {block.id: block for block in asked if isinstance(block, ToolCall)}
-    found: list[Entering] = []
+    found: list[PreviewCandidate] = []
     for place, piece in enumerate(pieces_since(state.draft.ready().tip, known), start=known):
         counts = iter(piece.tokens)
         for index, block in enumerate(piece.message.blocks):
@@ -52,18 +60,20 @@ def entering_big(state: State, rules: Rules, settings: Previews) -> list[Enterin
             if may_show_excluded(call, rules.excluded):
                 continue
             if is_previewed(call, block, settings):
-                found.append(Entering(block, block.name or call.name, tokens, (place, index)))
+                found.append(PreviewCandidate(block, block.name or call.name, tokens, (place, index)))
     return found
 
 
-def credited(account: Account, previews: tuple[PagedOut, ...], residency: Residency, scale: float) -> Account:
+def account_after_previews(
+    account: Account, previews: tuple[PagedOut, ...], residency: Residency, scale: float
+) -> Account:
     """The account after these outputs entered as previews."""
     if residency.economics is None or not previews:
         return account
-    return with_previews(account, residency.economics, _spared(previews), scale)
+    return with_previews(account, residency.economics, _tokens_spared(previews), scale)
 
 
-def _spared(previews: tuple[PagedOut, ...]) -> int:
+def _tokens_spared(previews: tuple[PagedOut, ...]) -> int:
     """Tokens that do not enter."""
     return sum(one.tokens - round(len(one.stub) * one.tokens / one.chars) for one in previews if one.chars)
 
@@ -80,37 +90,37 @@ def toll(
         return 0.0
     moment = moment_of(state, at)
     # What stands in front of the messages is known once the provider has told; until then every request looks too small.
-    if state.floor is not None and falls_short(moment, economics, _spared(big)):
+    if state.floor is not None and falls_short(moment, economics, _tokens_spared(big)):
         return None
     if begins is None:
         return 0.0
     if state.floor is None:
         return None
-    economics = beginning(economics, begins.tokens)
-    if _spared(big) <= economics.entrance:
+    economics = economics_at_entrance(economics, begins.tokens)
+    if _tokens_spared(big) <= economics.entrance:
         return None
-    account = credited(state.account, big, residency, state.scale)
+    account = account_after_previews(state.account, big, residency, state.scale)
     cost = rewrite_cost(moment, economics, 0, 0) + economics.write * begins.tokens
     return cost if CAUTION * cost <= in_hand(account, economics) else None
 
 
-def leaving_by(state: State, epoch: Epoch) -> list[Leaving]:
+def eviction_candidates(state: State, epoch: Epoch) -> list[EvictionCandidate]:
     """The results and arguments of a decision, looked up in the request. Arguments stand as what a tool answered, too."""
     # One message earlier, for the calls that the first results answer.
     start = max(epoch.frontier - 1, 0)
     pieces = pieces_since(state.draft.tip, start)
     tools = _tool_names(pieces)
-    found: list[Leaving] = []
+    found: list[EvictionCandidate] = []
     for resident in epoch.page_out:
         block = pieces[resident.message - start].message.blocks[resident.block]
         if isinstance(block, ToolResult):
-            found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
+            found.append(EvictionCandidate(resident, block, block.name or tools.get(block.call_id, "")))
         elif isinstance(block, ToolCall):
-            found.append(Leaving(resident, ToolResult(block.id, block.arguments, block.name), block.name))
+            found.append(EvictionCandidate(resident, ToolResult(block.id, block.arguments, block.name), block.name))
         elif isinstance(block, Text):
-            found.append(Leaving(resident, ToolResult(resident.call_id, block.text), "user"))
+            found.append(EvictionCandidate(resident, ToolResult(resident.call_id, block.text), "user"))
     return found
 
 
-def _tool_names(pieces: list[Piece]) -> dict[str, str]:
+def _tool_names(pieces: list[WindowPiece]) -> dict[str, str]:
     return {block.id: block.name for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)}

@@ -3,58 +3,58 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pagein.engine.log.pageout import Leaving
+from pagein.engine.log.pageout import EvictionCandidate
 from pagein.engine.log.rendering import pieces_since
 from pagein.engine.log.state import State
 from pagein.engine.reads import evidence
 from pagein.engine.reads.evidence import Evidence
-from pagein.engine.reads.testimony import Stored, told_to_witness, window
-from pagein.engine.window.decision_inputs import leaving_by
+from pagein.engine.reads.testimony import Stored, make_testimony, window
+from pagein.engine.window.decision_inputs import eviction_candidates
 from pagein.model.entries import RequestSent
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.clients.window_files import START, ClientReads
 from pagein.policy.economics.rewrite_cost import Moment
-from pagein.policy.eviction.dependencies import sparing
-from pagein.policy.eviction.residency import Plan, Residency, Resident
+from pagein.policy.eviction.dependencies import plan_without
+from pagein.policy.eviction.residency import EpochPlan, Residency, Resident
 
 UNPROVEN: Final = "unproven"
 """The reason of an epoch that was opened only because answers were not borne out any more."""
 
 
-def spared(
-    planned: Plan,
+def plan_without_dependencies(
+    planned: EpochPlan,
     state: State,
     evidence: Evidence,
     settings: Residency,
     moment: Moment,
     also: frozenset[str] = frozenset(),
-) -> Plan:
+) -> EpochPlan:
     """The plan without results on which a recent answer rests: these stay for as long as that answer. also: calls whose results stay too."""
     if planned.epoch is None:
         return planned
     last = state.draft.calls - max(settings.reads_wait, 1)
-    return sparing(planned, evidence.held_by_young(last) | also, state.standing, settings, moment)
+    return plan_without(planned, evidence.held_by_young(last) | also, state.standing, settings, moment)
 
 
-def leaving_soundly(
+def sound_evictions(
     state: State,
     ground: Evidence,
-    planned: Plan,
+    planned: EpochPlan,
     stored: Stored | None,
     reads: ClientReads = START,
     whole: frozenset[str] = frozenset(),
-) -> tuple[list[Leaving], str | None]:
+) -> tuple[list[EvictionCandidate], str | None]:
     """What leaves by this plan, with what rested on it, in the order of the window; and what the witness objected to.
 
     stored: where the witness finds versions; None where it is not asked. What it objects to leaves as well. reads: what reads by the
     client's own tools have shown. whole: calls of turns that leave whole.
     """
-    chosen = [] if planned.epoch is None else leaving_by(state, planned.epoch)
-    leaving = [*chosen, *_resting(state, ground, reads, chosen, whole)]
+    chosen = [] if planned.epoch is None else eviction_candidates(state, planned.epoch)
+    leaving = [*chosen, *_dependent_answers(state, ground, reads, chosen, whole)]
     said: dict[str, None] = {}
     if stored is not None:
-        told = told_to_witness(evidence.step(ground, RequestSent(0, 0)), window(state), stored)
+        told = make_testimony(evidence.step(ground, RequestSent(0, 0)), window(state), stored)
         told.claims |= reads.claims()
         stored = _either(reads.versions().get, stored)
         while True:
@@ -62,11 +62,11 @@ def leaving_soundly(
                 del told.claims[call]
             objections = told.objections(stored)
             said |= dict.fromkeys(f"{one.call_id}: {one.why}" for one in objections)
-            more = _found(state, frozenset(one.call_id for one in objections) - whole)
+            more = _find_results(state, frozenset(one.call_id for one in objections) - whole)
             if not more:
                 break
             leaving += more
-            leaving += _resting(state, ground, reads, leaving, whole)
+            leaving += _dependent_answers(state, ground, reads, leaving, whole)
     leaving.sort(key=lambda one: (one.resident.message, one.resident.block))
     return leaving, "the witness objected to " + "; ".join(said) if said else None
 
@@ -79,17 +79,17 @@ def _either(first: Stored, then: Stored) -> Stored:
     return stored
 
 
-def _resting(
-    state: State, ground: Evidence, reads: ClientReads, leaving: Sequence[Leaving], whole: frozenset[str]
-) -> list[Leaving]:
+def _dependent_answers(
+    state: State, ground: Evidence, reads: ClientReads, leaving: Sequence[EvictionCandidate], whole: frozenset[str]
+) -> list[EvictionCandidate]:
     """Answers that the window does not bear out once these results, and all of these calls, have left."""
     calls = [*(one.resident.call_id for one in leaving), *whole]
-    return _found(state, (ground.resting_on(calls) | reads.resting_on(calls)) - whole)
+    return _find_results(state, (ground.resting_on(calls) | reads.resting_on(calls)) - whole)
 
 
-def _found(state: State, calls: frozenset[str]) -> list[Leaving]:
+def _find_results(state: State, calls: frozenset[str]) -> list[EvictionCandidate]:
     """The results of these calls, where they will stand in the request."""
-    found: list[Leaving] = []
+    found: list[EvictionCandidate] = []
     tools: dict[str, str] = {}
     for place, piece in enumerate(pieces_since(state.draft.ready().tip, 0) if calls else ()):
         counts = iter(piece.tokens)
@@ -103,5 +103,5 @@ def _found(state: State, calls: frozenset[str]) -> list[Leaving]:
                 # what stands in place of a result that is kept already leaves as that result
                 kept = state.hand.stands_for(block)
                 resident = Resident(block.call_id, place, index, tokens, piece.born or 0, kept=kept)
-                found.append(Leaving(resident, block, block.name or tools.get(block.call_id, "")))
+                found.append(EvictionCandidate(resident, block, block.name or tools.get(block.call_id, "")))
     return found

@@ -11,26 +11,26 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pagein.engine.log.pageout import Leaving, Pager
+from pagein.engine.log.pageout import EvictionCandidate, Pager
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.rendering import cut, pieces_since, shared, size
+from pagein.engine.log.rendering import cut, pieces_since, shared_length, size
 from pagein.engine.log.state import Rules, State, step
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
-from pagein.engine.window.decision_inputs import credited, moment_of
-from pagein.engine.window.dependencies import UNPROVEN, leaving_soundly, spared
-from pagein.engine.window.full_window import Going, Seen
+from pagein.engine.window.decision_inputs import account_after_previews, moment_of
+from pagein.engine.window.dependencies import UNPROVEN, plan_without_dependencies, sound_evictions
+from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
 from pagein.errors import BadSetting, NotRecallable, StoreError
-from pagein.model.entries import EpochOpened, PagedOut, Restored, Thought, TurnsLeft
+from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.clients.window_files import START, ClientReads
 from pagein.policy.economics.rewrite_cost import Account, Moment, is_cold
 from pagein.policy.eviction import overflow
 from pagein.policy.eviction.overflow import Back, Valve
 from pagein.policy.eviction.read_ages import Work
-from pagein.policy.eviction.residency import Epoch, Plan, Residency, plan
+from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency, plan
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.stubs.result_stubs import MARKER
@@ -62,13 +62,13 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Curated:
+class EvictionOutcome:
     """What is to be done. opened: the epoch, None to leave the window alone. failure: why not all was done that should have been.
 
     crowded: the window is nearly full still; the host should compact.
     """
 
-    opened: EpochOpened | None
+    opened: EpochEntry | None
     failure: str | None
     account: Account
     crowded: bool = False
@@ -87,71 +87,76 @@ def _listed_window(model: str) -> int | None:
         return None
 
 
-def curated(scene: Scene, pager: Pager) -> Curated:
+def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     """Decide, and have stored what leaves. Never raises for a store that fails: then the window stays as it is, and that is told."""
     if scene.residency.arguments is None:
         scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
     state = scene.state
-    account, moment = credited(state.account, scene.previewed, scene.residency, state.scale), moment_of(state, scene.at)
+    account, moment = (
+        account_after_previews(state.account, scene.previewed, scene.residency, state.scale),
+        moment_of(state, scene.at),
+    )
     account = replace(account, saved=account.saved - scene.paid)
-    planned, whole, is_waiting = _relieved(scene, moment, account, _planned(scene, moment, account))
+    planned, whole, is_waiting = _plan_overflow(scene, moment, account, _plan(scene, moment, account))
     calls = _calls_in(state, whole)
-    leaving, objection = leaving_soundly(state, scene.ground, planned, scene.stored, scene.reads, calls)
+    leaving, objection = sound_evictions(state, scene.ground, planned, scene.stored, scene.reads, calls)
     if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
-        return Curated(None, objection, planned.alone, _is_full(scene, moment, 0))
+        return EvictionOutcome(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:
         paged = pager.page_out(scene.session, leaving, scene.residency.arguments, scene.valve.pastes)
         turns = _turns(scene, paged, whole, pager)
     except StoreError as problem:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
-        return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
+        return EvictionOutcome(None, failure, planned.alone, _is_full(scene, moment, 0))
     back, missing = _brought(scene, planned, moment, pager)
     try:
         places = [one.message for one in paged] + [place for one in turns for place in (one.message, one.places[0][0])]
         thought = _thought(scene, pager, places + [one.place.message for one in back])
     except StoreError as problem:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
-        return Curated(None, failure, planned.alone, _is_full(scene, moment, 0))
+        return EvictionOutcome(None, failure, planned.alone, _is_full(scene, moment, 0))
     reason = overflow.ORDERED if state.hand.epoch_now else overflow.RESTORED
     planned = overflow.with_back(planned, scene.residency, moment, [one.place for one in back], reason)
     failure = "; ".join([*([objection] if objection else []), *missing])
     planned = _with_turns(scene, planned, moment, account, whole)
-    opened = _opened(state, planned, paged, tuple(one.restored for one in back), thought, turns)
+    opened = _make_epoch(state, planned, paged, tuple(one.restored for one in back), thought, turns)
     gain = sum(one.resident.gain for one in leaving) - sum(one.place.tokens for one in back)
     gain += sum(one.gain for one in whole)
     account = planned.alone if opened is None else planned.account
-    return Curated(opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain))
+    return EvictionOutcome(opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain))
 
 
-def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> Thought | None:
+def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObject | None:
     """The thinking that leaves with an epoch that changes these messages, stored: what no request held before goes too. Raises StoreError."""
     if scene.residency.thinking != "leaves" or not places:
         return None
     tip = scene.state.draft.ready().tip
-    found = thought_in(pieces_since(tip, min(*places, shared(scene.state.sent, tip))))
+    found = thought_in(pieces_since(tip, min(*places, shared_length(scene.state.sent, tip))))
     return None if found is None else pager.keep_thinking(scene.session, scene.state.epoch + 1, *found)
 
 
-def _opened(
+def _make_epoch(
     state: State,
-    planned: Plan,
+    planned: EpochPlan,
     paged: Sequence[PagedOut],
-    back: Sequence[Restored],
-    thought: Thought | None,
+    back: Sequence[Restoration],
+    thought: ThinkingObject | None,
     turns: Sequence[TurnsLeft],
-) -> EpochOpened | None:
+) -> EpochEntry | None:
     places = [one.message for one in paged] + [one.message for one in back]
     places += [min(one.message, one.places[0][0]) for one in turns]
     if not places:
         return None
     reason = UNPROVEN if planned.epoch is None else planned.epoch.reason
-    return EpochOpened(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
+    return EpochEntry(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
 
 
 # --- what leaves a full window ---
 
 
-def _relieved(scene: Scene, moment: Moment, account: Account, planned: Plan) -> tuple[Plan, list[Going], bool]:
+def _plan_overflow(
+    scene: Scene, moment: Moment, account: Account, planned: EpochPlan
+) -> tuple[EpochPlan, list[TurnRemoval], bool]:
     """The plan for a window that is nearly full: results first, then the turns and steps that leave whole.
 
     The plan stays as it is where the window is not full. It also stays, and the third value is True, where the bankroll does not cover
@@ -161,9 +166,15 @@ def _relieved(scene: Scene, moment: Moment, account: Account, planned: Plan) -> 
     gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
     if scene.state.hand.off or not _is_full(scene, moment, gain):
         return planned, [], False
-    seen, most = _seen(scene), _most(scene, moment)
-    kinds = (scene.state.standing.all(), full_window.failed(seen), full_window.pasted(seen, scene.valve.pastes))
-    forced = overflow.forced(kinds, scene.residency, moment, account, most=most, newest=seen.newest, held=seen.held)
+    seen, most = _full_window(scene), _most(scene, moment)
+    kinds = (
+        scene.state.standing.all(),
+        full_window.failures(seen),
+        full_window.long_user_texts(seen, scene.valve.pastes),
+    )
+    forced = overflow.overflow_plan(
+        kinds, scene.residency, moment, account, most=most, newest=seen.newest, held=seen.held
+    )
     going = () if forced.epoch is None else forced.epoch.page_out
     missing = most - sum(one.gain for one in going)
     whole = full_window.whole(seen, missing, going) if missing > 0 else []
@@ -173,66 +184,68 @@ def _relieved(scene: Scene, moment: Moment, account: Account, planned: Plan) -> 
     return planned, [], True
 
 
-def _seen(scene: Scene) -> Seen:
+def _full_window(scene: Scene) -> FullWindow:
     """The window as those see it who look for what else may leave."""
     draft, allowed = scene.state.draft, scene.valve.low * (scene.window or 0)
-    held = _kept(scene) | scene.state.hand.staying
-    return Seen(pieces_since(draft.ready().tip, 0), draft.calls, held, scene.excluded, allowed)
+    held = _calls_kept_by_user(scene) | scene.state.hand.staying
+    return FullWindow(pieces_since(draft.ready().tip, 0), draft.calls, held, scene.excluded, allowed)
 
 
-def _calls_in(state: State, whole: Sequence[Going]) -> frozenset[str]:
+def _calls_in(state: State, whole: Sequence[TurnRemoval]) -> frozenset[str]:
     """The calls that stand in what leaves whole."""
     pieces = pieces_since(state.draft.ready().tip, 0) if whole else []
     blocks = (block for one in whole for place in one.places for block in pieces[place].message.blocks)
     return frozenset(block.id for block in blocks if isinstance(block, ToolCall))
 
 
-def _frontier(leaving: Sequence[Leaving], whole: Sequence[Going]) -> int:
+def _frontier(leaving: Sequence[EvictionCandidate], whole: Sequence[TurnRemoval]) -> int:
     """The first message that changes."""
     return min([one.resident.message for one in leaving] + [one.first for one in whole])
 
 
-def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[Going], pager: Pager) -> list[TurnsLeft]:
+def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval], pager: Pager) -> list[TurnsLeft]:
     """What leaves whole, stored as it stands once these have been paged out. Raises StoreError."""
     if not whole:
         return []
     state = scene.state
     number, frontier = state.epoch + 1, min((one.message for one in paged), default=0)
-    after = step(state, EpochOpened(number, frontier, tuple(paged)), Rules(scene.residency, scene.excluded))
+    after = step(state, EpochEntry(number, frontier, tuple(paged)), Rules(scene.residency, scene.excluded))
     pieces = pieces_since(after.draft.ready().tip, 0)
-    room = _seen(scene).room()
-    return [full_window.kept(scene.session, pieces, one, room, pager) for one in whole]
+    room = _full_window(scene).room()
+    return [full_window.store_turns(scene.session, pieces, one, room, pager) for one in whole]
 
 
-def _with_turns(scene: Scene, planned: Plan, moment: Moment, account: Account, whole: Sequence[Going]) -> Plan:
+def _with_turns(
+    scene: Scene, planned: EpochPlan, moment: Moment, account: Account, whole: Sequence[TurnRemoval]
+) -> EpochPlan:
     """The plan with what leaves whole, charged for all of it."""
     if not whole:
         return planned
     tip = scene.state.draft.ready().tip
     turns = [Resident("", one.first, 0, one.gain, 0, before=size(cut(tip, one.first)), stays=0) for one in whole]
     going = () if planned.epoch is None else planned.epoch.page_out
-    charged = overflow.leaving([*going, *turns], scene.residency, moment, account, overflow.FULL)
+    charged = overflow.plan_of([*going, *turns], scene.residency, moment, account, overflow.FULL)
     return replace(charged, epoch=Epoch(charged.epoch.frontier if charged.epoch else 0, going, overflow.FULL))
 
 
 # --- what leaves ---
 
 
-def _planned(scene: Scene, moment: Moment, account: Account) -> Plan:
+def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
     """What the policy wants; else what the user ordered."""
     state, settings, hand = scene.state, scene.residency, scene.state.hand
     planned = plan(state.standing, settings, moment, account)
     if hand.off:
-        return Plan(None, planned.alone, planned.alone)
+        return EpochPlan(None, planned.alone, planned.alone)
     # what must stay is asked for where something is to leave: it takes a look at all reads that stand in the window
     if planned.epoch is not None or hand.epoch_now:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.files
         work = None if rules is None else Work(rules, state.draft.calls, state.standing.task)
-        also = _kept(scene) | _warm(state) | scene.reads.held_by_young(last, work)
-        planned = spared(planned, state, scene.ground, settings, moment, also)
+        also = _calls_kept_by_user(scene) | _warm(state) | scene.reads.held_by_young(last, work)
+        planned = plan_without_dependencies(planned, state, scene.ground, settings, moment, also)
         if planned.epoch is None and hand.epoch_now:
-            planned = overflow.ordered(state.standing, settings, moment, account, also)
+            planned = overflow.user_plan(state.standing, settings, moment, account, also)
     return planned
 
 
@@ -243,7 +256,7 @@ def _most(scene: Scene, moment: Moment) -> float:
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
-    feared = overflow.feared(moment, gain, reported=scene.state.floor is not None)
+    feared = overflow.high_estimate(moment, gain, reported=scene.state.floor is not None)
     return overflow.is_full(scene.valve, scene.window, feared)
 
 
@@ -252,12 +265,12 @@ def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
     return overflow.is_at_limit(scene.valve, scene.window, likely)
 
 
-def _kept(scene: Scene) -> frozenset[str]:
+def _calls_kept_by_user(scene: Scene) -> frozenset[str]:
     """Calls on whose results something rests that the user holds, by whichever way it was read."""
-    return _held(scene.state, scene.ground) | scene.reads.held_with(scene.state.hand.staying)
+    return _calls_behind_held(scene.state, scene.ground) | scene.reads.held_with(scene.state.hand.staying)
 
 
-def _held(state: State, ground: Evidence) -> frozenset[str]:
+def _calls_behind_held(state: State, ground: Evidence) -> frozenset[str]:
     """Calls on whose results something rests that the user holds. What is held itself is no resident."""
     staying = state.hand.staying
     if not staying:
@@ -281,12 +294,12 @@ def _warm(state: State) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Coming:
+class _Restoration:
     place: Back
-    restored: Restored
+    restored: Restoration
 
 
-def _brought(scene: Scene, planned: Plan, moment: Moment, pager: Pager) -> tuple[list[_Coming], list[str]]:
+def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> tuple[list[_Restoration], list[str]]:
     """What comes back with this call, and why something that should does not."""
     hand, economics = scene.state.hand, scene.residency.economics
     if not hand.restoring or hand.off:
@@ -294,22 +307,22 @@ def _brought(scene: Scene, planned: Plan, moment: Moment, pager: Pager) -> tuple
     is_free = economics is not None and is_cold(moment, economics)
     if not (planned.epoch or hand.epoch_now or is_free) or _is_full(scene, moment, 0):
         return [], []
-    back: list[_Coming] = []
+    back: list[_Restoration] = []
     problems: list[str] = []
     for place, index, paged, before in _places(scene.state, hand):
         if not scene.opens(place):
             continue
         try:
-            text = recalled_for_window(pager, paged.object_id)
+            text = recall_for_window(pager, paged.object_id)
         except (NotRecallable, StoreError) as problem:
             problems.append(f"{paged.object_id} was not restored: {problem}")
             continue
-        restored = Restored(paged.call_id, paged.object_id, text, paged.tokens, place, index, paged.part)
-        back.append(_Coming(Back(place, before, paged.tokens), restored))
+        restored = Restoration(paged.call_id, paged.object_id, text, paged.tokens, place, index, paged.part)
+        back.append(_Restoration(Back(place, before, paged.tokens), restored))
     return back, problems
 
 
-def recalled_for_window(pager: Pager, object_id: str) -> str:
+def recall_for_window(pager: Pager, object_id: str) -> str:
     """The text of an object, exactly, for its old place in the window. Raises NotRecallable, saying why, or StoreError."""
     text = pager.recall(object_id)
     if MARKER in text:

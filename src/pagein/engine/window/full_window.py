@@ -17,7 +17,7 @@ from typing import Final
 from pagein.engine.log.message_weight import words_of
 from pagein.engine.log.pageout import Pager, text_name
 from pagein.engine.log.pin_state import is_ours
-from pagein.engine.log.rendering import Absent, Piece
+from pagein.engine.log.rendering import Absent, WindowPiece
 from pagein.engine.log.state import is_spoken
 from pagein.engine.log.turn_removal import beside
 from pagein.model.entries import TurnsLeft
@@ -42,13 +42,13 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FullWindow:
     """A window that is nearly full. pieces: all of it. newest: the call that is about to be made. held: calls that stay. excluded: names of
     files that are never stored. allowed: tokens that are to be left. first_answer, last_answer: the places of the first and the last
     message of the model's; last_spoken: of the last one in which a person said something; behind all, or -1, where there is none.
     """
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[WindowPiece]
     newest: int
     held: Collection[str]
     excluded: tuple[str, ...]
@@ -71,7 +71,7 @@ class Seen:
         words, instructions = (round(self.allowed * share / each) for share in (_FOR_WORDS, _FOR_INSTRUCTIONS))
         return Room(each, min(words, policy.ALL_WORDS), min(instructions, policy.INSTRUCTIONS))
 
-    def sent(self) -> Iterator[tuple[int, Piece, int, int]]:
+    def sent(self) -> Iterator[tuple[int, WindowPiece, int, int]]:
         """The pieces that a call before this one saw: the place of each, itself, the call that saw it first, tokens in front of it."""
         before = 0
         for place, piece in enumerate(self.pieces):
@@ -81,7 +81,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class TurnRemoval:
     """Messages that are to leave whole. carrier: the place of the message that will tell of them. runs: their first and last places.
 
     turns: how many turns these are, 0 for steps of one. gain: tokens that it spares, about.
@@ -103,7 +103,7 @@ class Going:
         return [place for first, last in self.runs for place in range(first, last + 1)]
 
 
-def failed(seen: Seen) -> Iterator[Resident]:
+def failures(seen: FullWindow) -> Iterator[Resident]:
     """Outputs of calls that failed, oldest first."""
     calls = _calls(seen.pieces)
     for place, piece, born, before in seen.sent():
@@ -118,7 +118,7 @@ def failed(seen: Seen) -> Iterator[Resident]:
                 yield Resident(block.call_id, place, index, count, born, before)
 
 
-def pasted(seen: Seen, chars: int) -> Iterator[Resident]:
+def long_user_texts(seen: FullWindow, chars: int) -> Iterator[Resident]:
     """Texts of the user's from so many characters on, oldest first; not what the host said in front of the conversation."""
     last, first = seen.last_spoken, seen.first_answer
     for place, piece, born, before in seen.sent() if chars else ():
@@ -134,7 +134,7 @@ def pasted(seen: Seen, chars: int) -> Iterator[Resident]:
                 yield Resident(name, place, index, tokens, born, before, form="text", stays=stays)
 
 
-def whole(seen: Seen, most: float, spared: Sequence[Resident]) -> list[Going]:
+def whole(seen: FullWindow, most: float, spared: Sequence[Resident]) -> list[TurnRemoval]:
     """Turns, and steps of those that stay, until so many tokens have left, beside what is spared already."""
     lighter: dict[int, int] = {}
     for one in spared:
@@ -146,9 +146,9 @@ def whole(seen: Seen, most: float, spared: Sequence[Resident]) -> list[Going]:
     room, turns = seen.room(), _turns(seen)
     runs = {run[0].first: run for run in _whole_turns(seen, turns)}
     within = {turn.first for run in runs.values() for turn in run}
-    going: list[Going] = []
+    going: list[TurnRemoval] = []
     for turn in turns:
-        taken: Going | None = None
+        taken: TurnRemoval | None = None
         if most > 0 and turn.first in runs:
             taken = _of_turns(seen, weights, runs[turn.first], most, room)
         elif most > 0 and turn.first not in within:
@@ -172,7 +172,7 @@ class _Turn:
     is_spoken: bool
 
 
-def _turns(seen: Seen) -> list[_Turn]:
+def _turns(seen: FullWindow) -> list[_Turn]:
     """The turns of a window."""
     pieces = seen.pieces
     start = next((place for place, piece in enumerate(pieces) if piece.message.role != "system"), len(pieces))
@@ -186,7 +186,7 @@ def _turns(seen: Seen) -> list[_Turn]:
     return found
 
 
-def _begins(pieces: Sequence[Piece], place: int) -> bool:
+def _begins(pieces: Sequence[WindowPiece], place: int) -> bool:
     """Whether a turn begins here: a person speaks behind an answer, or behind results that nobody answered."""
     if not _can_tell(pieces[place]):
         return False
@@ -199,12 +199,12 @@ def _begins(pieces: Sequence[Piece], place: int) -> bool:
     return any(isinstance(block, ToolResult) for block in said.blocks)
 
 
-def _can_tell(piece: Piece) -> bool:
+def _can_tell(piece: WindowPiece) -> bool:
     """Whether these are words of a person's alone, beside which a text of ours may stand."""
     return is_spoken(piece.message) and not any(isinstance(block, ToolResult) for block in piece.message.blocks)
 
 
-def _whole_turns(seen: Seen, turns: Sequence[_Turn]) -> Iterator[list[_Turn]]:
+def _whole_turns(seen: FullWindow, turns: Sequence[_Turn]) -> Iterator[list[_Turn]]:
     """Runs of turns that may leave whole, each with a turn behind it that can tell of it."""
     run: list[_Turn] = []
     for turn, following in pairwise(turns):
@@ -219,12 +219,12 @@ def _whole_turns(seen: Seen, turns: Sequence[_Turn]) -> Iterator[list[_Turn]]:
         yield run
 
 
-def _may_leave(seen: Seen, places: Iterable[int]) -> bool:
+def _may_leave(seen: FullWindow, places: Iterable[int]) -> bool:
     """Whether these messages may be stored and are held by nobody."""
     return all(_is_free(block, seen) for place in places for block in seen.pieces[place].message.blocks)
 
 
-def _is_free(block: Block, seen: Seen) -> bool:
+def _is_free(block: Block, seen: FullWindow) -> bool:
     if is_withheld(block):
         return False
     match block:
@@ -238,7 +238,9 @@ def _is_free(block: Block, seen: Seen) -> bool:
             return True
 
 
-def _of_turns(seen: Seen, weights: Sequence[int], run: Sequence[_Turn], most: float, room: Room) -> Going | None:
+def _of_turns(
+    seen: FullWindow, weights: Sequence[int], run: Sequence[_Turn], most: float, room: Room
+) -> TurnRemoval | None:
     """The first turns of a run until so many tokens have left; None where that would spare nothing."""
     gain, taken, tokens, said = -1, 0, 0, 0
     instructions = 0
@@ -256,10 +258,10 @@ def _of_turns(seen: Seen, weights: Sequence[int], run: Sequence[_Turn], most: fl
             instructions = min(max(instructions, *told, 0), room.instructions)
         gain = tokens - round(room.each * (policy.FRAME + min(said, room.words) + instructions))
     carrier = run[taken - 1].last + 1  # the turn behind it, which tells of it
-    return Going(carrier, ((run[0].first, run[taken - 1].last),), taken, gain) if gain > 0 else None
+    return TurnRemoval(carrier, ((run[0].first, run[taken - 1].last),), taken, gain) if gain > 0 else None
 
 
-def _of_steps(seen: Seen, weights: Sequence[int], turn: _Turn, most: float, room: Room) -> Going | None:
+def _of_steps(seen: FullWindow, weights: Sequence[int], turn: _Turn, most: float, room: Room) -> TurnRemoval | None:
     """The first steps of a turn until so many tokens have left, but never its last; None where that would spare nothing."""
     head = range(turn.first, turn.steps[0][0]) if turn.steps else ()
     carrier = next((place for place in reversed(head) if _can_tell(seen.pieces[place])), None)
@@ -274,13 +276,13 @@ def _of_steps(seen: Seen, weights: Sequence[int], turn: _Turn, most: float, room
         if seen.last_spoken not in places and _may_leave(seen, places):
             runs.append((first, last))
             gain += sum(weights[place] for place in places)
-    return Going(carrier, tuple(runs), 0, gain) if gain > 0 else None
+    return TurnRemoval(carrier, tuple(runs), 0, gain) if gain > 0 else None
 
 
 # --- kept, and told of ---
 
 
-def kept(session: str, pieces: Sequence[Piece], going: Going, room: Room, pager: Pager) -> TurnsLeft:
+def store_turns(session: str, pieces: Sequence[WindowPiece], going: TurnRemoval, room: Room, pager: Pager) -> TurnsLeft:
     """Store what leaves whole, and say what stands for it. pieces: the window with it, where results have left. Raises StoreError."""
     gone = [pieces[place] for place in going.places if pieces[place].message.role != "system"]
     carrier = pieces[going.carrier]
@@ -293,7 +295,7 @@ def kept(session: str, pieces: Sequence[Piece], going: Going, room: Room, pager:
     tokens = sum(one.weight for one in gone)
     calls = tuple(block.id for one in messages for block in one.blocks if isinstance(block, ToolCall))
     stored = pager.keep_said(session, text_name(text), text, tokens)
-    said = policy.bounded(_words(gone, known))
+    said = policy.bound_words(_words(gone, known))
     turns = going.turns + sum(one.turns for one in before) if going.turns else 0
     instructions = next((one.instructions for one in before if one.instructions), "") if going.turns else ""
     if going.turns and not instructions:
@@ -324,7 +326,7 @@ def kept(session: str, pieces: Sequence[Piece], going: Going, room: Room, pager:
     )
 
 
-def _words(gone: Sequence[Piece], known: Absent | None) -> list[str]:
+def _words(gone: Sequence[WindowPiece], known: Absent | None) -> list[str]:
     """What the user said in these messages, and in what left before them, in its order: message by message."""
     found: list[str] = []
     for piece in gone:
@@ -348,20 +350,20 @@ def _names(messages: Iterable[Message]) -> Iterator[str]:
 # ---
 
 
-def _last(pieces: Sequence[Piece], wanted: Callable[[Message], bool]) -> int:
+def _last(pieces: Sequence[WindowPiece], wanted: Callable[[Message], bool]) -> int:
     return next((place for place in range(len(pieces) - 1, -1, -1) if wanted(pieces[place].message)), -1)
 
 
-def _first(pieces: Sequence[Piece]) -> int:
+def _first(pieces: Sequence[WindowPiece]) -> int:
     """The place of the first message of the model's: what stands in front of it begins the conversation."""
     return next((place for place, piece in enumerate(pieces) if piece.message.role == "assistant"), len(pieces))
 
 
-def _calls(pieces: Iterable[Piece]) -> dict[str, ToolCall]:
+def _calls(pieces: Iterable[WindowPiece]) -> dict[str, ToolCall]:
     return {block.id: block for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)}
 
 
-def _share(piece: Piece, block: Block) -> int:
+def _share(piece: WindowPiece, block: Block) -> int:
     """Tokens of a text in a message, by characters."""
     chars = sum(len(words_of(one)) for one in piece.message.blocks)
     return round((piece.weight - sum(piece.tokens)) * len(words_of(block)) / chars) if chars else 0

@@ -13,33 +13,33 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.engine.log.holdings import Held
+from pagein.engine.log.holdings import Holdings
 from pagein.engine.log.pin_state import MANIFEST, PINNED
-from pagein.engine.log.rendering import length, pieces_since, shared
+from pagein.engine.log.rendering import length, pieces_since, shared_length
 from pagein.engine.log.state import State
-from pagein.model.entries import Inserted
+from pagein.model.entries import InsertEntry
 from pagein.model.messages import ToolCall
-from pagein.policy.stubs.manifest import BUDGET, Manifest, Row
+from pagein.policy.stubs.manifest import BUDGET, Manifest, ManifestRow
 
 _SAID: Final = "[pagein: pinned by the user, holds for the whole session]"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ManifestSource:
     """What the manifest can tell of. held: what the branch holds outside of its window, None where there is no manifest. count: tokens of a text.
 
     budget: tokens that one page may take.
     """
 
-    held: Held | None
+    held: Holdings | None
     count: Callable[[str], float]
     budget: int = BUDGET
 
 
-def insertions(state: State, told: Told) -> Iterator[Inserted]:
+def insertions(state: State, told: ManifestSource) -> Iterator[InsertEntry]:
     """What enters with the request that is about to leave, in its order."""
     tip = state.draft.ready().tip
-    kept = shared(state.sent, tip)
+    kept = shared_length(state.sent, tip)
     if kept == length(tip):
         return  # the same request again
     is_edge = kept < length(state.sent)
@@ -48,7 +48,7 @@ def insertions(state: State, told: Told) -> Iterator[Inserted]:
     if not state.hand.off:
         for name, text in state.hand.unsaid:
             said = f"{_SAID}\n{text}"
-            yield Inserted(PINNED, said, math.ceil(told.count(said)), (name,))
+            yield InsertEntry(PINNED, said, math.ceil(told.count(said)), (name,))
 
 
 def _paths(state: State, calls: Collection[str]) -> dict[str, str]:
@@ -62,15 +62,15 @@ def _paths(state: State, calls: Collection[str]) -> dict[str, str]:
     return {call.id: call.accesses[0].path for call in made if call.accesses}
 
 
-def _page(state: State, held: Held, told: Told) -> Iterator[Inserted]:
+def _page(state: State, held: Holdings, told: ManifestSource) -> Iterator[InsertEntry]:
     hand = state.hand
     objects = list(held.newest_first())
     objects.reverse()
-    rows = [Row(one.object_id, one.kind, one.tokens, one.description, one.path or "") for one in objects]
+    rows = [ManifestRow(one.object_id, one.kind, one.tokens, one.description, one.path or "") for one in objects]
     fresh = [row for row in rows if row.object_id not in hand.listed]
     paths = _paths(state, {hand.calls[row.object_id] for row in fresh if row.object_id in hand.calls})
     fresh = [replace(row, path=row.path or paths.get(hand.calls.get(row.object_id, ""), "")) for row in fresh]
     tokens = sum(row.tokens for row in rows if row.object_id in hand.listed)
     _, page = Manifest(len(hand.listed), tokens, hand.pages).at_edge(fresh, budget=told.budget)
     if page is not None:
-        yield Inserted(MANIFEST, page.text, math.ceil(told.count(page.text)), tuple(row.object_id for row in fresh))
+        yield InsertEntry(MANIFEST, page.text, math.ceil(told.count(page.text)), tuple(row.object_id for row in fresh))

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from pagein.engine.log.message_weight import chars_of
-from pagein.engine.log.rendering import Piece
+from pagein.engine.log.rendering import WindowPiece
 from pagein.model.messages import Message, Thinking, ToolResult
 
 NOT_SHOWN: Final = "[thinking that the provider does not show]"
 _BETWEEN: Final = "\n\n"
 
 
-def finished(messages: Sequence[Message]) -> int:
+def count_finished(messages: Sequence[Message]) -> int:
     """How many messages, from the first on, are of turns that are finished. Costs the turn that is under way."""
     spoken = answered = False
     for place in range(len(messages) - 1, -1, -1):
@@ -34,13 +34,13 @@ def finished(messages: Sequence[Message]) -> int:
     return 0
 
 
-def thought_in(pieces: Sequence[Piece]) -> tuple[str, int] | None:
+def thought_in(pieces: Sequence[WindowPiece]) -> tuple[str, int] | None:
     """What was thought in finished turns among these pieces of a window: the text, and about how many tokens; None where nothing was,
     or some of it must not be stored.
     """
     texts: list[str] = []
     tokens = 0.0
-    for piece in pieces[: finished([piece.message for piece in pieces])]:
+    for piece in pieces[: count_finished([piece.message for piece in pieces])]:
         thoughts = [block for block in piece.message.blocks if isinstance(block, Thinking)]
         if any(block.withheld is not None for block in thoughts):
             return None

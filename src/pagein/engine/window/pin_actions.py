@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. A wish is an entry of the branch where the session stands (law 6). It takes effect with the next call; nothing that was sent changes before.
-2. It may be laid down by another process; the running session takes it over at its next call (see `Keeping.adopt`).
+2. It may be laid down by another process; the running session takes it over at its next call (see `JournalPersistence.adopt`).
 3. An object is named by its id, or by the id of the tool call whose result it is: what was never paged out has no other name.
 4. What is not on the branch where the session was left last is looked for on its other branches (a sub-agent's, say), the newest first; the
    wish is laid down there, and the session stands where it stood.
@@ -21,9 +21,9 @@ from pagein.engine.log.pageout import SAID, Pager
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import pieces_since
 from pagein.engine.log.state import Rules, State
-from pagein.engine.window.eviction import recalled_for_window
+from pagein.engine.window.eviction import recall_for_window
 from pagein.errors import BadInput, BadName, StoreError
-from pagein.model.entries import EntryId, EpochOpened, Said, TurnsLeft
+from pagein.model.entries import EntryId, EpochEntry, MessageEntry, TurnsLeft
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
 from pagein.model.pins import HAND, Act, Wish, name_of, wish_note
@@ -38,7 +38,7 @@ _ID: Final = "pg-"
 _BACK: Final = "{}"
 
 
-class Held(Protocol):
+class PinSession(Protocol):
     """What a hand needs of a session."""
 
     @property
@@ -97,7 +97,7 @@ class InWindow:
 class Touch:
     """The hand on one session. Any number of threads may use it."""
 
-    def __init__(self, session: Held, pager: Pager, rules: Rules) -> None:
+    def __init__(self, session: PinSession, pager: Pager, rules: Rules) -> None:
         self._session = session
         self._pager = pager
         self._rules = rules
@@ -265,7 +265,7 @@ class Touch:
         last: dict[EntryId, EntryId] = {}
         for entry in self._session.journal:
             begun = first[entry.parent]
-            begun = first[entry.id] = entry.id if begun is None and isinstance(entry.body, Said) else begun
+            begun = first[entry.id] = entry.id if begun is None and isinstance(entry.body, MessageEntry) else begun
             if begun is not None:
                 last[begun] = entry.id
         last.pop(first[self._session.leaf] or "", None)
@@ -300,18 +300,16 @@ class Touch:
         if act == "restore" and one.form == "whole" and not is_masked:
             raise BadInput(f"{target} is in the window as it is; there is nothing to restore")
         if act in ("pin", "restore") and one.form != "whole":
-            recalled_for_window(self._pager, one.object_id)
+            recall_for_window(self._pager, one.object_id)
 
     def _turns_with(self, call: str, place: EntryId | None) -> TurnsLeft | None:
         """The turns with which this call left the window of a branch, None where it left with none."""
-        epochs = (
-            one.body for one in reversed(self._session.journal.branch(place)) if isinstance(one.body, EpochOpened)
-        )
+        epochs = (one.body for one in reversed(self._session.journal.branch(place)) if isinstance(one.body, EpochEntry))
         return next((turns for epoch in epochs for turns in epoch.turns if call in turns.calls), None)
 
     def _found(self, target: str) -> tuple[EntryId | None, str]:
         """The branch on which something has this name, by its last entry, and the call that is meant."""
-        name = _object_named(target)
+        name = _object_id_of(target)
         for place in self._places():
             state = self._session.journal.state_at(place)
             call = target if name is None else state.hand.calls.get(name)
@@ -347,7 +345,7 @@ def _instead(object_id: str) -> str:
     )
 
 
-def _object_named(target: str) -> str | None:
+def _object_id_of(target: str) -> str | None:
     """The object's id in its one form, None for what is the id of a call. Raises BadInput for an id that is none."""
     if not target.startswith(_ID):
         return None

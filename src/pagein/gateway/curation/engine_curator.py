@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.engine.cache.prompt_layout import Sent
+from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput
-from pagein.gateway.curation.guarded_curator import Asked, Curated, Keep, Noted
+from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, KeepAlivePlan, UsageAccount
 from pagein.gateway.curation.session_hints import from_fields
-from pagein.gateway.stream.model_turns import OwnCall, Result
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.gateway.stream.model_turns import OwnCall, OwnToolResult
+from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.entries import RequestSent
 from pagein.model.messages import Usage
-from pagein.providers.prices.price_lookup import cost, known_prices
-from pagein.tools.brief import OFFERS, answered
+from pagein.providers.prices.price_lookup import cost, newest_prices
+from pagein.tools.brief import OFFERS, answer_call
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
 _PATIENCE: Final = 0.2  # seconds for a session that is at work: who asks has waited before
@@ -31,7 +31,7 @@ class EngineCurator:
         self._engine = engine
         self._recall = recall
 
-    def prepare(self, asked: Asked) -> Curated:
+    def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
         named = asked.hint.key if asked.hint is not None else None
         envelope = self._engine.opened(asked.body, asked.api, named)
@@ -48,14 +48,14 @@ class EngineCurator:
             lasting=asked.lasting,
             claim=asked.claim,
         )
-        return _curated(asked, prepared, fields, self._gained(prepared))
+        return _curated_request(asked, prepared, fields, self._gained(prepared))
 
-    def forward(self, asked: Asked) -> Curated:
+    def forward(self, asked: CurationRequest) -> CuratedRequest:
         """As the engine sent it last, with the news behind it."""
         try:
             envelope = self._engine.opened(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
         except BadInput:
-            return Curated(asked.body)
+            return CuratedRequest(asked.body)
         hint = asked.hint or from_fields(envelope.fields)
         prepared = self._engine.forward(
             asked.body,
@@ -66,20 +66,20 @@ class EngineCurator:
             envelope=envelope,
             claim=asked.claim,
         )
-        return _curated(asked, prepared, envelope.fields, None)
+        return _curated_request(asked, prepared, envelope.fields, None)
 
-    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         """Tell the engine what the provider said of the request."""
         del at
         ticket, usage = curated.ticket, reply.first or reply.usage
         if not isinstance(ticket, _Ticket) or usage is None:
-            return Noted()
-        paid = known_prices(curated.model)
+            return UsageAccount()
+        paid = newest_prices(curated.model)
         spent = cost(reply.usage or usage, paid, ticket.prepared.at) if paid is not None else None
         observed = self._engine.observe(ticket.prepared, usage)
         diagnosis, keep = observed.diagnosis, observed.keep
         short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
-        return Noted(
+        return UsageAccount(
             spent,
             ticket.gained,
             diagnosis.shortfall if short else 0,
@@ -87,32 +87,32 @@ class EngineCurator:
             diagnosis.cause if short else "",
             diagnosis.who if short else "",
             observed.failure or "",
-            Keep(keep.at, keep.price, keep.kept, keep.spent) if keep is not None else None,
+            KeepAlivePlan(keep.at, keep.price, keep.kept, keep.spent) if keep is not None else None,
         )
 
-    def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+    def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """Have it charged to the session."""
         ticket = curated.ticket
         return self._engine.kept(ticket.prepared, usage, at) if isinstance(ticket, _Ticket) else None
 
-    def recall(self, curated: Curated, call: OwnCall) -> Result:
+    def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """Answer a call by what left the session's window, where it stands behind the request."""
         ticket = curated.ticket
         if not isinstance(ticket, _Ticket):
-            return Result(call, "There is nothing to recall here.", is_error=True)
+            return OwnToolResult(call, "There is nothing to recall here.", is_error=True)
         found = self._engine.behind(
-            ticket.prepared, lambda session: answered(session, call.name, call.arguments, call.id)
+            ticket.prepared, lambda session: answer_call(session, call.name, call.arguments, call.id)
         )
-        return Result(call, found.text, found.is_error)
+        return OwnToolResult(call, found.text, found.is_error)
 
-    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """Have the turns put in place of the client's message from now on."""
         ticket = curated.ticket
         if not isinstance(ticket, _Ticket):
             return "the request was not prepared here"
         return self._engine.spliced(ticket.prepared, exchange) or ""
 
-    def untouched(self, asked: Asked) -> bytes:
+    def untouched(self, asked: CurationRequest) -> bytes:
         """The client's bytes, but for thinking that is bound to a window of ours."""
         hint = asked.hint
         if hint is None and asked.api == "anthropic":
@@ -151,8 +151,10 @@ class _Ticket:
     gained: float | None
 
 
-def _curated(asked: Asked, prepared: PreparedRequest, fields: Mapping[str, bytes], gained: float | None) -> Curated:
-    return Curated(
+def _curated_request(
+    asked: CurationRequest, prepared: PreparedRequest, fields: Mapping[str, bytes], gained: float | None
+) -> CuratedRequest:
+    return CuratedRequest(
         prepared.body,
         prepared.session,
         _text(fields, "model"),
@@ -171,7 +173,7 @@ def _curated(asked: Asked, prepared: PreparedRequest, fields: Mapping[str, bytes
 def _conversation(prepared: PreparedRequest) -> str:
     """Requests of a session with the same tools and instructions go on from each other; one without tools is no agent's."""
     sent = prepared.ticket
-    if not isinstance(sent, Sent) or sent.fields.get("tools", b"").strip() in _NO_TOOLS:
+    if not isinstance(sent, SentRequest) or sent.fields.get("tools", b"").strip() in _NO_TOOLS:
         return ""
     return "/".join((prepared.session, *sent.head.conversation))
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
-from pagein.engine.send.claim import Claim
-from pagein.engine.send.recall_exchanges import Exchange
+from pagein.engine.send.claim import DecisionClaim
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.session_hints import Hint
 from pagein.gateway.curation.worker_crew import PATIENCE, AllBusy, Crew
 from pagein.gateway.http.threads import Threads
-from pagein.gateway.stream.model_turns import OwnCall, Result
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.gateway.stream.model_turns import OwnCall, OwnToolResult
+from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 
@@ -29,7 +29,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CurationRequest:
     """One model call as the client sent it.
 
     at: seconds since 1970. hint: what its headers say about its session. context: headers that the provider's cache depends on.
@@ -43,11 +43,11 @@ class Asked:
     at: float
     context: str = ""
     lasting: float = 0.0
-    claim: Claim = field(default_factory=Claim, compare=False)
+    claim: DecisionClaim = field(default_factory=DecisionClaim, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Curated:
+class CuratedRequest:
     """The bytes to send, and what was decided about them.
 
     session: the name of the session that it was placed in. failure: what failed, "" for nothing; then `body` is what law 7 asks for.
@@ -74,7 +74,7 @@ class Curated:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class KeepAlivePlan:
     """When a window is to be kept alive, and at what price in BIT. kept, spent: how often its branch was so far, and what that cost."""
 
     at: float
@@ -84,7 +84,7 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class UsageAccount:
     """What an answer's usage tells. Costs are in BIT; None where it cannot be said.
 
     saved: what the call would have cost without us, less what it did. shortfall: tokens that the cache should have held and did
@@ -99,39 +99,39 @@ class Noted:
     cause: str = ""
     who: str = ""
     failure: str = ""
-    keep: Keep | None = None
+    keep: KeepAlivePlan | None = None
 
 
-NOTHING_NOTED: Final = Noted()
+NOTHING_NOTED: Final = UsageAccount()
 
 
 class Curator(Protocol):
     """What decides on requests. Called from several threads at once; it does not know of HTTP."""
 
-    def prepare(self, asked: Asked) -> Curated:
+    def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """The request as it should go out. Raises BadInput for a body that no provider would read.
 
         Takes the claim of `asked` before it keeps what was decided, and keeps nothing where that was given up.
         """
 
-    def forward(self, asked: Asked) -> Curated:
+    def forward(self, asked: CurationRequest) -> CuratedRequest:
         """The request to send where `prepare` failed or came too late: as its conversation was sent last, with the client's news behind
         it, where that can be had without waiting; else as the client sent it. Raises nothing.
         """
 
-    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         """Take in the answer to a request that was sent as `curated`."""
 
-    def recall(self, curated: Curated, call: OwnCall) -> Result:
+    def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """Answer a call of a tool of ours. Raises nothing that a model could have caused."""
 
-    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """What the client will see as one answer stands for these turns. Returns why that could not be kept, "" where it was."""
 
-    def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+    def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """The window of a request was kept alive at this time. What that cost, BIT; None where it cannot be said."""
 
-    def untouched(self, asked: Asked) -> bytes:
+    def untouched(self, asked: CurationRequest) -> bytes:
         """The bytes to send where nothing is decided: the client's own, but for what only stood with what we decided before."""
 
     def settle(self) -> bool:
@@ -144,35 +144,35 @@ class Curator(Protocol):
 class PassThrough:
     """Decides nothing."""
 
-    def prepare(self, asked: Asked) -> Curated:
+    def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """The request as it came."""
-        return Curated(asked.body, asked.hint.key if asked.hint is not None else "")
+        return CuratedRequest(asked.body, asked.hint.key if asked.hint is not None else "")
 
-    def forward(self, asked: Asked) -> Curated:
+    def forward(self, asked: CurationRequest) -> CuratedRequest:
         """The request as it came."""
-        return Curated(asked.body)
+        return CuratedRequest(asked.body)
 
-    def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+    def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         """Nothing is learned."""
         del curated, reply, at
         return NOTHING_NOTED
 
-    def recall(self, curated: Curated, call: OwnCall) -> Result:
+    def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """Nothing was offered."""
         del curated
-        return Result(call, "There is nothing to recall.", is_error=True)
+        return OwnToolResult(call, "There is nothing to recall.", is_error=True)
 
-    def spliced(self, curated: Curated, exchange: Exchange) -> str:
+    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """Nothing is kept."""
         del curated, exchange
         return "nothing is kept"
 
-    def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+    def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """Nothing was asked for."""
         del curated, usage, at
         return None
 
-    def untouched(self, asked: Asked) -> bytes:
+    def untouched(self, asked: CurationRequest) -> bytes:
         """The request as it came."""
         return asked.body
 
@@ -185,10 +185,10 @@ class PassThrough:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CurationDecision:
     """What goes out. kind: what failed, None for nothing; why: in words for the log."""
 
-    curated: Curated
+    curated: CuratedRequest
     kind: Failure | None = None
     why: str = ""
 
@@ -211,7 +211,7 @@ class Guard:
         self._told = 0  # answers that are being taken in
         self._closing: Future[None] | None = None
 
-    async def decide(self, asked: Asked) -> Decision:
+    async def decide(self, asked: CurationRequest) -> CurationDecision:
         """What to send for this request: the curator's answer; where that fails or comes too late, what was sent last with the client's
         news behind it. Never raises.
         """
@@ -224,28 +224,28 @@ class Guard:
             return await self._forwarded(asked, "busy", "all threads are at work on requests that were given up")
         kind, why = _failure(done)
         if kind == "unreadable":
-            return Decision(Curated(asked.body), kind, why)
+            return CurationDecision(CuratedRequest(asked.body), kind, why)
         if done.exception() is not None or kind == "invalid":
             return await self._forwarded(asked, kind or "engine", why)
-        return Decision(done.result(), kind, why)  # where it failed in part, it says itself what is to go out
+        return CurationDecision(done.result(), kind, why)  # where it failed in part, it says itself what is to go out
 
-    async def _forwarded(self, asked: Asked, kind: Failure, why: str) -> Decision:
+    async def _forwarded(self, asked: CurationRequest, kind: Failure, why: str) -> CurationDecision:
         """What goes out in place of a decision; the client's own bytes where even that is not told in time."""
         asked.claim.give_up()
         try:
             made = (await self._forwarding.asked(PATIENCE, partial(self._curator.forward, asked))).result()
         except Exception:  # noqa: BLE001 -- law 7
-            made = Curated(asked.body)
-        return Decision(made if made.body else Curated(asked.body), kind, why)
+            made = CuratedRequest(asked.body)
+        return CurationDecision(made if made.body else CuratedRequest(asked.body), kind, why)
 
-    async def untouched(self, asked: Asked) -> bytes:
+    async def untouched(self, asked: CurationRequest) -> bytes:
         """What to send where nothing is decided; the client's own bytes where that is not told in time. Never raises."""
         try:
             return (await self._following.asked(self._budget, partial(self._curator.untouched, asked))).result()
         except Exception:  # noqa: BLE001 -- law 7
             return asked.body
 
-    async def observe(self, curated: Curated, reply: Reply, at: float) -> Noted:
+    async def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         """Tell the curator of an answer. Raises whatever it raises, and TimeoutError where that takes long: it is told all the same."""
         if self._told >= _MOST_TOLD:
             raise AllBusy
@@ -281,21 +281,21 @@ class Guard:
         except (TimeoutError, AllBusy):
             return False
 
-    async def recall(self, curated: Curated, call: OwnCall) -> Result:
+    async def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """The answer to a call of ours; one that says so where it cannot be had. Never raises."""
         try:
             return (await self._following.asked(PATIENCE, partial(self._curator.recall, curated, call))).result()
         except Exception as problem:  # noqa: BLE001 -- law 7: the model is told, and goes on
-            return Result(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
+            return OwnToolResult(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
 
-    async def spliced(self, curated: Curated, exchange: Exchange) -> str:
+    async def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """Why it could not be kept that an answer stands for several turns, "" where it was. Never raises."""
         try:
             return (await self._following.asked(PATIENCE, partial(self._curator.spliced, curated, exchange))).result()
         except Exception as problem:  # noqa: BLE001 -- law 7
             return type(problem).__name__
 
-    async def kept(self, curated: Curated, usage: Usage, at: float) -> float | None:
+    async def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """Tell the curator that a window was kept alive. Raises whatever it raises, and TimeoutError."""
         return (await self._following.asked(PATIENCE, partial(self._curator.kept, curated, usage, at))).result()
 
@@ -320,7 +320,7 @@ class Guard:
         self._curator.close()
 
 
-def _failure(done: "asyncio.Future[Curated]") -> tuple[Failure | None, str]:
+def _failure(done: "asyncio.Future[CuratedRequest]") -> tuple[Failure | None, str]:
     """What failed in a decision, None for nothing; and why."""
     failure = done.exception()
     if isinstance(failure, BadInput):

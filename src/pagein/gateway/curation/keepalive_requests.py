@@ -18,10 +18,10 @@ from typing import Final, Protocol
 
 from aiohttp import ClientResponse
 
-from pagein.gateway.curation.guarded_curator import Curated, Guard, Keep
+from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard, KeepAlivePlan
 from pagein.gateway.stream.reply_reader import whole
-from pagein.gateway.stream.upstream_answer import UPSTREAM, Broken, begun, is_readable, pieces_of
-from pagein.providers.wire.ttl_edits import kept_alive
+from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
+from pagein.providers.wire.ttl_edits import keepalive_body
 
 WAITING: Final = 64
 """Pauses that are watched at once; the oldest are forgotten beyond that."""
@@ -32,7 +32,7 @@ _SILENCE: Final = 60.0
 _OK: Final = 200
 
 
-class Clock(Protocol):
+class SleepClock(Protocol):
     """The time, and waiting for it."""
 
     def now(self) -> float:
@@ -55,7 +55,7 @@ class SystemClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class KeepAliveCaps:
     """How far keeping alive may go: requests and BIT, for each session and for each hour of the gateway."""
 
     session: int
@@ -65,21 +65,21 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class KeepAliveWindow:
     """What is kept alive. body: the request as it was sent last; behind: what was said to it since. keep: when, and at what price.
 
     send: makes a request with another body, by the headers of the last one.
     """
 
-    curated: Curated
+    curated: CuratedRequest
     body: bytes = field(repr=False)
     behind: tuple[bytes, ...] = field(repr=False)
-    keep: Keep
+    keep: KeepAlivePlan
     send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class KeepAliveOutcome:
     """A keep-alive request that is over. result: `kept`, `refused` (with its status), `failed`, or `capped` for one that was not sent.
 
     cost: BIT, None where it is not known.
@@ -93,17 +93,19 @@ class Sent:
     why: str = ""
 
 
-class Told(Protocol):
+class KeepAliveListener(Protocol):
     """Who is told of it."""
 
-    def kept(self, sent: Sent) -> None:
+    def kept(self, sent: KeepAliveOutcome) -> None:
         """A keep-alive request is over."""
 
 
 class KeepAlive:
     """Watches the pauses of all sessions of a gateway."""
 
-    def __init__(self, guard: Guard, caps: Caps, told: Told, clock: Clock, is_off: Callable[[], bool]) -> None:
+    def __init__(
+        self, guard: Guard, caps: KeepAliveCaps, told: KeepAliveListener, clock: SleepClock, is_off: Callable[[], bool]
+    ) -> None:
         self._guard = guard
         self._caps = caps
         self._told = told
@@ -134,7 +136,7 @@ class KeepAlive:
         if task is not None:
             task.cancel()
 
-    def wait(self, window: Window) -> None:
+    def wait(self, window: KeepAliveWindow) -> None:
         """A pause began behind this window."""
         name = window.curated.conversation
         if self._ending or not name:
@@ -158,46 +160,46 @@ class KeepAlive:
         if self._pauses.get(name) is task:
             del self._pauses[name]
 
-    async def _watched(self, window: Window) -> None:
+    async def _watched(self, window: KeepAliveWindow) -> None:
         session = window.curated.session
         try:
             await self._clock.sleep(max(0.0, window.keep.at - self._clock.now()))
             now = self._clock.now()
             if now > window.keep.at + _LATE or self._is_off():
                 return  # a machine that slept: the entry may be gone, and all of it would be written
-            body = await asyncio.to_thread(kept_alive, window.body, window.behind)
+            body = await asyncio.to_thread(keepalive_body, window.body, window.behind)
             if body is None:
                 return
             # Nothing is awaited between the look and the taking: pauses that end together must not pass one cap together.
             why = self._over_cap(session, window.keep, now)
             if why:
-                self._told.kept(Sent(now, session, "capped", why=why))
+                self._told.kept(KeepAliveOutcome(now, session, "capped", why=why))
                 return
             self._reserve(session, window.keep, now)
             self._told.kept(await self._sent(window, body, now))
         except Exception as problem:  # noqa: BLE001 -- law 7: nobody waits for this, and nobody is harmed
-            self._told.kept(Sent(self._clock.now(), session, "failed", why=type(problem).__name__))
+            self._told.kept(KeepAliveOutcome(self._clock.now(), session, "failed", why=type(problem).__name__))
 
-    async def _sent(self, window: Window, body: bytes, now: float) -> Sent:
+    async def _sent(self, window: KeepAliveWindow, body: bytes, now: float) -> KeepAliveOutcome:
         session = window.curated.session
         try:
             async with asyncio.timeout(_SILENCE), window.send(body) as upstream:
                 status, can_read, answer = upstream.status, is_readable(upstream), list[bytes]()
-                is_all = can_read and await begun(pieces_of(upstream), answer)
-        except (*UPSTREAM, Broken) as problem:
-            return Sent(now, session, "failed", why=type(problem).__name__)
+                is_all = can_read and await read_start(pieces_of(upstream), answer)
+        except (*UPSTREAM, BrokenAnswer) as problem:
+            return KeepAliveOutcome(now, session, "failed", why=type(problem).__name__)
         if status != _OK or not can_read:
-            return Sent(now, session, "refused", status)
+            return KeepAliveOutcome(now, session, "refused", status)
         usage = (await asyncio.to_thread(whole, "anthropic", b"".join(answer))).usage if is_all else None
         if usage is None:
-            return Sent(now, session, "failed", status, why="no usage was told")
+            return KeepAliveOutcome(now, session, "failed", status, why="no usage was told")
         cost = await self._guard.kept(window.curated, usage, now)
         self._corrected(session, now, window.keep.price, cost)
-        return Sent(now, session, "kept", status, cost)
+        return KeepAliveOutcome(now, session, "kept", status, cost)
 
     # --- caps ---
 
-    def _over_cap(self, session: str, keep: Keep, now: float) -> str:
+    def _over_cap(self, session: str, keep: KeepAlivePlan, now: float) -> str:
         """Which cap this request would break, "" for none."""
         self._forget(now)
         count, spent = self._spent.get(session, (0, 0.0))
@@ -211,7 +213,7 @@ class KeepAlive:
         while self._recent and self._recent[0][0] <= now - _HOUR:
             self._recent.popleft()
 
-    def _reserve(self, session: str, keep: Keep, now: float) -> None:
+    def _reserve(self, session: str, keep: KeepAlivePlan, now: float) -> None:
         count, spent = self._spent.pop(session, (keep.kept, keep.spent))
         self._spent[session] = count + 1, spent + keep.price
         self._recent.append((now, keep.price))

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from aiohttp import StreamReader
 
-from pagein.gateway.curation.guarded_curator import Curated, Decision
+from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationDecision
 from pagein.gateway.curation.session_hints import Hint
 from pagein.gateway.http.headers import Headers
 from pagein.gateway.http.routes import Route
@@ -15,7 +15,7 @@ from pagein.gateway.http.routes import Route
 _LONG: Final = 1 << 19
 
 
-class Copy:
+class BodyCopy:
     """Passes a body on piece by piece, and keeps the pieces. is_whole: whether all of it was kept; what is longer than `limit` is not."""
 
     def __init__(self, content: StreamReader, limit: int) -> None:
@@ -36,11 +36,11 @@ class Copy:
         self.is_whole = self._left >= 0
 
 
-Body: TypeAlias = bytes | StreamReader | Copy | None
+Body: TypeAlias = bytes | StreamReader | BodyCopy | None
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRequest:
     """A request as it will be sent. decision: None where it passes through as it came, for the reason `passed`. copy: what is
     measured of one that does.
     """
@@ -49,15 +49,15 @@ class Outgoing:
     headers: Headers
     data: Body
     hint: Hint | None = None
-    decision: Decision | None = None
+    decision: CurationDecision | None = None
     passed: str = ""
     at: float = 0.0
     began: float = 0.0
     added: float = 0.0
-    copy: Copy | None = None
+    copy: BodyCopy | None = None
 
     @property
-    def tools(self) -> Curated | None:
+    def tools(self) -> CuratedRequest | None:
         """The decision, where it offers tools of ours: their calls are not for the client."""
         return self.decision.curated if self.decision is not None and self.decision.curated.tools else None
 
@@ -69,7 +69,7 @@ class Outgoing:
 
 def sendable(data: Body) -> bytes | io.BytesIO | StreamReader | AsyncIterator[bytes] | None:
     """A body as the HTTP client likes it: long ones as files, of which it sends a piece at a time."""
-    if isinstance(data, Copy):
+    if isinstance(data, BodyCopy):
         return data.pieces()
     if isinstance(data, bytes):
         return io.BytesIO(data) if len(data) > _LONG else data or None

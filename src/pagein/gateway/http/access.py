@@ -43,16 +43,16 @@ _CLOSED_TO_ALL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Refused:
+class _Refusal:
     status: int
     why: str
     code: str
 
 
-_NO_PAGE: Final = _Refused(404, "there is no page here; a page of pagein's has no slash at its end", "no_page")
+_NO_PAGE: Final = _Refusal(404, "there is no page here; a page of pagein's has no slash at its end", "no_page")
 
 
-class Access:
+class GatewayAccess:
     """What one gateway asks of those who ask it. token: what they must show. is_open: whether other machines may reach it."""
 
     def __init__(self, token: str, hosts: Iterable[str], *, is_open: bool) -> None:
@@ -67,7 +67,7 @@ class Access:
 
         async def checked(request: web.Request) -> web.StreamResponse:
             refused = None if self._shows_token(request) or self._bears_token(request) else self._onlooker(request)
-            return _not_kept(await handler(request) if refused is None else _told(refused))
+            return _forbid_storing(await handler(request) if refused is None else _refusal_response(refused))
 
         return checked
 
@@ -78,8 +78,8 @@ class Access:
             shows = self._shows_token(request)
             refused = None if shows or self._is_open else self._stranger(request)
             if refused is not None:
-                return _not_kept(_told(refused))
-            return _not_kept(await (whole if shows or not self._is_open else brief)(request))
+                return _forbid_storing(_refusal_response(refused))
+            return _forbid_storing(await (whole if shows or not self._is_open else brief)(request))
 
         return checked
 
@@ -101,26 +101,26 @@ class Access:
                 told, _, behind = path[len(SEGMENT) :].partition("/")
                 path = "/" + behind.lstrip("/")
                 if not self._is_token(told):
-                    return self._turned_away(request, path, _Refused(_UNKNOWN, _OTHER_GATEWAYS, "no_token"))
+                    return self._turned_away(request, path, _Refusal(_UNKNOWN, _OTHER_GATEWAYS, "no_token"))
                 if request.method == "GET" and path == "/":
                     return self._let_in()
                 if request.method == "GET" and (page := pages.get(path.partition("?")[0])):
-                    return _not_kept(await page(request))
+                    return _forbid_storing(await page(request))
             elif refused := self._of_relay(request):
                 return self._turned_away(request, path, refused)
-            return _not_kept(_told(_NO_PAGE)) if is_beside(path) else await relay(request, path)
+            return _forbid_storing(_refusal_response(_NO_PAGE)) if is_beside(path) else await relay(request, path)
 
         return checked
 
-    def _of_relay(self, request: web.Request) -> _Refused | None:
+    def _of_relay(self, request: web.Request) -> _Refusal | None:
         if self._shows_token(request):
             return None
         if self._is_open:
-            return _Refused(_UNKNOWN, _CLOSED_TO_ALL, "no_token")
+            return _Refusal(_UNKNOWN, _CLOSED_TO_ALL, "no_token")
         # all but a post has no effect without a vendor's key, which no page of another site has
         return self._stranger(request, asks_origin=request.method == "POST")
 
-    def _turned_away(self, request: web.Request, path: str, refused: _Refused) -> web.StreamResponse:
+    def _turned_away(self, request: web.Request, path: str, refused: _Refusal) -> web.StreamResponse:
         """A refusal as the vendor writes it that the request was meant for."""
         return refusal(route(request.method, path, request.headers).vendor, refused.status, refused.why, refused.code)
 
@@ -128,29 +128,29 @@ class Access:
         """On to the page without the token: what stands in the address bar is seen by others and kept in the history."""
         answer = web.Response(status=303, headers={"Location": "/", "Referrer-Policy": "no-referrer"})
         answer.set_cookie(COOKIE, self._cookie, httponly=True, samesite="Strict", path="/")
-        return _not_kept(answer)
+        return _forbid_storing(answer)
 
-    def _stranger(self, request: web.Request, *, asks_origin: bool = True) -> _Refused | None:
+    def _stranger(self, request: web.Request, *, asks_origin: bool = True) -> _Refusal | None:
         """Why somebody who does not show the token is not answered, None where they may be."""
         host = request.headers.get("Host", "").strip().lower()
         if not self._is_named(_without_port(host)):
-            return _Refused(_FORBIDDEN, _WRONG_NAME, "wrong_name")
+            return _Refusal(_FORBIDDEN, _WRONG_NAME, "wrong_name")
         if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-            return _Refused(_FORBIDDEN, _OTHER_SITE, "other_site")
+            return _Refusal(_FORBIDDEN, _OTHER_SITE, "other_site")
         origins = request.headers.getall("Origin", ())
         if asks_origin and any(one.partition("://")[2].lower() != host for one in origins):
-            return _Refused(_FORBIDDEN, _OTHER_SITE, "other_site")
+            return _Refusal(_FORBIDDEN, _OTHER_SITE, "other_site")
         return None
 
     def _is_named(self, name: str) -> bool:
         return name in self._names or (self._is_open and is_address(name))  # nobody can have an address point elsewhere
 
-    def _onlooker(self, request: web.Request) -> _Refused | None:
+    def _onlooker(self, request: web.Request) -> _Refusal | None:
         """Why a browser is not shown a page of our own, None where it is."""
         if stranger := self._stranger(request):
             return stranger
         has_cookie = is_same(request.cookies.get(COOKIE, ""), self._cookie)
-        return None if has_cookie else _Refused(_UNKNOWN, _CLOSED, "no_token")
+        return None if has_cookie else _Refusal(_UNKNOWN, _CLOSED, "no_token")
 
     def _shows_token(self, request: web.Request) -> bool:
         return self._is_token(request.headers.get(PROOF, ""))
@@ -167,14 +167,14 @@ def _without_port(host: str) -> str:
     return name if colon and port.isdecimal() else host
 
 
-def _told(refused: _Refused) -> web.Response:
+def _refusal_response(refused: _Refusal) -> web.Response:
     answer = web.json_response({"error": refused.why}, status=refused.status)
     if refused.status == _UNKNOWN:
         answer.headers["WWW-Authenticate"] = 'Bearer realm="pagein"'
     return answer
 
 
-def _not_kept(answer: web.StreamResponse) -> web.StreamResponse:
+def _forbid_storing(answer: web.StreamResponse) -> web.StreamResponse:
     answer.headers["X-Content-Type-Options"] = "nosniff"
     answer.headers["Cache-Control"] = "no-store"
     return answer

@@ -34,24 +34,24 @@ def fresh() -> str:
     return secrets.token_urlsafe(_BYTES)
 
 
-def kept(file: Path) -> str:
+def ensure_token(file: Path) -> str:
     """The token in this file. A new one is made where there is none, or where others than the user may know it.
 
     Raises BadSetting where it cannot be kept.
     """
     try:
-        if found := read(file):
+        if found := read_token(file):
             return found
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _write(file, fresh())
-        if found := read(file):
+        if found := read_token(file):
             return found
     except OSError as problem:
         raise BadSetting(f"the token cannot be kept in {file}: {problem.strerror or problem}") from problem
     raise BadSetting(f"the token in {file} can be read by others; put pagein's data folder on a disk that has owners")
 
 
-def read(file: Path) -> str:
+def read_token(file: Path) -> str:
     """The token in this file; "" where there is none, or where it is not the user's alone."""
     try:
         number = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))

@@ -39,7 +39,7 @@ def decoder(coding: str) -> Decoder | None:
             return None
 
 
-def decoded(body: bytes, coding: str, limit: int) -> bytes | None:
+def decode_body(body: bytes, coding: str, limit: int) -> bytes | None:
     """A whole body out of its coding; None where it cannot be read, is not whole, or would be longer than `limit` bytes.
 
     No more than that is ever unpacked: a few bytes can stand for all the memory there is.
@@ -48,17 +48,17 @@ def decoded(body: bytes, coding: str, limit: int) -> bytes | None:
         case "" | "identity":
             return body if len(body) <= limit else None
         case "gzip" | "x-gzip":
-            return _inflated(body, _ANY_HEADER, limit)
+            return _inflate(body, _ANY_HEADER, limit)
         case "deflate":
             bare = not body or body[0] & 0x0F != zlib.DEFLATED
-            return _inflated(body, _RAW if bare else zlib.MAX_WBITS, limit)
+            return _inflate(body, _RAW if bare else zlib.MAX_WBITS, limit)
         case "zstd":
             return _unzstd(body, limit)
         case _:
             return None
 
 
-def _inflated(body: bytes, bits: int, limit: int) -> bytes | None:
+def _inflate(body: bytes, bits: int, limit: int) -> bytes | None:
     found, left = [], limit + 1
     try:
         while body:  # members may follow one another

@@ -41,7 +41,7 @@ _ONE_CONNECTION: Final = frozenset(
 _LENGTH: Final = "content-length"
 
 
-def passed_on(headers: Iterable[tuple[str, str]], *, length: bool) -> Headers:
+def forward_headers(headers: Iterable[tuple[str, str]], *, length: bool) -> Headers:
     """Headers for the next hop, in order, repeated ones included. length: whether the body stays as it is, and so its length."""
     given = list(headers)
     dropped = _ONE_CONNECTION | _named_by_connection(given)
@@ -89,12 +89,12 @@ def readable_codings(headers: Headers) -> Headers:
 
     A client that accepts none of them, nor plain bytes by not saying anything, is left with plain bytes.
     """
-    return _changed(headers, "accept-encoding", _cut)
+    return _change_header(headers, "accept-encoding", _cut)
 
 
 def plain(headers: Headers) -> Headers:
     """The headers asking for plain bytes: what comes back will be taken apart."""
-    return _changed(headers, "accept-encoding", lambda _: "identity")
+    return _change_header(headers, "accept-encoding", lambda _: "identity")
 
 
 def without(headers: Headers, *names: str) -> Headers:
@@ -106,7 +106,7 @@ def without_cookie(headers: Headers, wanted: str) -> Headers:
     """The headers without a cookie of this name; those of other names stay as they were written."""
     if not any(name.lower() == "cookie" and wanted in value for name, value in headers):
         return headers
-    kept = _changed(headers, "cookie", lambda value: "; ".join(_other_cookies(value, wanted)))
+    kept = _change_header(headers, "cookie", lambda value: "; ".join(_other_cookies(value, wanted)))
     return [(name, value) for name, value in kept if value or name.lower() != "cookie"]
 
 
@@ -134,18 +134,18 @@ def _other_cookies(value: str, unwanted: str) -> list[str]:
     return [pair for pair in pairs if pair.partition("=")[0].strip() != unwanted]
 
 
-def _changed(headers: Headers, wanted: str, change: Callable[[str], str]) -> Headers:
+def _change_header(headers: Headers, wanted: str, change: Callable[[str], str]) -> Headers:
     return [(name, change(value) if name.lower() == wanted else value) for name, value in headers]
 
 
 def _cut(value: str) -> str:
-    kept = [part.strip() for part in value.split(",") if _coding(part) in READABLE]
+    kept = [part.strip() for part in value.split(",") if _parse_coding(part) in READABLE]
     if len(kept) == len([part for part in value.split(",") if part.strip()]) and kept:
         return value
     return ", ".join(kept) or "identity"
 
 
-def _coding(part: str) -> str:
+def _parse_coding(part: str) -> str:
     return part.partition(";")[0].strip().lower()
 
 

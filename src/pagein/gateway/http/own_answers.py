@@ -45,7 +45,7 @@ def no_websocket(vendor: Vendor) -> web.Response:
     return answer
 
 
-class Relayed(web.StreamResponse):
+class UpstreamResponse(web.StreamResponse):
     """An upstream's answer on its way to the client."""
 
     def __init__(self, status: int, reason: str | None, headers: Headers) -> None:
@@ -55,6 +55,6 @@ class Relayed(web.StreamResponse):
 
 async def leave_as_it_was(_: web.Request, response: web.StreamResponse) -> None:
     """Take from a relayed answer the headers that the server would add to it; a signal of the application."""
-    if isinstance(response, Relayed):
+    if isinstance(response, UpstreamResponse):
         for name in response.added:
             response.headers.popall(name, None)

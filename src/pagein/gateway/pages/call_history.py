@@ -13,7 +13,7 @@ _ERROR: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallRecord:
     """One model call that was answered.
 
     at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
@@ -141,7 +141,7 @@ class Board:
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self.notices: list[str] = []
 
-    def add(self, call: Call) -> None:
+    def add(self, call: CallRecord) -> None:
         """Take in a call that was answered."""
         found = self._sessions.pop(call.session, None)
         self._sessions[call.session] = found = found or _Session(call.session, call.source, call.at)
@@ -199,9 +199,9 @@ class _Session:
     keep_alives: int = 0
     keep_alive_cost: float = 0.0
     binds: bool = False
-    recent: deque[Call] = field(default_factory=lambda: deque(maxlen=CALLS))
+    recent: deque[CallRecord] = field(default_factory=lambda: deque(maxlen=CALLS))
 
-    def add(self, call: Call) -> None:
+    def add(self, call: CallRecord) -> None:
         self.last = max(self.last, call.at)
         self.model = call.model or self.model
         self.calls += 1
@@ -246,7 +246,7 @@ class _Session:
         )
 
 
-def _view(call: Call) -> CallView:
+def _view(call: CallRecord) -> CallView:
     used = call.usage or NOTHING
     return CallView(
         at=call.at,

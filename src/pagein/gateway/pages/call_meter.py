@@ -11,18 +11,18 @@ from threading import Lock
 from typing import Final
 
 from pagein.engine.cache.cache_forecast import Forecasts
-from pagein.engine.cache.prompt_layout import IN_FRONT, Sent
+from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.intake.message_chain import Transcript, first_name
-from pagein.engine.intake.request_reader import Listening
-from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, Asked, Noted
+from pagein.engine.intake.request_reader import RequestReader
+from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, CurationRequest, UsageAccount
 from pagein.gateway.curation.session_hints import from_fields
 from pagein.gateway.pages.session_views import Inside, ObjectView, composition
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.stubs.result_stubs import description
-from pagein.providers.prices.price_lookup import cost, known_prices
+from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.tokens.counters import ratio_counter
 
 SESSIONS: Final = 64
@@ -32,20 +32,20 @@ _COMPARED: Final = 8 << 20  # bytes of requests that the next ones of a session 
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CallMeasure:
     """What a call shows. session, source: its session's name and where that was found. cost: with an API key, at the model's prices."""
 
     session: str
     source: str
     model: str
-    noted: Noted = NOTHING_NOTED
+    noted: UsageAccount = NOTHING_NOTED
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownSession:
     """One session, as it was asked for last. size: bytes of that request."""
 
-    listening: Listening = field(default_factory=Listening)
+    listening: RequestReader = field(default_factory=RequestReader)
     script: Transcript | None = None
     model: str = ""
     size: int = 0
@@ -58,9 +58,9 @@ class Meter:
     def __init__(self) -> None:
         self._lock = Lock()
         self._opener = Opener(_COMPARED)
-        self._sessions: OrderedDict[str, _Known] = OrderedDict()
+        self._sessions: OrderedDict[str, _KnownSession] = OrderedDict()
 
-    def measured(self, asked: Asked, reply: Reply) -> Measured:
+    def measured(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
         """What a call shows that was answered so. Raises BadInput for a body that no provider would read."""
         with self._lock:
             return self._measured(asked, reply)
@@ -75,20 +75,20 @@ class Meter:
         said = [unit.message for unit in script.units]
         return Inside(name=session, window=composition(said, {}), epochs=[], objects=_results(said, model))
 
-    def _measured(self, asked: Asked, reply: Reply) -> Measured:
+    def _measured(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
         envelope = self._opener.opened(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
         hint = asked.hint or from_fields(envelope.fields)
         name = hint.key if hint is not None else first_name(envelope)
-        known = self._sessions.pop(name, None) or _Known()
+        known = self._sessions.pop(name, None) or _KnownSession()
         script = known.listening.read(envelope)
         head = head_of(envelope, script, asked.context)
         known.script, known.model, known.size = script, head.model, len(asked.body)
         self._sessions[name] = known
         self._forget()
         front = {one: envelope.fields[one] for one in IN_FRONT if one in envelope.fields}
-        sent = Sent(asked.api, front, envelope.items, script.names, head, asked.at)
+        sent = SentRequest(asked.api, front, envelope.items, script.names, head, asked.at)
         source = hint.source if hint is not None else "history"
-        return Measured(name, source, head.model, _noted(known.forecasts, sent, reply))
+        return CallMeasure(name, source, head.model, _account_of(known.forecasts, sent, reply))
 
     def _forget(self) -> None:
         size = sum(one.size for one in self._sessions.values())
@@ -96,15 +96,15 @@ class Meter:
             size -= self._sessions.popitem(last=False)[1].size
 
 
-def _noted(forecasts: Forecasts, sent: Sent, reply: Reply) -> Noted:
+def _account_of(forecasts: Forecasts, sent: SentRequest, reply: ModelReply) -> UsageAccount:
     usage = reply.usage
     if usage is None:
         return NOTHING_NOTED
-    diagnosis, paid = forecasts.answered(sent, usage).diagnosis, known_prices(sent.head.model)
+    diagnosis, paid = forecasts.answered(sent, usage).diagnosis, newest_prices(sent.head.model)
     spent = cost(usage, paid, sent.at) if paid is not None else None
     if diagnosis.shortfall <= 0 or diagnosis.cause in ("none", "first"):
-        return Noted(spent)
-    return Noted(
+        return UsageAccount(spent)
+    return UsageAccount(
         spent, shortfall=diagnosis.shortfall, explanation=diagnosis.words, cause=diagnosis.cause, who=diagnosis.who
     )
 

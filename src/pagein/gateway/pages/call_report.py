@@ -6,18 +6,25 @@ from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from pagein.errors import BadInput
-from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, Asked, Curated, Decision, Guard, Noted
-from pagein.gateway.curation.keepalive_requests import Sent
+from pagein.gateway.curation.guarded_curator import (
+    NOTHING_NOTED,
+    CuratedRequest,
+    CurationDecision,
+    CurationRequest,
+    Guard,
+    UsageAccount,
+)
+from pagein.gateway.curation.keepalive_requests import KeepAliveOutcome
 from pagein.gateway.curation.session_hints import Hint
 from pagein.gateway.farewell import binds
-from pagein.gateway.http.content_codings import decoded
+from pagein.gateway.http.content_codings import decode_body
 from pagein.gateway.http.routes import Route
-from pagein.gateway.pages.call_history import Board, Call
-from pagein.gateway.pages.call_meter import Measured, Meter
+from pagein.gateway.pages.call_history import Board, CallRecord
+from pagein.gateway.pages.call_meter import CallMeasure, Meter
 from pagein.gateway.pages.json_logs import tell
 from pagein.gateway.pages.metrics import Metrics
 from pagein.gateway.pages.store_watch import Look, Soundness
-from pagein.gateway.stream.reply_reader import NO_REPLY, Reply
+from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply
 from pagein.providers.validity.rules import Api
 
 _LONGEST = 300
@@ -40,7 +47,7 @@ class Measurable:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class FinishedCall:
     """A call that is over, however it ended.
 
     decision: None where it was passed through, for the reason `passed`. at: when it came. added, took: seconds held, and in all.
@@ -49,7 +56,7 @@ class Answered:
 
     route: Route
     hint: Hint | None
-    decision: Decision | None
+    decision: CurationDecision | None
     passed: str
     at: float
     added: float
@@ -58,12 +65,12 @@ class Answered:
     measurable: Measurable | None = None
 
 
-class Reading(Protocol):
+class ReplySource(Protocol):
     """What an answer was read by. lost: why it was not read to its end, "" where it was."""
 
     lost: str
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """What was said."""
 
 
@@ -106,7 +113,7 @@ class Reporter:
         """The model was answered a call of a tool of ours."""
         self.metrics.recalled(tool, is_error=is_error)
 
-    def kept(self, sent: Sent) -> None:
+    def kept(self, sent: KeepAliveOutcome) -> None:
         """A keep-alive request is over, or was not sent."""
         self.metrics.kept_alive(sent.result, sent.cost or 0.0)
         if sent.result == "kept":
@@ -119,7 +126,7 @@ class Reporter:
         self.metrics.broke(side)
         tell(self._logger, "break", side=side, route=call.name)
 
-    async def answered(self, one: Answered, tee: Reading | None) -> tuple[Reply, Noted]:
+    async def answered(self, one: FinishedCall, tee: ReplySource | None) -> tuple[ModelReply, UsageAccount]:
         """A model call is over; `tee` has what the answer was. Returns that, and what was made of it."""
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
         failures = self._failures
@@ -157,10 +164,10 @@ class Reporter:
             who=call.who,
             unread=tee.lost if tee is not None else "",
         )
-        await self.soundness.after(failed=self._failures > failures or _failed(one))
+        await self.soundness.after(failed=self._failures > failures or _is_store_failure(one))
         return reply, noted
 
-    async def _measured(self, one: Measurable | None, reply: Reply) -> Measured | None:
+    async def _measured(self, one: Measurable | None, reply: ModelReply) -> CallMeasure | None:
         if one is None:
             return None
         try:
@@ -171,11 +178,15 @@ class Reporter:
             self.failed("measure", type(problem).__name__)
             return None
 
-    def _read(self, one: Measurable, reply: Reply) -> Measured | None:
-        body = decoded(b"".join(one.parts), one.coding, self._limit)
-        return None if body is None else self.meter.measured(Asked(body, one.api, one.hint, one.at, one.context), reply)
+    def _read(self, one: Measurable, reply: ModelReply) -> CallMeasure | None:
+        body = decode_body(b"".join(one.parts), one.coding, self._limit)
+        return (
+            None
+            if body is None
+            else self.meter.measured(CurationRequest(body, one.api, one.hint, one.at, one.context), reply)
+        )
 
-    async def _noted(self, one: Answered, reply: Reply) -> Noted:
+    async def _noted(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:
         if one.decision is None or (one.decision.kind is not None and one.decision.curated.ticket is None):
             return NOTHING_NOTED
         try:
@@ -190,7 +201,7 @@ class Reporter:
             self.failed("observe", noted.failure)
         return noted
 
-    def _count(self, one: Answered, call: Call) -> None:
+    def _count(self, one: FinishedCall, call: CallRecord) -> None:
         metrics = self.metrics
         if call.usage is not None:
             metrics.used(call.route, call.usage)
@@ -207,15 +218,15 @@ class Reporter:
             metrics.fell_short(call.cause, call.who, call.shortfall)
 
 
-def _failed(one: Answered) -> bool:
+def _is_store_failure(one: FinishedCall) -> bool:
     """Whether it went out otherwise than it should have, for a reason of ours that a store may have to do with."""
     return one.decision is not None and one.decision.kind not in (None, "unreadable")
 
 
-def _call(one: Answered, reply: Reply, noted: Noted, measured: Measured | None) -> Call:
+def _call(one: FinishedCall, reply: ModelReply, noted: UsageAccount, measured: CallMeasure | None) -> CallRecord:
     curated = one.decision.curated if one.decision is not None else None
-    hint, seen = one.hint, measured or curated or Curated(b"")
-    return Call(
+    hint, seen = one.hint, measured or curated or CuratedRequest(b"")
+    return CallRecord(
         at=one.at,
         session=seen.session or (hint.key if hint is not None else ""),
         source=measured.source if measured is not None else hint.source if hint is not None else "history",

@@ -37,7 +37,7 @@ class SessionDetails(TypedDict):
     why: str
 
 
-class Found(TypedDict):
+class SearchHits(TypedDict):
     """Where a text stands in the store: at most `limit` places."""
 
     hits: list[HitView]
@@ -102,7 +102,7 @@ def search(looker: Looker | None) -> Handler:
             hits = await asyncio.to_thread(looker.search, text) if text else ()
         except PageinError as problem:
             return _json({"error": str(problem)}, 400)
-        return _json(Found(hits=[_cut(hit) for hit in hits], limit=HITS))
+        return _json(SearchHits(hits=[_cut(hit) for hit in hits], limit=HITS))
 
     return answer
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias, TypedDict
 
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
-from pagein.model.entries import EntryId, EpochOpened, RequestSent
+from pagein.model.entries import EntryId, EpochEntry, RequestSent
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 
 _EPOCHS: Final = 50
@@ -81,7 +81,7 @@ class Looker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Looked:
+class _SessionLook:
     """A session as it was looked at. epochs: up to each leaf where it was looked at, of those last; newest first."""
 
     leaf: EntryId | None = None
@@ -96,20 +96,20 @@ class EngineLooker:
         self._engine = engine
         self.search: Search = search
         self._lock = Lock()
-        self._looked: OrderedDict[str, _Looked] = OrderedDict()
+        self._looked: OrderedDict[str, _SessionLook] = OrderedDict()
 
     def inside(self, session: str) -> Inside:
         """What a session holds where it stands."""
         found = self._engine.session(session)
         leaf = found.leaf
         with self._lock:
-            known = self._looked.get(session, _Looked())
+            known = self._looked.get(session, _SessionLook())
         if known.inside is not None and known.leaf == leaf:
             return known.inside
         epochs = known.epochs.copy()
         inside = _inside(session, found, list(_epochs(found, leaf, epochs)))
         with self._lock:
-            self._looked[session] = _Looked(leaf, inside, epochs)
+            self._looked[session] = _SessionLook(leaf, inside, epochs)
             self._looked.move_to_end(session)
             while len(self._looked) > _SESSIONS:
                 self._looked.popitem(last=False)
@@ -148,7 +148,7 @@ def _epochs(
         entry = session.journal.entry(here)
         if isinstance(entry.body, RequestSent):
             at = entry.body.moment  # an epoch opens with the request behind it
-        if isinstance(entry.body, EpochOpened):
+        if isinstance(entry.body, EpochEntry):
             found.append(_epoch(entry.body, at))
         here = entry.parent
     epochs = (*found, *(known.get(here, ()) if here is not None else ()))[:_EPOCHS]
@@ -160,7 +160,7 @@ def _epochs(
     return epochs
 
 
-def _epoch(body: EpochOpened, at: float | None) -> EpochView:
+def _epoch(body: EpochEntry, at: float | None) -> EpochView:
     tokens = sum(one.tokens for one in body.paged) + sum(one.tokens for one in body.turns)
     return EpochView(
         number=body.number,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from pagein.gateway.http.certificates import trust
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.setup.client_files import Places, looked_at
-from pagein.gateway.setup.inquiry import WAIT, Gateway, NoAnswer, opener, reason
+from pagein.gateway.setup.client_files import ConfigPlaces, read_client_setups
+from pagein.gateway.setup.inquiry import WAIT, GatewayInquiry, NoAnswer, opener, reason
 
 if TYPE_CHECKING:
     from pagein.gateway.curation.guarded_curator import Curator
@@ -28,7 +28,7 @@ _PATHS: Final = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckupNote:
     """One thing that was looked at. level: `fine`; `note`: worth knowing; `wrong`: keeps the gateway from working."""
 
     level: Level
@@ -41,7 +41,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckupRequest:
     """What to look at. url: where the gateway should be. token: the file with the user's token. given: addresses of providers that were
     asked for by name. home, workspace: where agents keep their files. store, round_trip: findings that need more than this package may know.
     """
@@ -54,11 +54,11 @@ class Asked:
     given: Mapping[str, str]
     home: Path
     workspace: Path
-    store: Callable[[], Finding]
-    round_trip: Callable[[], Finding]
+    store: Callable[[], CheckupNote]
+    round_trip: Callable[[], CheckupNote]
 
 
-def checked(asked: Asked) -> list[Finding]:
+def check_setup(asked: CheckupRequest) -> list[CheckupNote]:
     """All findings, in the order in which a request meets what they are about."""
     gateway, upstreams = _gateway(asked)
     found = [asked.store(), _switch(asked), asked.round_trip(), gateway]
@@ -66,12 +66,12 @@ def checked(asked: Asked) -> list[Finding]:
     return [*found, *_clients(asked)]
 
 
-def _clients(asked: Asked) -> Iterator[Finding]:
+def _clients(asked: CheckupRequest) -> Iterator[CheckupNote]:
     """Whether each agent comes to the gateway, by its files and its environment. An agent that does not may be meant not to."""
-    for one in looked_at(asked.url.rstrip("/"), Places(asked.home, asked.workspace, asked.environment)):
+    for one in read_client_setups(asked.url.rstrip("/"), ConfigPlaces(asked.home, asked.workspace, asked.environment)):
         if one.points_here:
-            yield Finding("fine", one.client.name, "it points to the gateway")
-        yield from (Finding("note", one.client.name, told) for told in (*one.problems, *one.remarks))
+            yield CheckupNote("fine", one.client.name, "it points to the gateway")
+        yield from (CheckupNote("note", one.client.name, told) for told in (*one.problems, *one.remarks))
 
 
 def open_to_others(file: Path) -> str:
@@ -86,27 +86,27 @@ def open_to_others(file: Path) -> str:
     return ""
 
 
-def round_trip(url: str, curator: "Curator") -> Finding:
+def round_trip(url: str, curator: "Curator") -> CheckupNote:
     """One request of each wire format through a gateway in this process to a provider at `url`."""
-    from pagein.gateway.server import Gateway, Parts
+    from pagein.gateway.server import Gateway, GatewayParts
 
     settings = GatewaySettings(anthropic=url, openai=url, port=0, grace=WAIT)
 
     async def go() -> list[str]:
-        async with Gateway(settings, Parts(curator)) as gateway:
-            return [await asyncio.to_thread(_sent, gateway.url + path) for path in _PATHS]
+        async with Gateway(settings, GatewayParts(curator)) as gateway:
+            return [await asyncio.to_thread(_send_probe, gateway.url + path) for path in _PATHS]
 
     try:
         answers = asyncio.run(go())
     except OSError as problem:
-        return Finding("wrong", "round trip", f"no gateway could be run here: {problem}")
+        return CheckupNote("wrong", "round trip", f"no gateway could be run here: {problem}")
     for path, told in zip(_PATHS, answers, strict=True):
         if told:
-            return Finding("wrong", "round trip", f"{path}: {told}")
-    return Finding("fine", "round trip", "requests of all three formats come back from a simulated provider")
+            return CheckupNote("wrong", "round trip", f"{path}: {told}")
+    return CheckupNote("fine", "round trip", "requests of all three formats come back from a simulated provider")
 
 
-def _sent(address: str) -> str:
+def _send_probe(address: str) -> str:
     """What went wrong with the least request, "" for nothing."""
     said = [{"role": "user", "content": 'SCRIPT:[[{"text":"well"}]]'}]
     body = {"model": "claude-sonnet-4-5", "max_tokens": 16, "messages": said}
@@ -127,36 +127,36 @@ def _sent(address: str) -> str:
         return str(problem) or type(problem).__name__
 
 
-def _switch(asked: Asked) -> Finding:
+def _switch(asked: CheckupRequest) -> CheckupNote:
     why = Switch(asked.switch, asked.environment).why()
     if why:
-        return Finding("note", "switch", f"off: {why}; everything passes through as it is. pagein on turns it on")
-    return Finding("fine", "switch", "on")
+        return CheckupNote("note", "switch", f"off: {why}; everything passes through as it is. pagein on turns it on")
+    return CheckupNote("fine", "switch", "on")
 
 
-def _gateway(asked: Asked) -> tuple[Finding, Mapping[str, str]]:
+def _gateway(asked: CheckupRequest) -> tuple[CheckupNote, Mapping[str, str]]:
     """What is to be said of the gateway, and where it sends requests on to: as itself says, else as the settings do."""
-    gateway = Gateway(asked.url, asked.settings.host, asked.token)
+    gateway = GatewayInquiry(asked.url, asked.settings.host, asked.token)
     upstreams: Mapping[str, str] = {"anthropic": asked.settings.anthropic, "openai": asked.settings.openai}
     try:
         value = gateway.health()
     except NoAnswer as problem:
-        return Finding("wrong", "gateway", str(problem)), upstreams
+        return CheckupNote("wrong", "gateway", str(problem)), upstreams
     told = f"answers at {gateway.address}, version {value['version']}"
     try:
         upstreams = gateway.overview()["upstreams"]
     except NoAnswer as problem:
-        return Finding("wrong", "gateway", f"{told}, but {problem}"), upstreams
+        return CheckupNote("wrong", "gateway", f"{told}, but {problem}"), upstreams
     if value.get("store"):
-        return Finding("wrong", "gateway", f"{told}, but {value['store']}"), upstreams
+        return CheckupNote("wrong", "gateway", f"{told}, but {value['store']}"), upstreams
     if value.get("off"):
-        return Finding("note", "gateway", f"{told}, switched off: {value['off']}"), upstreams
+        return CheckupNote("note", "gateway", f"{told}, switched off: {value['off']}"), upstreams
     if not value.get("curating"):
-        return Finding("note", "gateway", f"{told}, measuring only"), upstreams
-    return Finding("fine", "gateway", told), upstreams
+        return CheckupNote("note", "gateway", f"{told}, measuring only"), upstreams
+    return CheckupNote("fine", "gateway", told), upstreams
 
 
-def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> Finding:
+def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> CheckupNote:
     """Whether anything answers there. No credential is sent, so a refusal is what is expected."""
     trusted = trust(environment)
     try:
@@ -167,5 +167,5 @@ def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> Find
             told = problem.code
     except (OSError, ValueError, HTTPException) as problem:
         more = f"; {trusted.problem}" if trusted.problem else ""
-        return Finding("wrong", vendor, f"{address} does not answer ({reason(problem)}){more}")
-    return Finding("fine", vendor, f"{address} answers ({told} to a request without credentials)")
+        return CheckupNote("wrong", vendor, f"{address} does not answer ({reason(problem)}){more}")
+    return CheckupNote("fine", vendor, f"{address} answers ({told} to a request without credentials)")

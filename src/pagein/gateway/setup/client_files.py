@@ -24,7 +24,7 @@ FIRST_PARTY: Final = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ConfigPlaces:
     """Where files are looked for. environment: variables, some of which move them."""
 
     home: Path
@@ -33,7 +33,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ClientSetup:
     """What was found of one agent. points_here: it comes to the gateway as it stands. problems: what keeps it from that. remarks: what else to know."""
 
     client: Client
@@ -46,9 +46,9 @@ class _Unfit(Exception):
     """A file that cannot be understood; the text says which and why."""
 
 
-def looked_at(url: str, places: Places) -> list[Found]:
+def read_client_setups(url: str, places: ConfigPlaces) -> list[ClientSetup]:
     """What each agent's files, and its environment, say of a gateway at this address."""
-    readers: Mapping[str, Callable[[Client, str, Places], Found]] = {
+    readers: Mapping[str, Callable[[Client, str, ConfigPlaces], ClientSetup]] = {
         "Claude Code": _claude_code,
         "codex": _codex,
         "opencode": _opencode,
@@ -59,7 +59,7 @@ def looked_at(url: str, places: Places) -> list[Found]:
         try:
             found.append(readers[client.name](client, url, places))
         except _Unfit as problem:
-            found.append(Found(client, points_here=False, problems=(str(problem),)))
+            found.append(ClientSetup(client, points_here=False, problems=(str(problem),)))
     return found
 
 
@@ -76,7 +76,7 @@ def is_same(told: object, url: str) -> bool:
     return alike and (hosts[0] == hosts[1] or all(map(is_this_machine, hosts)))
 
 
-def _claude_code(client: Client, url: str, places: Places) -> Found:
+def _claude_code(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     """Its settings' `env` outvotes the shell, the workspace's the user's."""
     folder = Path(places.environment.get("CLAUDE_CONFIG_DIR") or places.home / ".claude")
     project = places.workspace / ".claude"
@@ -99,7 +99,7 @@ def _claude_code(client: Client, url: str, places: Places) -> Found:
                 f"name that ends in {_WHOLE_WINDOW} brings it back (docs/hosts/claude-code.md says what that costs)"
             ),
         )
-    return Found(client, not problems, problems, remarks)
+    return ClientSetup(client, not problems, problems, remarks)
 
 
 def _with_source(problem: str, sources: Mapping[str, Path]) -> str:
@@ -107,7 +107,7 @@ def _with_source(problem: str, sources: Mapping[str, Path]) -> str:
     return f"{problem}: {sources[name]} says so, and that outvotes the shell" if name in sources else problem
 
 
-def _codex(client: Client, url: str, places: Places) -> Found:
+def _codex(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     file = Path(places.environment.get("CODEX_HOME") or places.home / ".codex") / "config.toml"
     config = _toml(file)
     providers = config.get("model_providers")
@@ -117,31 +117,31 @@ def _codex(client: Client, url: str, places: Places) -> Found:
     ours = [name for name, one in entries.items() if is_same(one.get("base_url"), f"{url}/v1")]
     chosen = config.get("model_provider")
     if chosen in ours:
-        return Found(client, points_here=True)
+        return ClientSetup(client, points_here=True)
     if not ours:
-        return Found(
+        return ClientSetup(
             client, points_here=False, problems=(f"nothing in {file} points to the gateway; {_how(client, url)}",)
         )
-    lost = next((place for place, value in _misplaced(config) if value in ours), None)
+    lost = next((place for place, value in _misplaced_providers(config) if value in ours), None)
     if lost is not None:
         why = f"model_provider stands below [{lost}] in {file}, where codex does not read it; move it above the first [table]"
     else:
         chooses = f"model_provider = {json.dumps(chosen)} chooses another" if chosen else "no model_provider chooses it"
         why = f'{file} has an entry for the gateway, but {chooses}; write model_provider = "{ours[0]}" above the first [table]'
-    return Found(client, points_here=False, problems=(why,))
+    return ClientSetup(client, points_here=False, problems=(why,))
 
 
-def _misplaced(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, object]]:
+def _misplaced_providers(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, object]]:
     """Where `model_provider` stands in a table that codex does not look for it in; a profile may have it."""
     for name, value in table.items():
         here = f"{place}.{name}" if place else name
         if isinstance(value, dict) and not here.startswith("profiles"):
             if "model_provider" in value:
                 yield here, value["model_provider"]
-            yield from _misplaced(value, here)
+            yield from _misplaced_providers(value, here)
 
 
-def _opencode(client: Client, url: str, places: Places) -> Found:
+def _opencode(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     folder = Path(places.environment.get("XDG_CONFIG_HOME") or places.home / ".config") / "opencode"
     named = places.environment.get("OPENCODE_CONFIG")
     stems = (*((Path(named),) if named else ()), folder / "opencode.json", folder / "opencode.jsonc")
@@ -155,7 +155,7 @@ def _opencode(client: Client, url: str, places: Places) -> Found:
     return _by_addresses(client, url, [f"{url}/v1"], addresses, files)
 
 
-def _pi(client: Client, url: str, places: Places) -> Found:
+def _pi(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     file = Path(places.environment.get("PI_CODING_AGENT_DIR") or places.home / ".pi" / "agent") / "models.json"
     addresses = [entry.get("baseUrl") for entry in _entries(_json(file), "providers")]
     return _by_addresses(client, url, [url, f"{url}/v1"], addresses, (file,))
@@ -163,12 +163,12 @@ def _pi(client: Client, url: str, places: Places) -> Found:
 
 def _by_addresses(
     client: Client, url: str, wanted: Sequence[str], addresses: Sequence[object], files: Sequence[Path]
-) -> Found:
+) -> ClientSetup:
     if any(is_same(told, one) for told in addresses for one in wanted):
-        return Found(client, points_here=True)
+        return ClientSetup(client, points_here=True)
     there = [str(file) for file in files if file.is_file()]
     where = f"nothing in {' or '.join(there)} points" if there else f"there is no {files[-1].name}, so nothing points"
-    return Found(client, points_here=False, problems=(f"{where} to the gateway; {_how(client, url)}",))
+    return ClientSetup(client, points_here=False, problems=(f"{where} to the gateway; {_how(client, url)}",))
 
 
 def _how(client: Client, url: str) -> str:

@@ -31,7 +31,7 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class GatewayInquiry:
     """Where a gateway should be. host: the one that this user's settings name, to which the token may be shown. token: its file."""
 
     url: str
@@ -65,7 +65,7 @@ class Gateway:
 
     def _asked(self, path: str) -> object:
         host = urlsplit(self.address).hostname or ""
-        token = access_token.read(self.token) if host == self.host or is_this_machine(host) else ""
+        token = access_token.read_token(self.token) if host == self.host or is_this_machine(host) else ""
         headers = {PROOF: token} if token else {}
         request = urllib.request.Request(self.address + path, headers=headers)  # noqa: S310 -- http and https only, by the settings
         try:

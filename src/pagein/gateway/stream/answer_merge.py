@@ -5,19 +5,19 @@ from typing import Any, Final, TypeAlias
 
 from pagein.gateway.stream.chat_stream_merge import GAP
 from pagein.gateway.stream.model_turns import not_done
-from pagein.gateway.stream.stream_merge import used
+from pagein.gateway.stream.stream_merge import sum_usage
 from pagein.model.codec import encode_json
 from pagein.providers.validity.rules import Api
 
 Json: TypeAlias = Mapping[str, Any]
 
 
-def merged(api: Api, answers: Sequence[Json], ours: Collection[str]) -> bytes:
+def merge_answers(api: Api, answers: Sequence[Json], ours: Collection[str]) -> bytes:
     """One answer for these, which followed one another. ours: names of our tools."""
     first, last = answers[0], answers[-1]
     made = {**last, "id": first.get("id"), **_MERGERS[api](answers, ours)}
     usages = [one["usage"] for one in answers if isinstance(one.get("usage"), dict)]
-    return encode_json({**made, "usage": used(usages)} if usages else made)
+    return encode_json({**made, "usage": sum_usage(usages)} if usages else made)
 
 
 def _messages(answers: Sequence[Json], ours: Collection[str]) -> Json:

@@ -10,7 +10,7 @@ from typing import Final
 from pagein.gateway.http.content_codings import Decoder, decoder
 from pagein.gateway.http.event_stream import LONGEST, EventStream
 from pagein.gateway.http.headers import value_of
-from pagein.gateway.stream.reply_reader import NO_REPLY, Reader, Reply, reader, whole
+from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply, ReplyReader, reader, whole
 from pagein.providers.validity.rules import Api
 
 _UNREAD: Final = 1 << 20
@@ -30,7 +30,7 @@ class Tee:
         self.lost = "" if self._decoder is not None else "coding"
         streams = value_of(given, "content-type").strip().lower().startswith("text/event-stream")
         self._events: EventStream | None = EventStream() if streams else None
-        self._reader: Reader = reader(api)
+        self._reader: ReplyReader = reader(api)
         self._parts: list[bytes] = []
         self._size = 0
         self._body: list[bytes] = []
@@ -44,7 +44,7 @@ class Tee:
         self._size += len(part)
         return self._size > _UNREAD
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """What was said so far. Takes as long as what is kept is long."""
         self.read()
         if self._events is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, object_in, unnamed
+from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, object_in, unnamed_frame
 
 _TRIGGERS: Final = (
     b'"tool_calls"',
@@ -43,12 +43,12 @@ class ChatWeaver(Weaver):
         ends = [value for value in (self._finish, self._counted) if value is not None]
         usage = self.usage
         told = [{**value, "usage": usage} if isinstance(value.get("usage"), dict) else value for value in ends]
-        return b"".join([*(unnamed(value) for value in told), self._done])
+        return b"".join([*(unnamed_frame(value) for value in told), self._done])
 
     def failure(self, body: bytes) -> bytes:
         """An error in mid-stream."""
         error = error_in(body) or {"message": UNTOLD, "type": "server_error", "param": None, "code": None}
-        return unnamed({"error": error})
+        return unnamed_frame({"error": error})
 
     def _passes(self, frames: bytes) -> bool:
         return self._head is not None and super()._passes(frames)
@@ -84,12 +84,12 @@ class ChatWeaver(Weaver):
         if finish is not None:
             self.ended = True
         if not self.held:
-            return raw if made == delta else unnamed(_with(value, choice, made))
+            return raw if made == delta else unnamed_frame(_with(value, choice, made))
         value = {**value, **(self._head or {})}
         if finish is not None:
             self._finish = _with(value, choice, {})
             value, choice = {**value, "usage": None}, {**choice, "finish_reason": None}
-        return unnamed(_with(value, choice, made)) if _says(made) else b""
+        return unnamed_frame(_with(value, choice, made)) if _says(made) else b""
 
     def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
         """The delta without calls of ours."""

@@ -17,23 +17,23 @@ from pagein.providers.validity.breakpoint_checks import marks_of
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.breakpoint_edits import Address, Changes
-from pagein.providers.wire.request_body import Envelope, WireRequest, opened
+from pagein.providers.wire.request_body import Envelope, WireRequest, open_body
 from pagein.providers.wire.spliced_breakpoints import with_marks
 
 _MARK = b'"cache_control"'
 
 
-def continued(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
+def continue_request(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
     """The request with these messages behind it, the last of which are our results. Raises BadInput for a body that is no request."""
-    envelope = opened(body, api)
+    envelope = open_body(body, api)
     items = [
         json_spans.object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items
     ]
     items += more
-    return _marked(envelope, items) if api == "anthropic" else envelope.body(items)
+    return _move_breakpoint(envelope, items) if api == "anthropic" else envelope.body(items)
 
 
-def _marked(envelope: Envelope, items: Sequence[bytes]) -> bytes:
+def _move_breakpoint(envelope: Envelope, items: Sequence[bytes]) -> bytes:
     last = _last_mark(items)
     if last is None:
         return envelope.body(items)

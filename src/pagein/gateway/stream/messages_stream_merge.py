@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named, object_in
+from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named_frame, object_in
 
 # All frames but deltas and the end of a block: those keep their bytes as long as nothing was held back.
 _TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')
@@ -32,7 +32,7 @@ class MessagesWeaver(Weaver):
     def failure(self, body: bytes) -> bytes:
         """An error in mid-stream."""
         error = error_in(body) or {"type": "api_error", "message": UNTOLD}
-        return named("error", {"type": "error", "error": error})
+        return named_frame("error", {"type": "error", "error": error})
 
     def _frame(self, raw: bytes) -> bytes:
         value = object_in(data_of(raw))
@@ -70,7 +70,7 @@ class MessagesWeaver(Weaver):
         place = self._places.get(index, index)
         if place is None:
             return b""
-        return raw if place == index else named(value["type"], {**value, "index": place})
+        return raw if place == index else named_frame(value["type"], {**value, "index": place})
 
     def _ending(self, raw: bytes, value: dict[str, Any]) -> bytes:
         if not self.held:
@@ -81,4 +81,4 @@ class MessagesWeaver(Weaver):
     def _closing(self, raw: bytes, value: dict[str, Any]) -> bytes:
         if not self.later or not isinstance(value.get("usage"), dict):
             return raw
-        return named(str(value["type"]), {**value, "usage": self.usage})
+        return named_frame(str(value["type"]), {**value, "usage": self.usage})

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pagein.engine.send.recall_exchanges import Exchange
-from pagein.gateway.stream.reply_reader import Reply
+from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.codec import decode_json, encode_json
 from pagein.providers.validity.rules import Api
 
@@ -41,7 +41,7 @@ class OwnCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class OwnToolResult:
     """What a call is answered with."""
 
     call: OwnCall
@@ -50,7 +50,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ModelTurn:
     """One turn. said, shown: messages (Responses: items) as JSON, with and without our calls. calls_client: it waits for the client, too.
 
     spoke: it has text that must not run into the next.
@@ -68,12 +68,12 @@ class Turn:
         return bool(self.own) and not self.calls_client
 
 
-def turn_of(api: Api, reply: Reply, ours: Collection[str]) -> Turn:
+def turn_of(api: Api, reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     """What was said in an answer of the provider's."""
     return _READERS[api](reply, ours)
 
 
-def results_of(api: Api, results: Sequence[Result]) -> tuple[bytes, ...]:
+def results_of(api: Api, results: Sequence[OwnToolResult]) -> tuple[bytes, ...]:
     """Our results as messages that go back."""
     blocks = answers_of(api, results)
     if api != "anthropic" or not blocks:
@@ -81,7 +81,7 @@ def results_of(api: Api, results: Sequence[Result]) -> tuple[bytes, ...]:
     return (b'{"role":"user","content":[' + b",".join(blocks) + b"]}",)
 
 
-def answers_of(api: Api, results: Sequence[Result]) -> tuple[bytes, ...]:
+def answers_of(api: Api, results: Sequence[OwnToolResult]) -> tuple[bytes, ...]:
     """Our results as they stand beside the client's: for Messages as blocks, else as messages."""
     return tuple(encode_json(_ANSWERS[api](one)) for one in results)
 
@@ -101,17 +101,17 @@ class Rounds:
         self._answers: tuple[bytes, ...] = ()
         self.count = 0
 
-    def said(self, turn: Turn) -> None:
+    def said(self, turn: ModelTurn) -> None:
         """A turn is over."""
         self.count += 1
         self._shown += turn.shown
         self._actual += turn.said
 
-    def answered(self, results: Sequence[Result]) -> None:
+    def answered(self, results: Sequence[OwnToolResult]) -> None:
         """It is gone on with by these."""
         self._actual += results_of(self._api, results)
 
-    def answered_beside(self, results: Sequence[Result]) -> None:
+    def answered_beside(self, results: Sequence[OwnToolResult]) -> None:
         """These wait for the client's results."""
         self._answers = answers_of(self._api, results)
 
@@ -121,17 +121,17 @@ class Rounds:
         return tuple(self._actual)
 
     @property
-    def exchange(self) -> Exchange | None:
+    def exchange(self) -> RecallExchange | None:
         """What the client's message stands for; None where it is what was said, or nothing was shown."""
         if self._shown == self._actual or not self._shown:
             return None
-        return Exchange(tuple(self._shown), tuple(self._actual), self._answers)
+        return RecallExchange(tuple(self._shown), tuple(self._actual), self._answers)
 
 
 # --- Anthropic Messages ---
 
 
-def _messages(reply: Reply, ours: Collection[str]) -> Turn:
+def _messages(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     content = (reply.message or {}).get("content")
     blocks = [one for one in content if isinstance(one, dict) and _stays(one)] if isinstance(content, list) else []
     if not reply.finished:
@@ -141,7 +141,7 @@ def _messages(reply: Reply, ours: Collection[str]) -> Turn:
     waits = reply.stop == "tool_use" and reply.finished
     own = tuple(OwnCall(str(one.get("id")), str(one["name"]), _object(one.get("input"))) for one in hidden)
     shown = _assistant(visible)
-    return Turn(
+    return ModelTurn(
         own if waits else (),
         _assistant(blocks) if waits else shown,
         shown,
@@ -158,7 +158,7 @@ def _assistant(blocks: Sequence[Json]) -> tuple[bytes, ...]:
     return (encode_json({"role": "assistant", "content": blocks}),) if blocks else ()
 
 
-def _tool_result(one: Result) -> Json:
+def _tool_result(one: OwnToolResult) -> Json:
     block = {"type": "tool_result", "tool_use_id": one.call.id, "content": one.text}
     return {**block, "is_error": True} if one.is_error else block
 
@@ -166,7 +166,7 @@ def _tool_result(one: Result) -> Json:
 # --- OpenAI Chat Completions ---
 
 
-def _chat(reply: Reply, ours: Collection[str]) -> Turn:
+def _chat(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     message = dict(reply.message or {})
     calls = [one for one in message.pop("tool_calls", None) or () if isinstance(one, dict)]
     if not reply.stop:  # some servers do not say [DONE]
@@ -177,7 +177,7 @@ def _chat(reply: Reply, ours: Collection[str]) -> Turn:
     own = tuple(OwnCall(str(one.get("id")), str(_function(one)["name"]), _arguments(_function(one))) for one in hidden)
     message.setdefault("role", "assistant")
     shown = _spoken(message, visible)
-    return Turn(
+    return ModelTurn(
         own if waits else (),
         _spoken(message, calls) if waits else shown,
         shown,
@@ -197,14 +197,14 @@ def _function(call: Json) -> Json:
     return function if isinstance(function, dict) else {}
 
 
-def _tool_message(one: Result) -> Json:
+def _tool_message(one: OwnToolResult) -> Json:
     return {"role": "tool", "tool_call_id": one.call.id, "content": one.text}
 
 
 # --- OpenAI Responses ---
 
 
-def _responses(reply: Reply, ours: Collection[str]) -> Turn:
+def _responses(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     output = (reply.message or {}).get("output")
     items = [one for one in output if isinstance(one, dict)] if isinstance(output, list) else []
     hidden = [one for one in items if one.get("type") == "function_call" and one.get("name") in ours]
@@ -212,7 +212,7 @@ def _responses(reply: Reply, ours: Collection[str]) -> Turn:
     own = tuple(OwnCall(str(one.get("call_id")), str(one["name"]), _arguments(one)) for one in hidden)
     visible = [one for one in items if one not in hidden]
     shown = _resent(visible)
-    return Turn(
+    return ModelTurn(
         own if waits else (),
         _resent(items) if waits else shown,
         shown,
@@ -228,7 +228,7 @@ def _resent(items: Sequence[Json]) -> tuple[bytes, ...]:
     return tuple(encode_json({name: value for name, value in one.items() if name != "id"}) for one in kept)
 
 
-def _output(one: Result) -> Json:
+def _output(one: OwnToolResult) -> Json:
     return {"type": "function_call_output", "call_id": one.call.id, "output": one.text}
 
 
@@ -244,12 +244,12 @@ def _object(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-_READERS: Final[Mapping[Api, Callable[[Reply, Collection[str]], Turn]]] = {
+_READERS: Final[Mapping[Api, Callable[[ModelReply, Collection[str]], ModelTurn]]] = {
     "anthropic": _messages,
     "openai_chat": _chat,
     "openai_responses": _responses,
 }
-_ANSWERS: Final[Mapping[Api, Callable[[Result], Json]]] = {
+_ANSWERS: Final[Mapping[Api, Callable[[OwnToolResult], Json]]] = {
     "anthropic": _tool_result,
     "openai_chat": _tool_message,
     "openai_responses": _output,

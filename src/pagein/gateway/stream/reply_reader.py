@@ -13,7 +13,7 @@ import msgspec
 from pagein.gateway.http.event_stream import Event
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
-from pagein.providers.wire.usage import counted
+from pagein.providers.wire.usage import parse_usage
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ _MOST: Final = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """One answer.
 
     usage: None where it told none. message: the answer in the provider's own form as a client would send it back, None where
@@ -40,20 +40,20 @@ class Reply:
     recalls: int = 0
 
 
-NO_REPLY: Final = Reply()
+NO_REPLY: Final = ModelReply()
 
 
-class Reader(Protocol):
+class ReplyReader(Protocol):
     """Reads the events of one stream."""
 
     def take(self, event: Event) -> None:
         """Read one more event."""
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """What was read so far."""
 
 
-def reader(api: Api) -> Reader:
+def reader(api: Api) -> ReplyReader:
     """A reader for a stream of this wire format."""
     match api:
         case "anthropic":
@@ -64,24 +64,24 @@ def reader(api: Api) -> Reader:
             return _Responses()
 
 
-def whole(api: Api, body: bytes) -> Reply:
+def whole(api: Api, body: bytes) -> ModelReply:
     """The answer in a body that is no stream."""
     value = _object(body)
     if value is None:
         return NO_REPLY
     error = value.get("error")
     if isinstance(error, dict):
-        return Reply(error=_kind(error), usage=counted(value.get("usage"), api))
+        return ModelReply(error=_kind(error), usage=parse_usage(value.get("usage"), api))
     if api == "anthropic":
         if value.get("type") != "message":
             return NO_REPLY
-        usage, said = counted(value.get("usage"), api), _assistant(value.get("content"))
-        return Reply(usage, said, _text(value, "stop_reason"), finished=True)
+        usage, said = parse_usage(value.get("usage"), api), _assistant(value.get("content"))
+        return ModelReply(usage, said, _text(value, "stop_reason"), finished=True)
     if api == "openai_chat":
         first = _first(value.get("choices"))
         message, stop = first.get("message"), _text(first, "finish_reason")
         said = message if isinstance(message, dict) else None
-        return Reply(counted(value.get("usage"), api), said, stop, bool(stop))
+        return ModelReply(parse_usage(value.get("usage"), api), said, stop, bool(stop))
     return _response(value)
 
 
@@ -130,10 +130,10 @@ class _Messages:
         elif delta.get("type") == "citations_delta":
             self.blocks.setdefault(index, {}).setdefault("citations", []).append(delta.get("citation"))
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         blocks = [self._block(index) for index in sorted(self.blocks)]
-        usage = counted(self.usage, "anthropic") if self.usage else None
-        return Reply(usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error)
+        usage = parse_usage(self.usage, "anthropic") if self.usage else None
+        return ModelReply(usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error)
 
     def _block(self, index: int) -> dict[str, Any]:
         block = dict(self.blocks[index])
@@ -174,7 +174,7 @@ class _Chat:
             return
         if isinstance(value.get("error"), dict):
             self.error = _kind(value["error"])
-        self.usage = counted(value.get("usage"), "openai_chat") or self.usage
+        self.usage = parse_usage(value.get("usage"), "openai_chat") or self.usage
         choice = _first(value.get("choices"))
         self.stop = _text(choice, "finish_reason") or self.stop
         delta = choice.get("delta")
@@ -194,7 +194,7 @@ class _Chat:
             call["name"] += _text(function, "name")
             call["arguments"].append(_text(function, "arguments"))
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         calls = [
             {
                 "id": call["id"],
@@ -207,14 +207,14 @@ class _Chat:
         if calls:
             said["tool_calls"] = calls
         message = said if calls or self.content else None
-        return Reply(self.usage, message, self.stop, self.finished, self.error)
+        return ModelReply(self.usage, message, self.stop, self.finished, self.error)
 
 
 @dataclass(slots=True)
 class _Responses:
     """OpenAI Responses: the last event holds all of it."""
 
-    ended: Reply = NO_REPLY
+    ended: ModelReply = NO_REPLY
     items: dict[int, object] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
@@ -231,20 +231,20 @@ class _Responses:
             response = value.get("response")
             self.ended = _response(response if isinstance(response, dict) else {})
         elif kind == "error":
-            self.ended = Reply(error=_kind(value.get("error", value)))
+            self.ended = ModelReply(error=_kind(value.get("error", value)))
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         if self.ended.message is None and self.items:
             output = [item for _, item in sorted(self.items.items())]
             return replace(self.ended, message={"output": output})
         return self.ended
 
 
-def _response(value: Json) -> Reply:
+def _response(value: Json) -> ModelReply:
     status, output = _text(value, "status"), value.get("output")
     error = value.get("error")
-    return Reply(
-        counted(value.get("usage"), "openai_responses"),
+    return ModelReply(
+        parse_usage(value.get("usage"), "openai_responses"),
         {"output": output} if isinstance(output, list) and output else None,
         status,
         status in ("completed", "incomplete"),

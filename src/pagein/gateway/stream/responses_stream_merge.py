@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named, object_in
+from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named_frame, object_in
 
 _TRIGGERS: Final = (
     b"output_item",
@@ -45,7 +45,7 @@ class ResponsesWeaver(Weaver):
         whole |= {"id": self._response.get("id", whole.get("id")), "output": self._shown}
         if isinstance(whole.get("usage"), dict):
             whole["usage"] = self.usage
-        return named(kind, {**value, "response": whole, "sequence_number": self._number})
+        return named_frame(kind, {**value, "response": whole, "sequence_number": self._number})
 
     def failure(self, body: bytes) -> bytes:
         """An error in mid-stream."""
@@ -56,7 +56,7 @@ class ResponsesWeaver(Weaver):
         }
         response = {**self._response, "status": "failed", "error": error, "output": self._shown}
         kind = "response.failed"
-        return named(kind, {"type": kind, "response": response, "sequence_number": self._number})
+        return named_frame(kind, {"type": kind, "response": response, "sequence_number": self._number})
 
     def _frame(self, raw: bytes) -> bytes:
         value = object_in(data_of(raw))
@@ -122,7 +122,7 @@ class ResponsesWeaver(Weaver):
             made["sequence_number"] = number
         if isinstance(response := made.get("response"), dict) and self._response:
             made["response"] = {**response, "id": self._response.get("id")}
-        return raw if made == value else named(kind, made)
+        return raw if made == value else named_frame(kind, made)
 
 
 def _count(value: dict[str, Any], name: str) -> int:

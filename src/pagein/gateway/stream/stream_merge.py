@@ -113,7 +113,7 @@ class Weaver(ABC):
     @property
     def usage(self) -> dict[str, Any]:
         """What all turns used, in the provider's words."""
-        return used([*self._used, self._usage])
+        return sum_usage([*self._used, self._usage])
 
     def _passes(self, frames: bytes) -> bool:
         if self.held:
@@ -158,7 +158,7 @@ def error_in(body: bytes) -> dict[str, Any] | None:
     return error if isinstance(error, dict) else None
 
 
-def used(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def sum_usage(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What an answer used, as clients are told it: what was written in all of its turns, behind the prompt of the last.
 
     The prompts are not added up, though each was billed: clients take what is told here for how full their window is, and compact
@@ -175,12 +175,12 @@ def used(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def named(kind: str, value: Mapping[str, Any]) -> bytes:
+def named_frame(kind: str, value: Mapping[str, Any]) -> bytes:
     """A frame with a name."""
-    return b"event: " + kind.encode() + b"\n" + unnamed(value)
+    return b"event: " + kind.encode() + b"\n" + unnamed_frame(value)
 
 
-def unnamed(value: Mapping[str, Any]) -> bytes:
+def unnamed_frame(value: Mapping[str, Any]) -> bytes:
     """A frame without one."""
     return b"data: " + encode_json(value) + b"\n\n"
 

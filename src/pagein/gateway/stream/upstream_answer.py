@@ -12,16 +12,16 @@ UPSTREAM: Final = (ClientError, OSError)
 """What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's."""
 
 
-class Broken(Exception):
+class BrokenAnswer(Exception):
     """The upstream broke off in the middle of its answer."""
 
 
-async def following(upstream: ClientResponse) -> bytes:
+async def read_more(upstream: ClientResponse) -> bytes:
     """Whatever has come since, b"" at the end. Raises Broken."""
     try:
         return await upstream.content.readany()
     except UPSTREAM as problem:
-        raise Broken from problem
+        raise BrokenAnswer from problem
 
 
 def is_readable(upstream: ClientResponse) -> bool:
@@ -32,15 +32,15 @@ def is_readable(upstream: ClientResponse) -> bool:
 async def pieces_of(upstream: ClientResponse) -> AsyncIterator[bytes]:
     """What an upstream answers, out of its coding, as it comes. Raises Broken."""
     reading = _decoder(upstream)
-    while part := await following(upstream):
+    while part := await read_more(upstream):
         try:
             for piece in (part,) if reading is None else reading.decode(part):
                 yield piece
         except ValueError as problem:
-            raise Broken from problem
+            raise BrokenAnswer from problem
 
 
-async def begun(pieces: AsyncIterator[bytes], found: list[bytes]) -> bool:
+async def read_start(pieces: AsyncIterator[bytes], found: list[bytes]) -> bool:
     """Put an answer into `found`, as far as it is looked at. Whether that is all of it. Raises Broken."""
     left = LONGEST
     async for piece in pieces:

@@ -7,11 +7,11 @@ edits and the diffs that it was shown move lines whose numbers nobody has shown 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pagein.model.read_events import Copy
+from pagein.model.read_events import LineCopy
 from pagein.model.spans import Spans
 
 
-class Misled(Exception):
+class MisledReader(Exception):
     """The reader would take the file for something else than it is. line: where, if at one line."""
 
     def __init__(self, why: str, line: int | None = None) -> None:
@@ -47,7 +47,7 @@ class Sheet:
         if self.length != total:
             told = "nobody told how long it is" if self.length is None else f"was last said to have {self.length} lines"
             beyond = min((n for n in self.taken if n > total), default=None)
-            raise Misled(f"the file is said to be unchanged, and {told}", beyond)
+            raise MisledReader(f"the file is said to be unchanged, and {told}", beyond)
         return seen
 
     def in_place(self, first: int, last: int) -> dict[int, str]:
@@ -55,7 +55,9 @@ class Sheet:
         seen = self.shown_as(first, last, first)
         for n, text in seen.items():
             if self._taken(n, n) != text:
-                raise Misled(f"line {n} is said to be unchanged, and other text has moved there since it was shown", n)
+                raise MisledReader(
+                    f"line {n} is said to be unchanged, and other text has moved there since it was shown", n
+                )
         return seen
 
     def shown_as(self, first: int, last: int, start: int) -> dict[int, str]:
@@ -64,14 +66,14 @@ class Sheet:
         for n in range(first, last + 1):
             text = self.printed.get(n - first + start)
             if text is None:
-                raise Misled(f"line {n - first + start} was never shown", n)
+                raise MisledReader(f"line {n - first + start} was never shown", n)
             seen[n] = text
         return seen
 
     def _taken(self, number: int, line: int) -> str:
         text = self.taken.get(number)
         if text is None:
-            raise Misled(f"line {number} was never shown", line)
+            raise MisledReader(f"line {number} was never shown", line)
         return text
 
     def learns(self, seen: Mapping[int, str], total: int) -> None:
@@ -82,7 +84,7 @@ class Sheet:
         if max(seen, default=0) >= total != self.length:
             return
         if all(self.taken.get(n) == text for n, text in seen.items()):
-            raise Misled(
+            raise MisledReader(
                 "lines are said to have changed that the reader takes to be so already", min(seen, default=None)
             )
 
@@ -104,7 +106,7 @@ class Sheet:
             if reckoned not in (None, told):
                 self.taken.pop(told, None)
 
-    def edits(self, copies: tuple[Copy, ...], own: Mapping[int, str], grown: int | None) -> None:
+    def edits(self, copies: tuple[LineCopy, ...], own: Mapping[int, str], grown: int | None) -> None:
         """The reader itself has edited the file. copies: what the edit left alone; own: its own text; grown: by how many lines.
 
         Where nobody can tell what it left alone, the reader has lost its place, and is sure of nothing but its own text.

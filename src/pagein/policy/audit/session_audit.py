@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Compacted, FileAuthored, ReadEvent, ReadServed
+from pagein.model.read_events import CompactionEvent, FileRead, FileWrite, ReadEvent
 from pagein.model.spans import NO_LINES
-from pagein.policy.audit.proof_sheets import Misled, Sheet, numbers_of
+from pagein.policy.audit.proof_sheets import MisledReader, Sheet, numbers_of
 
 
 @dataclass(frozen=True, slots=True)
-class Unfounded:
+class UnfoundedAnswer:
     """An answer that the branch before it does not bear out. place: which event it is, from 0. line: where it fails, if at one line."""
 
     place: int
@@ -24,7 +24,7 @@ class Unfounded:
     line: int | None = None
 
 
-def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | None]) -> tuple[Unfounded, ...]:
+def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | None]) -> tuple[UnfoundedAnswer, ...]:
     """Objections against the events of one branch, in their order; none means that every claim was borne out.
 
     stored: the bytes of a version, None where they are lost; then nothing can be told of what rests on them, and that is objected to.
@@ -49,40 +49,40 @@ class Audit:
         other._sheets = {path: sheet.copy() for path, sheet in self._sheets.items()}
         return other
 
-    def heard(self, event: ReadEvent) -> Unfounded | None:
+    def heard(self, event: ReadEvent) -> UnfoundedAnswer | None:
         """One event more. Returns the objection against it, if there is one; its place is 0."""
         match event:
-            case Compacted():
+            case CompactionEvent():
                 self._sheets = {}
-            case ReadServed() | FileAuthored():
+            case FileRead() | FileWrite():
                 try:
                     self._take(event)
-                except Misled as objection:
-                    return Unfounded(0, event.path, objection.why, objection.line)
+                except MisledReader as objection:
+                    return UnfoundedAnswer(0, event.path, objection.why, objection.line)
             case _:
                 pass  # asking for a fresh read takes nothing away that was seen
         return None
 
-    def _take(self, event: ReadServed | FileAuthored) -> None:
+    def _take(self, event: FileRead | FileWrite) -> None:
         sheet = self._sheets.setdefault(event.path, Sheet())
         truth = self._lines(event.version)
         if truth is None:
-            raise Misled("the bytes of the version are not in the store")
+            raise MisledReader("the bytes of the version are not in the store")
         if len(truth) != event.total:
-            raise Misled(f"the version has {len(truth)} lines, not {event.total}")
-        if isinstance(event, FileAuthored):
+            raise MisledReader(f"the version has {len(truth)} lines, not {event.total}")
+        if isinstance(event, FileWrite):
             self._authored(event, sheet, truth)
             return
         seen = self._served(event, sheet, truth)
         for n in sorted(seen):
             if n > len(truth) or seen[n] != truth[n - 1]:
-                raise Misled("what it stands for says something else by now", n)
+                raise MisledReader("what it stands for says something else by now", n)
         if event.mode == "diff":
             sheet.taken = {}
-        sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event), _reckoned(event, sheet))
+        sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event), _expected_length(event, sheet))
 
-    def _served(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
-        shown = _shown(event.emitted or NO_LINES, truth)
+    def _served(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+        shown = _lines_by_number(event.emitted or NO_LINES, truth)
         match event.mode:
             case "full" | "baseline_fallback":
                 return shown
@@ -107,46 +107,46 @@ class Audit:
                     _cover(event, seen)
                 return seen
 
-    def _by_diff(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+    def _by_diff(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
         """A diff of the whole file changes what the reader takes it to be: all of its base must be that."""
         base = self._base(event)
         if sheet.length not in (None, len(base)):
-            raise Misled(f"a diff of {len(base)} lines, where the file was last said to have {sheet.length}")
-        _taken(sheet, base, 1, len(base))
+            raise MisledReader(f"a diff of {len(base)} lines, where the file was last said to have {sheet.length}")
+        _check_base_lines(sheet, base, 1, len(base))
         if event.emitted is not None:
-            shown = _shown(event.emitted, truth)
+            shown = _lines_by_number(event.emitted, truth)
             rest = iter(base)
             # the empty line behind a last newline is no line of a diff: it comes with the line before it
             last = len(truth) - (not truth[-1] and len(truth) - 1 in shown)
             for n, text in enumerate(truth[:last], start=1):
                 # what the diff does not show must stand in the base, in the same order
                 if n not in shown and text not in rest:
-                    raise Misled("a diff leaves out a line that is not in its base", n)
+                    raise MisledReader("a diff leaves out a line that is not in its base", n)
         return dict(enumerate(truth, start=1))
 
-    def _by_range_diff(self, event: ReadServed, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+    def _by_range_diff(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
         """A diff of a range changes what the reader takes these lines to be: from the first that stayed to the last."""
         base = self._base(event)
         first = min((copy.first for copy in event.copies), default=1)
         last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
         # the empty line behind a last newline is no line of a diff, and comes and goes with that newline
         is_unseen = base[-1] == "" and len(base) >= sheet.end
-        _taken(sheet, base, first, min(last, len(base) - is_unseen))
-        seen = _shown(event.emitted or NO_LINES, truth)
+        _check_base_lines(sheet, base, first, min(last, len(base) - is_unseen))
+        seen = _lines_by_number(event.emitted or NO_LINES, truth)
         for copy in event.copies:
             seen |= {copy.at + k: base[copy.first + k - 1] for k in range(copy.count) if copy.first + k <= len(base)}
         _cover(event, seen)
         sheet.learns({n: seen[n] for n in range(event.first, event.last + 1)}, event.total)
         return seen
 
-    def _base(self, event: ReadServed) -> list[str]:
+    def _base(self, event: FileRead) -> list[str]:
         base = None if event.base is None else self._lines(event.base)
         if base is None:
-            raise Misled("a diff without a base")
+            raise MisledReader("a diff without a base")
         return base
 
-    def _authored(self, event: FileAuthored, sheet: Sheet, truth: Sequence[str]) -> None:
-        own = _shown(event.authored, truth)
+    def _authored(self, event: FileWrite, sheet: Sheet, truth: Sequence[str]) -> None:
+        own = _lines_by_number(event.authored, truth)
         if event.whole and event.authored.holds(1, event.total):
             sheet.writes(own)
             return
@@ -155,7 +155,7 @@ class Audit:
             for k in range(copy.count if base is not None else 0):
                 n = copy.at + k
                 if base is not None and base[copy.first + k - 1 : copy.first + k] != list(truth[n - 1 : n]):
-                    raise Misled("said to be left alone by an edit, and says something else", n)
+                    raise MisledReader("said to be left alone by an edit, and says something else", n)
         before = self._lines(event.copies[0].base) if event.copies else None
         sheet.edits(event.copies, own, None if before is None else event.total - len(before))
 
@@ -166,21 +166,21 @@ class Audit:
         return self._truth[version]
 
 
-def _taken(sheet: Sheet, base: Sequence[str], first: int, last: int) -> None:
+def _check_base_lines(sheet: Sheet, base: Sequence[str], first: int, last: int) -> None:
     """Objects where the reader does not take these lines to be as in the base of a diff."""
     for n in range(first, last + 1):
         if n not in sheet.taken:
-            raise Misled("a diff against a version of which a line was never shown", n)
+            raise MisledReader("a diff against a version of which a line was never shown", n)
         if sheet.taken[n] != base[n - 1]:
-            raise Misled("a diff against a version of which a line was shown otherwise since", n)
+            raise MisledReader("a diff against a version of which a line was shown otherwise since", n)
 
 
-def _length(event: ReadServed) -> int | None:
+def _length(event: FileRead) -> int | None:
     """The length of the file, where an answer tells it: the marker of a range of a file that changed elsewhere does not."""
     return None if event.mode == "unchanged_range" and event.base not in (None, event.version) else event.total
 
 
-def _reckoned(event: ReadServed, sheet: Sheet) -> int | None:
+def _expected_length(event: FileRead, sheet: Sheet) -> int | None:
     """The length of the file by what was told before, where an answer about a range of it names the new one only in passing."""
     if sheet.length is None or event.last >= event.total:
         return None
@@ -193,16 +193,16 @@ def _reckoned(event: ReadServed, sheet: Sheet) -> int | None:
     return None
 
 
-def _shown(runs: Iterable[tuple[int, int]], truth: Sequence[str]) -> dict[int, str]:
+def _lines_by_number(runs: Iterable[tuple[int, int]], truth: Sequence[str]) -> dict[int, str]:
     seen: dict[int, str] = {}
     for first, last in runs:
         if last > len(truth):
-            raise Misled("said to show lines that the version does not have", len(truth) + 1)
+            raise MisledReader("said to show lines that the version does not have", len(truth) + 1)
         seen |= {n: truth[n - 1] for n in range(first, last + 1)}
     return seen
 
 
-def _cover(event: ReadServed, seen: Mapping[int, str]) -> None:
+def _cover(event: FileRead, seen: Mapping[int, str]) -> None:
     missing = next((n for n in range(event.first, event.last + 1) if n not in seen), None)
     if missing is not None:
-        raise Misled("asked for, and neither shown nor stood for", missing)
+        raise MisledReader("asked for, and neither shown nor stood for", missing)

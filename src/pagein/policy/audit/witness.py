@@ -24,8 +24,8 @@ from typing import Final
 
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim
-from pagein.policy.audit.proof_sheets import Misled, Sheet, numbers_of
+from pagein.model.read_events import ReadClaim
+from pagein.policy.audit.proof_sheets import MisledReader, Sheet, numbers_of
 
 _WHOLE: Final = re.compile(r"\[readcache: unchanged, (\d+) lines\]")
 _PLACE: Final = re.compile(
@@ -53,7 +53,7 @@ class Objection:
 
 def witness(
     messages: Sequence[Message],
-    claims: Mapping[str, Claim],
+    claims: Mapping[str, ReadClaim],
     stored: Callable[[ContentHash], bytes | None],
 ) -> tuple[Objection, ...]:
     """Objections against a request, in the order of its messages; none means that every claim is borne out.
@@ -62,11 +62,11 @@ def witness(
     plain text. stored: the bytes of a version, None where they are lost (then what rests on them is objected to).
     Time grows with the text of the request and the lines of the files its diffs stand for.
     """
-    return tuple(_Reading(claims, stored).objections(messages))
+    return tuple(_RequestPass(claims, stored).objections(messages))
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _AnswerStatement:
     """What an answer says. lines: those that it stands for. length: of the file, None where it does not tell.
 
     reckoned: how long the file must be by what was said before, where the answer names its length only in passing.
@@ -102,10 +102,12 @@ class _Marker:
             return
         for n in range(self.start, self.start + self.last - self.first + 1):
             if shown.get(n, sheet.printed[n]) != sheet.printed[n]:
-                raise Misled(f"line {n} is said to have been shown earlier, and this answer shows other text there", n)
+                raise MisledReader(
+                    f"line {n} is said to have been shown earlier, and this answer shows other text there", n
+                )
 
 
-def _marker(claim: Claim, text: str) -> _Marker:
+def _marker(claim: ReadClaim, text: str) -> _Marker:
     place, moved = _PLACE.fullmatch(text), _MOVED.fullmatch(text)
     if place is not None:
         marker = _Marker(int(place[1]), int(place[2]), int(place[3]) if place[3] else None)
@@ -113,40 +115,40 @@ def _marker(claim: Claim, text: str) -> _Marker:
         length, is_before = int(moved[3]) if moved[3] else None, moved[4] != "earlier"
         marker = _Marker(int(moved[1]), int(moved[2]), length, int(moved[5]), is_before)
         if int(moved[6]) - int(moved[5]) != marker.last - marker.first:
-            raise Misled("the marker names two ranges of different length", marker.first)
+            raise MisledReader("the marker names two ranges of different length", marker.first)
     else:
-        raise Misled("what is said to be a marker is none")
+        raise MisledReader("what is said to be a marker is none")
     if marker.length not in (None, claim.total) or not 1 <= marker.first <= marker.last <= claim.total:
-        raise Misled("the marker names lines that the file does not have", marker.first)
+        raise MisledReader("the marker names lines that the file does not have", marker.first)
     return marker
 
 
-def _line(claim: Claim, number: int, row: str) -> str:
+def _line(claim: ReadClaim, number: int, row: str) -> str:
     """The text of a line, without what the host puts in front of it. Where that is a number, it must be the line's."""
     found = re.match(claim.gutter, row) if claim.gutter else None
     if found is None:
         return row
     printed = re.search(r"\d+", found[0])
     if printed is not None and int(printed[0]) != number:
-        raise Misled(f"the line stands under the number {printed[0]}", number)
+        raise MisledReader(f"the line stands under the number {printed[0]}", number)
     return row[found.end() :]
 
 
-def _length(claim: Claim, behind: str) -> int | None:
+def _length(claim: ReadClaim, behind: str) -> int | None:
     """How long an answer in text says that the file is: in words behind the lines, or by ending with the last one."""
     found = _TOLD.search(behind)
     if found is not None:
         told = int(found[2]) if found[2] else claim.last + int(found[1])
         if told != claim.total:
-            raise Misled(f"the answer says that the file has {told} lines")
+            raise MisledReader(f"the answer says that the file has {told} lines")
         return told
     return claim.total if claim.emitted.holds(claim.total, claim.total) else None
 
 
-class _Reading:
+class _RequestPass:
     """One pass over a request."""
 
-    def __init__(self, claims: Mapping[str, Claim], stored: Callable[[ContentHash], bytes | None]) -> None:
+    def __init__(self, claims: Mapping[str, ReadClaim], stored: Callable[[ContentHash], bytes | None]) -> None:
         self._claims = claims
         self._stored = stored
         self._sheets: dict[str, Sheet] = {}
@@ -161,10 +163,10 @@ class _Reading:
                 elif isinstance(block, ToolResult) and block.call_id in self._claims:
                     try:
                         self._look(self._claims[block.call_id], block)
-                    except Misled as misled:
+                    except MisledReader as misled:
                         yield Objection(block.call_id, misled.why, misled.line)
 
-    def _look(self, claim: Claim, result: ToolResult) -> None:
+    def _look(self, claim: ReadClaim, result: ToolResult) -> None:
         sheet = self._sheets.setdefault(claim.path, Sheet())
         if claim.kind == "authored":
             self._written(claim, sheet, result.call_id)
@@ -185,28 +187,28 @@ class _Reading:
 
     # what an answer stands for
 
-    def _as_text(self, claim: Claim, text: str, behind: str) -> _Said:
+    def _as_text(self, claim: ReadClaim, text: str, behind: str) -> _AnswerStatement:
         rows = text.split("\n")
         numbers = numbers_of(claim.emitted)
         if len(numbers) > len(rows):
-            raise Misled("the answer has fewer lines than it is said to show", numbers[len(rows)])
+            raise MisledReader("the answer has fewer lines than it is said to show", numbers[len(rows)])
         seen = {n: _line(claim, n, row) for n, row in zip(numbers, rows, strict=False)}
-        return _Said(seen, _length(claim, "\n".join([*rows[len(numbers) :], behind])))
+        return _AnswerStatement(seen, _length(claim, "\n".join([*rows[len(numbers) :], behind])))
 
-    def _by_marker(self, claim: Claim, sheet: Sheet, text: str) -> _Said:
+    def _by_marker(self, claim: ReadClaim, sheet: Sheet, text: str) -> _AnswerStatement:
         whole = _WHOLE.fullmatch(text)
         if whole is not None:
             total = int(whole[1])
             if total != claim.total or not (claim.first == 1 and claim.last == total):
-                raise Misled("the file is said to be unchanged, and has another length")
-            return _Said(sheet.whole(total), total)
+                raise MisledReader("the file is said to be unchanged, and has another length")
+            return _AnswerStatement(sheet.whole(total), total)
         marker = _marker(claim, text)
         if (marker.first, marker.last) != (claim.first, claim.last):
-            raise Misled("the marker speaks of other lines than were asked for", marker.first)
+            raise MisledReader("the marker speaks of other lines than were asked for", marker.first)
         reckoned = sheet.length if marker.start is None and marker.last < claim.total else None
-        return _Said(marker.understood(sheet), marker.length, reckoned)
+        return _AnswerStatement(marker.understood(sheet), marker.length, reckoned)
 
-    def _in_parts(self, claim: Claim, sheet: Sheet, text: str, behind: str) -> _Said:
+    def _in_parts(self, claim: ReadClaim, sheet: Sheet, text: str, behind: str) -> _AnswerStatement:
         """Walk down the answer: text where the claim says text, else a marker that leads to the next text."""
         seen: dict[int, str] = {}
         found: list[_Marker] = []
@@ -222,31 +224,31 @@ class _Reading:
             else:
                 marker = _marker(claim, row)
                 if marker.first != n:
-                    raise Misled("a marker does not begin where the text before it ends", n)
+                    raise MisledReader("a marker does not begin where the text before it ends", n)
                 found.append(marker)
                 seen |= marker.understood(sheet)
                 n = marker.last + 1
             at += 1
         if n <= end:
-            raise Misled("the answer ends before the text it is said to show", n)
+            raise MisledReader("the answer ends before the text it is said to show", n)
         for marker in found:
             marker.is_clear(sheet, {k: seen[k] for k in texts if k in seen})
         told = _length(claim, "\n".join([*rows[at:], behind]))
-        return _Said(seen, next((one.length for one in found if one.length is not None), told))
+        return _AnswerStatement(seen, next((one.length for one in found if one.length is not None), told))
 
-    def _by_diff(self, claim: Claim, sheet: Sheet, text: str) -> _Said:
+    def _by_diff(self, claim: ReadClaim, sheet: Sheet, text: str) -> _AnswerStatement:
         head, _, body = text.partition("\n")
         found = (_CHANGED if claim.kind == "diff" else _CHANGED_IN).fullmatch(head)
         if found is None:
-            raise Misled("a diff does not say how much it changes")
+            raise MisledReader("a diff does not say how much it changes")
         patch = _Patch(body, sheet.taken, sheet.end)
         first, last, total = 1, claim.total, found[2]
         if claim.kind == "range_diff":
             first, last, total = int(found[2]), int(found[3]), found[4]
         if (first, last) != (claim.first, claim.last) or int(total or claim.total) != claim.total:
-            raise Misled("a diff speaks of other lines than were asked for", first)
+            raise MisledReader("a diff speaks of other lines than were asked for", first)
         if int(found[1]) != max(patch.added, patch.removed):
-            raise Misled("a diff changes another number of lines than it says")
+            raise MisledReader("a diff changes another number of lines than it says")
         seen = {n: patch.line(n, claim.total) for n in range(first, last + 1)}
         reckoned = None
         if claim.kind == "range_diff":
@@ -256,10 +258,10 @@ class _Reading:
         else:
             rest = [n for n in range(1, sheet.end + 1) if n not in sheet.taken]
             if rest or patch.length() != claim.total:
-                raise Misled("the base of a diff was not shown whole", min(rest, default=None))
-        return _Said(seen, int(total) if total else None, reckoned)
+                raise MisledReader("the base of a diff was not shown whole", min(rest, default=None))
+        return _AnswerStatement(seen, int(total) if total else None, reckoned)
 
-    def _written(self, claim: Claim, sheet: Sheet, call_id: str) -> None:
+    def _written(self, claim: ReadClaim, sheet: Sheet, call_id: str) -> None:
         leaves = tuple(_leaves(self._arguments.get(call_id, "null")))
         truth = self._true(claim.version)
         base = self._true(claim.copies[0].base) if claim.copies else None
@@ -270,10 +272,10 @@ class _Reading:
         own: dict[int, str] = {}
         for first, last in claim.emitted:
             block = truth[first - 1 : last]
-            missing = _missing(block, leaves)
+            missing = _first_missing(block, leaves)
             if missing is not None:
                 sheet.edits(claim.copies, {}, grown)
-                raise Misled("what the model is said to have written is not in its call", first + missing)
+                raise MisledReader("what the model is said to have written is not in its call", first + missing)
             own |= dict(enumerate(block, first))
         self._compare(claim, own)
         if claim.whole and claim.emitted.holds(1, claim.total):
@@ -283,17 +285,17 @@ class _Reading:
 
     # what is true
 
-    def _compare(self, claim: Claim, seen: Mapping[int, str]) -> None:
+    def _compare(self, claim: ReadClaim, seen: Mapping[int, str]) -> None:
         truth = self._true(claim.version)
         if truth is None:
             if claim.kind == "text":
                 return  # it stands there as text, whatever became of our copy
-            raise Misled("the version is not in the store", min(seen, default=None))
+            raise MisledReader("the version is not in the store", min(seen, default=None))
         if len(truth) != claim.total:
-            raise Misled("the version has another number of lines")
+            raise MisledReader("the version has another number of lines")
         for n in sorted(seen):
             if n > len(truth) or truth[n - 1] != seen[n]:
-                raise Misled("what the request shows is not what the version says", n)
+                raise MisledReader("what the request shows is not what the version says", n)
 
     def _true(self, version: ContentHash) -> list[str] | None:
         if version not in self._truth:
@@ -319,7 +321,7 @@ class _Patch:
         head = _HEAD.match(body)
         rows = body[head.end() :].split("\n") if head is not None else []
         if not rows or rows.pop():
-            raise Misled("a diff that is none")
+            raise MisledReader("a diff that is none")
         at = 0
         while at < len(rows):
             at = self._hunk(rows, at)
@@ -327,7 +329,7 @@ class _Patch:
     def _hunk(self, rows: Sequence[str], at: int) -> int:
         found = _HUNK.fullmatch(rows[at])
         if found is None:
-            raise Misled("a diff with a hunk that is none")
+            raise MisledReader("a diff with a hunk that is none")
         old, olds, new, news = (int(number) for number in found.groups())
         old, new = old + (olds == 0), new + (news == 0)
         if not self._shifts:
@@ -340,7 +342,7 @@ class _Patch:
                 self._end(rows[at - 1][:1])
             if sign in ("-", " ") and sign:
                 if self._old.get(old, text) != text:
-                    raise Misled("a diff quotes another text than was shown", old)
+                    raise MisledReader("a diff quotes another text than was shown", old)
                 old += 1
                 self.removed += sign == "-"
             if sign in ("+", " ") and sign:
@@ -349,7 +351,7 @@ class _Patch:
                 self.added += sign == "+"
             at += 1
         if (old, new) != (end_old, end_new):
-            raise Misled("a diff whose hunk has another length than it says")
+            raise MisledReader("a diff whose hunk has another length than it says")
         self._shifts.append((new, old - new))
         return at
 
@@ -367,7 +369,7 @@ class _Patch:
             # behind a last newline there is an empty line, which no diff shows
             if n == total and n + shift >= self._old_total and not self._unended["+"]:
                 return ""
-            raise Misled(f"line {n + shift} of the base was never shown", n)
+            raise MisledReader(f"line {n + shift} of the base was never shown", n)
         return text
 
     def _shift(self, n: int) -> int:
@@ -385,7 +387,7 @@ class _Patch:
         return ended + self._unended["-"] - self._unended["+"]
 
 
-def _missing(block: Sequence[str], leaves: Sequence[str]) -> int | None:
+def _first_missing(block: Sequence[str], leaves: Sequence[str]) -> int | None:
     """The first of these lines that does not stand in the texts; what one text cannot hold may go on in the next."""
     at = 0
     while at < len(block):

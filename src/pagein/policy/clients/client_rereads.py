@@ -22,20 +22,28 @@ from typing import Final
 from pagein.model.documents import Document
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.read_events import ReadServed
+from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
-from pagein.policy.clients.client_texts import worded
-from pagein.policy.clients.file_changes import changed
+from pagein.policy.clients.client_texts import client_text
+from pagein.policy.clients.file_changes import file_change
 from pagein.policy.clients.file_seams import WHOLE, pieces, torn
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import OTHERS_OUTPUT, Profile
 from pagein.policy.clients.shown_files import is_plain, overlaid, path_key
-from pagein.policy.clients.window_files import NO_READS, ClientReads, Held, Repeat, forgotten, with_held, with_text
+from pagein.policy.clients.window_files import (
+    NO_READS,
+    ClientReads,
+    FileStatement,
+    Repeat,
+    forgotten,
+    with_held,
+    with_text,
+)
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.reads.baseline import Baseline
 from pagein.policy.reads.read_answers import decide
-from pagein.policy.reads.read_request import DEFAULTS, Decision, ReadingSettings, ReadRequest
+from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
 
 LEAST_SPARED: Final = 100
 """Characters that an answer must spare at least: each answer ties later decisions to the text it rests on."""
@@ -45,7 +53,7 @@ _NUMBERED: Final = re.compile(r"^[ ]*\d+(?:\t|→|: )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class RereadRules:
     """What rereads are decided by: the client, the bounds of the read policy, and the files whose content is never stored.
 
     whole: lines in a row that stay in one piece.
@@ -59,7 +67,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RereadAnswer:
     """What may stand in place of a result. text: the whole result. markers: the lines of it that are ours."""
 
     text: str
@@ -70,7 +78,7 @@ class Answer:
 
 
 def with_message(
-    state: ClientReads, reader: Reader, message: Message, stands: Mapping[str, str] | None = None
+    state: ClientReads, reader: RereadRules, message: Message, stands: Mapping[str, str] | None = None
 ) -> ClientReads:
     """The state after one more message. stands: by call, the text that stands in the request where it is not the client's."""
     if message.role == "assistant":
@@ -83,24 +91,26 @@ def with_message(
         if isinstance(block, ToolResult):
             state = with_result(state, reader, block, (stands or {}).get(block.call_id, block.text))
         elif isinstance(block, Text) and message.role == "user":
-            state = _quoted(state, block.text)
+            state = _apply_quote(state, block.text)
     return state
 
 
-def with_result(state: ClientReads, reader: Reader, result: ToolResult, stands: str) -> ClientReads:
+def with_result(state: ClientReads, reader: RereadRules, result: ToolResult, stands: str) -> ClientReads:
     """The state after one result, in whose place `stands` stands in the request."""
     call = state.calls.get(result.call_id)
     if call is None:
         return state
     state = replace(state, calls=state.calls.without(call.id))
     if reader.profile.is_repeat(call, result):
-        return _repeated(state, reader, call, result, stands)
+        return _apply_repeat(state, reader, call, result, stands)
     return state if reader.profile.failed(call, result) else _answered_by(state, reader, call, result, stands)
 
 
-def _repeated(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult, stands: str) -> ClientReads:
+def _apply_repeat(
+    state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
+) -> ClientReads:
     """The client refers to an earlier read; where that has left the window, what it showed may stand here."""
-    base = state.asked.get(_asked(call))
+    base = state.asked.get(_words_of_call(call))
     if base is not None:
         state = replace(state, repeats=state.repeats.put(call.id, Repeat(base, state.turns)))
     if stands == result.text:
@@ -108,7 +118,9 @@ def _repeated(state: ClientReads, reader: Reader, call: ToolCall, result: ToolRe
     return _answered_by(state, reader, call, replace(result, text=stands), stands)
 
 
-def _answered_by(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult, stands: str) -> ClientReads:
+def _answered_by(
+    state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
+) -> ClientReads:
     meaning = reader.profile.meaning(call)
     if meaning == OTHERS_OUTPUT:
         return state
@@ -117,11 +129,11 @@ def _answered_by(state: ClientReads, reader: Reader, call: ToolCall, result: Too
     if call.id in state.path_of:  # an id used twice: what is said of it would be said of both
         return reduce(forgotten, (access.path for access in meaning.accesses), state)
     if all(access.op == "read" for access in meaning.accesses):
-        return _read(state, reader, call, result, stands)
+        return _apply_read(state, reader, call, result, stands)
     return _written(state, reader, call, stands == result.text)
 
 
-def answer(state: ClientReads, reader: Reader, result: ToolResult) -> Answer | None:
+def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> RereadAnswer | None:
     """What may stand in place of a result that comes next, None where the result itself is best."""
     call = state.calls.get(result.call_id)
     if call is None or is_withheld(result) or may_show_excluded(call, reader.excluded):
@@ -131,22 +143,22 @@ def answer(state: ClientReads, reader: Reader, result: ToolResult) -> Answer | N
     if shown is None or path is None or call.id in state.path_of or _is_asked_again(state, path, shown):
         return None
     decision = _decision(state, reader, path, shown)
-    told = None if decision is None else worded(decision, shown, result.text)
+    told = None if decision is None else client_text(decision, shown, result.text)
     if decision is None or told is None or shown.size(result.text) - len(told.text) < reader.least_spared:
         return None
-    return Answer(shown.replaced(result.text, told.text), told.markers)
+    return RereadAnswer(shown.replaced(result.text, told.text), told.markers)
 
 
-def lost_base(state: ClientReads, reader: Reader, result: ToolResult) -> str | None:
+def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> str | None:
     """The call whose result a client's own marker refers to and that has left the window; None for any other result."""
     call = state.calls.get(result.call_id)
     if call is None or not reader.profile.is_repeat(call, result):
         return None
-    base = state.asked.get(_asked(call))
+    base = state.asked.get(_words_of_call(call))
     return base if base in state.gone else None
 
 
-def _asked(call: ToolCall) -> str:
+def _words_of_call(call: ToolCall) -> str:
     return f"{call.name}\0{call.arguments}"
 
 
@@ -155,13 +167,13 @@ def _is_asked_again(state: ClientReads, path: str, shown: ShownText) -> bool:
     last = chain[-1] if chain else None
     return (
         last is not None
-        and isinstance(last.event, ReadServed)
+        and isinstance(last.event, FileRead)
         and last.stands_for_more
         and (last.event.first, last.event.last) == (shown.first, shown.last)
     )
 
 
-def _decision(state: ClientReads, reader: Reader, path: str, shown: ShownText) -> Decision | None:
+def _decision(state: ClientReads, reader: RereadRules, path: str, shown: ShownText) -> ReadDecision | None:
     text = _with_shown(state, path, shown)
     if not is_plain(text):
         return None
@@ -171,7 +183,7 @@ def _decision(state: ClientReads, reader: Reader, path: str, shown: ShownText) -
     return _in_one_piece(state, reader, request, shown)
 
 
-def _in_one_piece(state: ClientReads, reader: Reader, request: ReadRequest, shown: ShownText) -> Decision:
+def _in_one_piece(state: ClientReads, reader: RereadRules, request: ReadRequest, shown: ShownText) -> ReadDecision:
     """What to answer, so that what an edit may quote of it stands in one piece."""
     path = request.document.key
 
@@ -188,10 +200,12 @@ def _in_one_piece(state: ClientReads, reader: Reader, request: ReadRequest, show
     )
 
 
-def _read(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult, stands: str) -> ClientReads:
+def _apply_read(
+    state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
+) -> ClientReads:
     profile = reader.profile
     if profile.meaning(call).op == "read":
-        state = replace(state, asked=state.asked.put(_asked(call), call.id))
+        state = replace(state, asked=state.asked.put(_words_of_call(call), call.id))
     shown = profile.shown(call, result)
     if shown is None:
         # something of these files stands there now, and nobody can tell which lines
@@ -201,12 +215,12 @@ def _read(state: ClientReads, reader: Reader, call: ToolCall, result: ToolResult
     if not is_plain(text):
         return forgotten(state, path)
     if stands == result.text:
-        event: ReadServed | None = _whole(path, text, shown)
+        event: FileRead | None = _whole(path, text, shown)
     else:
-        event = _answered(state, reader, path, shown, result, stands)
+        event = _answer_event(state, reader, path, shown, result, stands)
     if event is None:  # its text does not stand there
         return with_text(replace(state, gone=state.gone | {call.id}), path, text)
-    held = Held(call.id, event, text, state.turns, shown.gutter, shown.before, shown.after)
+    held = FileStatement(call.id, event, text, state.turns, shown.gutter, shown.before, shown.after)
     return with_held(state, path, held)
 
 
@@ -217,33 +231,31 @@ def _with_shown(state: ClientReads, path: str, shown: ShownText) -> str:
     return before if before is not None and before == text else text
 
 
-def _whole(path: str, text: str, shown: ShownText) -> ReadServed:
+def _whole(path: str, text: str, shown: ShownText) -> FileRead:
     size, total = len(text.encode()), text.count("\n") + 1
     emitted = Spans.of((shown.first, shown.last))
-    return ReadServed(
-        path, "full", ContentHash.of(text.encode()), total, shown.first, shown.last, size, emitted=emitted
-    )
+    return FileRead(path, "full", ContentHash.of(text.encode()), total, shown.first, shown.last, size, emitted=emitted)
 
 
-def _answered(
-    state: ClientReads, reader: Reader, path: str, shown: ShownText, result: ToolResult, stands: str
-) -> ReadServed | None:
+def _answer_event(
+    state: ClientReads, reader: RereadRules, path: str, shown: ShownText, result: ToolResult, stands: str
+) -> FileRead | None:
     """The answer that stands there, if it is the one that would be given; None for a stub, a preview, or whatever else."""
     decision = _decision(state, reader, path, shown)
-    told = None if decision is None else worded(decision, shown, result.text)
+    told = None if decision is None else client_text(decision, shown, result.text)
     if decision is None or told is None or shown.replaced(result.text, told.text) != stands:
         return None
     return decision.event
 
 
-def _written(state: ClientReads, reader: Reader, call: ToolCall, is_shown: bool) -> ClientReads:  # noqa: FBT001 -- told once, here
+def _written(state: ClientReads, reader: RereadRules, call: ToolCall, is_shown: bool) -> ClientReads:  # noqa: FBT001 -- told once, here
     for access in reader.profile.meaning(call).accesses:
         path = path_key(access.path)
         file = state.files.get(path, NO_READS)
         known = state.known.of(path)
         fetch = partial(state.fetch, path)
         made = (
-            changed(reader.profile, call, access, path, before=file.text, known=known, fetch=fetch)
+            file_change(reader.profile, call, access, path, before=file.text, known=known, fetch=fetch)
             if access.op != "read"
             else None
         )
@@ -251,7 +263,7 @@ def _written(state: ClientReads, reader: Reader, call: ToolCall, is_shown: bool)
         if made is None or not is_shown or call.id in state.path_of or _is_again(state, call, access.path):
             state = forgotten(state, access.path)
         else:
-            state = with_held(state, path, Held(call.id, made.event, made.text, state.turns))
+            state = with_held(state, path, FileStatement(call.id, made.event, made.text, state.turns))
     return state
 
 
@@ -259,7 +271,7 @@ def _is_again(state: ClientReads, call: ToolCall, path: str) -> bool:
     return state.path_of.get(call.id) == path_key(path)
 
 
-def _quoted(state: ClientReads, text: str) -> ClientReads:
+def _apply_quote(state: ClientReads, text: str) -> ClientReads:
     """Somebody else, a person or the host, shows numbered lines: of files that are named with them, these may be."""
     if _NUMBERED.search(text) is None:
         return state

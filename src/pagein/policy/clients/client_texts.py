@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.model.read_events import ReadServed
+from pagein.model.read_events import FileRead
 from pagein.model.spans import NO_LINES
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.shown_files import UNSEEN
 from pagein.policy.reads import markers
-from pagein.policy.reads.read_request import Decision
+from pagein.policy.reads.read_request import ReadDecision
 
 _RUN: Final = re.compile(
     r"\[readcache: (?:unchanged in )?lines (\d+)-(\d+) of \d+(?: unchanged, shown (earlier|before this answer) as lines (\d+)-\d+)?\]"
@@ -18,24 +18,24 @@ _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed in lines ")
 
 
 @dataclass(frozen=True, slots=True)
-class Worded:
+class ClientText:
     """The text for the place of the lines. markers: the lines of it that are ours."""
 
     text: str
     markers: tuple[str, ...]
 
 
-def worded(decision: Decision, shown: ShownText, text: str) -> Worded | None:
+def client_text(decision: ReadDecision, shown: ShownText, text: str) -> ClientText | None:
     """How to say a decision where these lines of the result `text` stand; None where it is the lines themselves, or cannot be said."""
     event = decision.event
     total = event.total if shown.total is not None else None
     match event.mode:
         case "unchanged" if total is not None:
-            return _marker(markers.unchanged(total))
+            return _marker(markers.unchanged_marker(total))
         case "unchanged_range":
-            return _marker(markers.unchanged_lines(event.first, event.last, total))
+            return _marker(markers.lines_unchanged_marker(event.first, event.last, total))
         case "moved":
-            return _marker(markers.moved(event.first, event.last, total, event.copies[0].first))
+            return _marker(markers.moved_marker(event.first, event.last, total, event.copies[0].first))
         case "diff" | "range_diff":
             return _diff(decision, total)
         case "partly_known":
@@ -44,21 +44,21 @@ def worded(decision: Decision, shown: ShownText, text: str) -> Worded | None:
             return None
 
 
-def _marker(text: str) -> Worded:
-    return Worded(text, (text,))
+def _marker(text: str) -> ClientText:
+    return ClientText(text, (text,))
 
 
-def _diff(decision: Decision, total: int | None) -> Worded | None:
+def _diff(decision: ReadDecision, total: int | None) -> ClientText | None:
     head, _, body = decision.text.partition("\n")
     if UNSEEN in body or (total is None and decision.event.mode == "diff"):
         return None  # it would quote lines that nobody was shown, or tell of an end that nobody saw
     found = _CHANGED.match(head)
     if found is not None:
-        head = markers.changed_lines(int(found[1]), decision.event.first, decision.event.last, total)
-    return Worded(f"{head}\n{body}", (head,))
+        head = markers.lines_changed_marker(int(found[1]), decision.event.first, decision.event.last, total)
+    return ClientText(f"{head}\n{body}", (head,))
 
 
-def _partly(text: str, event: ReadServed, rows: list[str], total: int | None) -> Worded | None:
+def _partly(text: str, event: FileRead, rows: list[str], total: int | None) -> ClientText | None:
     """The client's own rows where lines are shown, and a marker for each run that is not."""
     out: list[str] = []
     ours: list[str] = []
@@ -74,11 +74,11 @@ def _partly(text: str, event: ReadServed, rows: list[str], total: int | None) ->
             return None
         last = int(found[2])
         marker = (
-            markers.unchanged_lines(n, last, total)
+            markers.lines_unchanged_marker(n, last, total)
             if found[4] is None
-            else markers.moved(n, last, total, int(found[4]), over_again=found[3] != "earlier")
+            else markers.moved_marker(n, last, total, int(found[4]), over_again=found[3] != "earlier")
         )
         out.append(marker)
         ours.append(marker)
         n = last + 1
-    return Worded("\n".join(out), tuple(ours))
+    return ClientText("\n".join(out), tuple(ours))

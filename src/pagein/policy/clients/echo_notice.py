@@ -11,7 +11,7 @@ from typing import Final
 
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.clients.profile import Profile
-from pagein.policy.reads.echo_guard import Echo, Facts, Owned, echoes, facts_of, may_echo
+from pagein.policy.reads.echo_guard import Echo, Facts, OwnTexts, echoes, facts_of, may_echo
 
 _HARMLESS: Final = re.compile(r"\d*>{1,2}\s*(?:/dev/null|&\d)|&>\s*/dev/null")
 _WRITES: Final = re.compile(r">|<<|\btee\b|\bsed\b[^\n|;]{0,200}\s(?:-i|--in-place)|\bapply_patch\b|\bpatch\b")
@@ -19,7 +19,7 @@ _MARKER_ROW: Final = re.compile(r"^\[readcache: [^\]\n]*\]$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EchoHit:
     """A call that wrote text of ours. echoes: that text. files: where it went, as far as the call tells."""
 
     call_id: str
@@ -47,7 +47,7 @@ class Finding:
         )
 
 
-def finding(profile: Profile, call: ToolCall, result: ToolResult, owned: Owned) -> Finding | None:
+def echo_hit(profile: Profile, call: ToolCall, result: ToolResult, owned: OwnTexts) -> EchoHit | None:
     """What of ours a call that has its result put into a file; None where it put none, failed, or writes no files."""
     if not may_echo(call.arguments) or profile.failed(call, result):
         return None
@@ -56,11 +56,11 @@ def finding(profile: Profile, call: ToolCall, result: ToolResult, owned: Owned) 
         return None
     found = echoes(call, owned)
     files = tuple(dict.fromkeys(one.path for one in meaning.accesses if one.op in ("write", "edit")))
-    return Finding(call.id, call.name, found, files) if found else None
+    return EchoHit(call.id, call.name, found, files) if found else None
 
 
-def served_in(stands: Iterable[str]) -> Iterator[Facts]:
-    """The markers in texts that stand in place of results, as `Owned` knows them."""
+def facts_in(stands: Iterable[str]) -> Iterator[Facts]:
+    """The markers in texts that stand in place of results, as `OwnTexts` knows them."""
     for text in stands:
         for match in _MARKER_ROW.finditer(text):
             yield facts_of(match[0])

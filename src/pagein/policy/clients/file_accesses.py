@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from pagein.model.fields import Row, lines_of, number, objects, text
-from pagein.model.messages import Access, ToolCall
+from pagein.model.messages import FileAccess, ToolCall
 from pagein.policy.clients.shell_reads import shell_reads
 
 _PATHS: Final = ("file_path", "filePath", "path", "filename", "notebook_path", "target_file", "absolute_path")
@@ -43,7 +43,7 @@ _LONGEST_PATCH_LINE: Final = 39
 
 
 @lru_cache(maxsize=64)  # parsing a command line costs more than all else that is done with a call
-def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[Access, ...]:
+def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[FileAccess, ...]:
     """The files that this call reads, edits, writes or deletes, in the order of its arguments.
 
     arguments: JSON text. cwd: folder of the session; paths inside it are told relative to it.
@@ -52,7 +52,7 @@ def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[Access,
     tool = name.lower()
     body = patch_body(row)
     if body is not None:
-        found = list(_patched(body))
+        found = list(_patch_accesses(body))
     elif tool in SHELLS:
         found = list(shell_reads(lines_of(row.get("cmd", row.get("command"))), text(row, "workdir", "cwd")))
     else:
@@ -102,40 +102,40 @@ def patch_body(row: Row) -> str | None:
     return None
 
 
-def _patched(body: str) -> Iterator[Access]:
+def _patch_accesses(body: str) -> Iterator[FileAccess]:
     for line in body.split("\n"):
         for header, op in _HEADERS:
             if line.startswith(header):
-                yield Access(op, line[len(header) :].strip())
+                yield FileAccess(op, line[len(header) :].strip())
 
 
-def _native(tool: str, row: Row) -> Iterator[Access]:
+def _native(tool: str, row: Row) -> Iterator[FileAccess]:
     path = text(row, *_PATHS)
     if not path:
         return
     if tool in READS:
-        yield _read(path, row)
+        yield _read_access(path, row)
     elif tool in EDITS:
-        yield Access("edit", path)
+        yield FileAccess("edit", path)
     elif tool in WRITES:
-        yield Access("write", path)
+        yield FileAccess("write", path)
 
 
-def _read(path: str, row: Row) -> Access:
+def _read_access(path: str, row: Row) -> FileAccess:
     span = row.get("view_range")
     if isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span):  # noqa: PLR2004
-        return Access("read", path, span[0], span[1] if span[1] >= span[0] else None)
+        return FileAccess("read", path, span[0], span[1] if span[1] >= span[0] else None)
     start, limit = number(row, "offset", "start_line"), number(row, "limit")
     first = None if start is None else max(1, start)
     if limit is None:
-        return Access("read", path, first, number(row, "end_line"))
-    return Access("read", path, first or 1, (first or 1) + max(1, limit) - 1)
+        return FileAccess("read", path, first, number(row, "end_line"))
+    return FileAccess("read", path, first or 1, (first or 1) + max(1, limit) - 1)
 
 
-def _inside(access: Access, cwd: str | None) -> Access:
+def _inside(access: FileAccess, cwd: str | None) -> FileAccess:
     if not cwd:
         return access
     folder, path = cwd.replace("\\", "/").rstrip("/") + "/", access.path.replace("\\", "/")
     if not path.startswith(folder):
         return access
-    return Access(access.op, path[len(folder) :], access.start, access.end, access.via)
+    return FileAccess(access.op, path[len(folder) :], access.start, access.end, access.via)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.model.fields import Row, objects, text
-from pagein.model.messages import Access, ToolCall
+from pagein.model.messages import FileAccess, ToolCall
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Copy, FileAuthored
+from pagein.model.read_events import FileWrite, LineCopy
 from pagein.model.spans import NO_LINES
 from pagein.policy.clients.file_accesses import arguments_of, patch_body
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.shown_files import is_plain
 from pagein.policy.reads.knowledge import PathKnown
 from pagein.policy.reads.line_diff import changes
-from pagein.policy.reads.own_writes import Edit, edited, followed, written
+from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, written
 
 _CONTENT: Final = ("content", "contents", "file_text", "text")
 _NEW: Final = ("new_string", "newString", "newText", "new_str", "new_text")
@@ -27,23 +27,23 @@ _UPDATE: Final = "*** Update File: "
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class FileChange:
     """The file behind a call, and what the model knows of it because it made the change."""
 
     text: str
-    event: FileAuthored
+    event: FileWrite
 
 
-def changed(
+def file_change(
     profile: Profile,
     call: ToolCall,
-    access: Access,
+    access: FileAccess,
     key: str,
     *,
     before: str | None,
     known: PathKnown,
     fetch: Callable[[ContentHash], bytes | None],
-) -> Changed | None:
+) -> FileChange | None:
     """What a call that succeeded did to one file, known by `key`. before: the file as far as it was shown. None where it cannot be told.
 
     fetch: the text of a version.
@@ -55,34 +55,34 @@ def changed(
     if access.op != "edit" or before is None:
         return None
     edits = list(_of_patch(body, access.path) if body is not None else _of_arguments(row))
-    after = _applied(before, edits, whole_lines=body is not None)
+    after = _apply_edits(before, edits, whole_lines=body is not None)
     if after is None or not is_plain(after):
         return None
     if len(edits) == 1 and body is None:
-        event = edited(key, after, edits[0], known, before=before)
-        return None if event is None else Changed(after, followed(event, before, known, fetch))
+        event = edit_event(key, after, edits[0], known, before=before)
+        return None if event is None else FileChange(after, follow_edit(event, before, known, fetch))
     copies = tuple(_copies(before, after))
     version = ContentHash.of(after.encode())
-    made = FileAuthored(key, version, after.count("\n") + 1, NO_LINES, copies)
-    return Changed(after, followed(made, before, known, fetch))
+    made = FileWrite(key, version, after.count("\n") + 1, NO_LINES, copies)
+    return FileChange(after, follow_edit(made, before, known, fetch))
 
 
-def _written(profile: Profile, row: Row, key: str) -> Changed | None:
+def _written(profile: Profile, row: Row, key: str) -> FileChange | None:
     content = text(row, *_CONTENT)
     if content is None or not is_plain(content):
         return None
     if not profile.counts_last and content.endswith("\n"):
         content = content[:-1]  # its reads do not count the empty line behind it
-    return Changed(content, written(key, content))
+    return FileChange(content, written(key, content))
 
 
-def _of_arguments(row: Row) -> Iterator[Edit]:
+def _of_arguments(row: Row) -> Iterator[TextEdit]:
     for one in objects(row.get("edits")) if isinstance(row.get("edits"), list) else (row,):
         old, new = text(one, *_OLD), text(one, *_NEW)
-        yield Edit(old or "", new or "", any(one.get(name) is True for name in _EVERYWHERE))
+        yield TextEdit(old or "", new or "", any(one.get(name) is True for name in _EVERYWHERE))
 
 
-def _of_patch(body: str, path: str) -> Iterator[Edit]:
+def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
     """The hunks of a patch that update this file, as replacements of whole lines with their ends."""
     is_here = False
     old: list[str] = []
@@ -90,7 +90,7 @@ def _of_patch(body: str, path: str) -> Iterator[Edit]:
     for line in (*body.split("\n"), "*** End Patch"):
         if line.startswith(("@@", "*** ")):
             if old or new:
-                yield Edit("".join(old), "".join(new))
+                yield TextEdit("".join(old), "".join(new))
             old, new = [], []
             if line.startswith("*** ") and not line.startswith("*** End of File"):
                 is_here = line.startswith(_UPDATE) and line[len(_UPDATE) :].strip() == path
@@ -101,7 +101,7 @@ def _of_patch(body: str, path: str) -> Iterator[Edit]:
                 new.append(f"{line[1:]}\n")
 
 
-def _applied(before: str, edits: Sequence[Edit], *, whole_lines: bool) -> str | None:
+def _apply_edits(before: str, edits: Sequence[TextEdit], *, whole_lines: bool) -> str | None:
     """The text after these replacements, None where one of them has no place or more than one."""
     if not edits:
         return None
@@ -118,14 +118,14 @@ def _applied(before: str, edits: Sequence[Edit], *, whole_lines: bool) -> str | 
     return now[len(frame) : len(now) - len(frame)] if frame else now
 
 
-def _copies(before: str, after: str) -> Iterable[Copy]:
+def _copies(before: str, after: str) -> Iterable[LineCopy]:
     """The lines that are the same before and after."""
     old, new = before.split("\n"), after.split("\n")
     base = ContentHash.of(before.encode())
     i = j = 0
     for one in changes(old, new):
         if one.i1 > i:
-            yield Copy(base, i + 1, one.i1 - i, j + 1)
+            yield LineCopy(base, i + 1, one.i1 - i, j + 1)
         i, j = one.i2, one.j2
     if i < len(old):
-        yield Copy(base, i + 1, len(old) - i, j + 1)
+        yield LineCopy(base, i + 1, len(old) - i, j + 1)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from pagein.model.read_events import FileAuthored, ReadServed
+from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.spans import Spans
-from pagein.policy.clients.window_files import Held
+from pagein.policy.clients.window_files import FileStatement
 
 WHOLE: Final = 48
 """Lines in a row that an answer leaves in one piece: of the texts that recorded edits replaced, 95 of 100 are no longer."""
@@ -22,14 +22,14 @@ MOST_SEARCHED: Final = 64_000_000
 _DIFFS: Final = ("diff", "range_diff")
 
 
-def pieces(chain: Iterable[Held]) -> list[str]:
+def pieces(chain: Iterable[FileStatement]) -> list[str]:
     """The runs of lines that calls show of a file as its text, each with a line end in front and behind. A diff shows none: it marks its lines."""
     found: list[str] = []
     for one in chain:
         match one.event:
-            case ReadServed(mode=mode, emitted=emitted) if emitted is not None and mode not in _DIFFS:
+            case FileRead(mode=mode, emitted=emitted) if emitted is not None and mode not in _DIFFS:
                 runs = emitted.runs
-            case FileAuthored(authored=authored):
+            case FileWrite(authored=authored):
                 runs = authored.runs
             case _:
                 continue

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.model.messages import Access
+from pagein.model.messages import FileAccess
 from pagein.policy.clients.shell_reads import ExactRead
 
 _LONGEST_LINE: Final = 2000  # characters; read tools cut longer ones, so what they show of them is not the line
@@ -66,12 +66,14 @@ class Layout:
     cuts: bool = False
 
 
-def shown_by(layouts: Sequence[Layout], access: Access, arguments: Mapping[str, object], text: str) -> ShownText | None:
+def lines_shown_by(
+    layouts: Sequence[Layout], access: FileAccess, arguments: Mapping[str, object], text: str
+) -> ShownText | None:
     """The lines that a read tool's result shows, by the first layout that fits."""
     if not _is_plain(arguments):
         return None
     for layout in layouts:
-        shown = _numbered(layout, access, text) if layout.gutter else _unnumbered(layout, access, text)
+        shown = _numbered_lines(layout, access, text) if layout.gutter else _plain_lines(layout, access, text)
         if shown is not None:
             return shown if all(len(line) < _LONGEST_LINE for line in shown.lines) else None
     return None
@@ -83,7 +85,7 @@ def _is_plain(arguments: Mapping[str, object]) -> bool:
     return all(one is None or (isinstance(one, int) and not isinstance(one, bool) and one > 0) for one in asked)
 
 
-def _numbered(layout: Layout, access: Access, text: str) -> ShownText | None:
+def _numbered_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | None:
     head = layout.before.match(text)
     if head is None:
         return None
@@ -108,7 +110,7 @@ def _numbered(layout: Layout, access: Access, text: str) -> ShownText | None:
     return ShownText(access.path, first, tuple(rows), total, begin, len(text) - at, layout.gutter)
 
 
-def _unnumbered(layout: Layout, access: Access, text: str) -> ShownText | None:
+def _plain_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | None:
     """Lines as they are, behind which a notice may stand. A notice that does not fit what was asked for is text."""
     head = layout.before.match(text)
     if head is None or not text:
@@ -126,7 +128,7 @@ def _unnumbered(layout: Layout, access: Access, text: str) -> ShownText | None:
     return ShownText(access.path, first, lines, total, begin, len(text) - end)
 
 
-def _total(layout: Layout, tail: re.Match[str], access: Access, first: int, count: int) -> int | None:
+def _total(layout: Layout, tail: re.Match[str], access: FileAccess, first: int, count: int) -> int | None:
     last = first + count - 1
     told, more = _number(tail, "total"), _number(tail, "more")
     if told is not None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from pagein.model.messages import Access, Block, Message, ShownLines, ToolCall, ToolResult
+from pagein.model.messages import Block, FileAccess, Message, ShownLines, ToolCall, ToolResult
 from pagein.policy.clients.file_accesses import accesses, arguments_of
-from pagein.policy.clients.line_layouts import Layout, ShownText, raw_text, shown_by
+from pagein.policy.clients.line_layouts import Layout, ShownText, lines_shown_by, raw_text
 from pagein.policy.clients.shell_reads import ExactRead, exact_read
 
 Op: TypeAlias = Literal["read", "write", "edit", "list", "search", "exec", "other"]
@@ -26,14 +26,14 @@ _END: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class CallEffect:
     """What a call does. accesses: the files that it touches, as far as its arguments tell."""
 
     op: Op
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[FileAccess, ...] = ()
 
 
-OTHERS_OUTPUT: Final = Meaning("other")
+OTHERS_OUTPUT: Final = CallEffect("other")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,14 +58,14 @@ class Profile:
     counts_last: bool = True
     repeat: re.Pattern[str] = _FAILS
 
-    def meaning(self, call: ToolCall) -> Meaning:
+    def meaning(self, call: ToolCall) -> CallEffect:
         """What a call does. A patch is an edit by whatever tool it comes."""
         op = self.ops.get(call.name)
         if op is None:
             return OTHERS_OUTPUT
         found = accesses(call.name, call.arguments)
         changes = op == "exec" and any(one.op != "read" for one in found)
-        return Meaning("edit" if changes else op, found)
+        return CallEffect("edit" if changes else op, found)
 
     def failed(self, call: ToolCall, result: ToolResult) -> bool:
         """Whether a result reports a failure, by the wire or by its text."""
@@ -80,7 +80,7 @@ class Profile:
         """The lines of one file that a result shows, None where that cannot be told exactly."""
         if self.failed(call, result) or result.images:
             return None
-        return _shown(self, call.name, call.arguments, result.text)
+        return _lines_of_result(self, call.name, call.arguments, result.text)
 
     def is_repeat(self, call: ToolCall, result: ToolResult) -> bool:
         """Whether a result is the client's own word that a read shows what an earlier one showed."""
@@ -121,13 +121,13 @@ def _fails(profile: Profile, op: Op, text: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _shown(profile: Profile, name: str, arguments: str, text: str) -> ShownText | None:
+def _lines_of_result(profile: Profile, name: str, arguments: str, text: str) -> ShownText | None:
     """The lines of one file that the result of a call that succeeded shows."""
     meaning = profile.meaning(ToolCall("", name, arguments))
     if len(meaning.accesses) != 1 or meaning.accesses[0].op != "read" or profile.torn.search(text) is not None:
         return None
     if meaning.op == "read":
-        return shown_by(profile.layouts, meaning.accesses[0], arguments_of(arguments), text)
+        return lines_shown_by(profile.layouts, meaning.accesses[0], arguments_of(arguments), text)
     return _shown_by_shell(profile, arguments, text) if meaning.op == "exec" else None
 
 

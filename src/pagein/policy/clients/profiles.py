@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.model.fields import mapping, objects, text
+from pagein.model.fields import object_at, objects, text
 from pagein.model.messages import ToolCall
 from pagein.policy.clients.file_accesses import EDITS, READS, SHELLS, WRITES, arguments_of
 from pagein.policy.clients.line_layouts import Layout
@@ -248,10 +248,10 @@ def tools_of(value: object) -> tuple[ToolSpec, ...]:
 
 def _specs(value: object) -> Iterator[ToolSpec]:
     for row in objects(value):
-        inner = mapping(row, "function") or row
+        inner = object_at(row, "function") or row
         name = text(inner, "name") or text(row, "type")
-        schema = mapping(inner, "input_schema") or mapping(inner, "parameters")
+        schema = object_at(inner, "input_schema") or object_at(inner, "parameters")
         if name:
-            yield ToolSpec(name, frozenset(mapping(schema, "properties")))
+            yield ToolSpec(name, frozenset(object_at(schema, "properties")))
         if text(row, "type") == "namespace":
             yield from _specs(row.get("tools"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.model.messages import Access
+from pagein.model.messages import FileAccess
 
 _LONGEST_COMMAND: Final = 20_000
 _SEPARATORS: Final = frozenset((";", "&&", "||", "&", "(", ")", "{", "}", "do", "then", "else", "\n"))
@@ -35,7 +35,7 @@ _FORMS: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShellView:
     """What one command of a pipeline shows: of which files, which lines. `start` None: lines that cannot be told."""
 
     files: tuple[str, ...] = ()
@@ -49,21 +49,21 @@ class _Shown:
         return (None, None) if self.end is None and self.start == 1 else (self.start, self.end)
 
 
-_NOTHING: Final = _Shown(is_viewer=False)
+_NOTHING: Final = _ShellView(is_viewer=False)
 
 
-def shell_reads(command: str, folder: str | None = None) -> Iterator[Access]:
+def shell_reads(command: str, folder: str | None = None) -> Iterator[FileAccess]:
     """The reads of a command line, in order. folder: where it runs; a leading `cd` changes it."""
     for pipeline in _pipelines(command):
         words = pipeline[0]
         if words[:1] == ["cd"] and len(words) > 1:
-            folder = _joined(folder, words[1])
+            folder = _join_path(folder, words[1])
             continue
-        shown = _shown(words)
+        shown = _view_of_command(words)
         for later in pipeline[1:]:
-            shown = _narrowed(shown, _shown(later))
+            shown = _narrow_view(shown, _view_of_command(later))
         for file in shown.files:
-            yield Access("read", _joined(folder, file), *shown.span, "shell")
+            yield FileAccess("read", _join_path(folder, file), *shown.span, "shell")
 
 
 def _pipelines(command: str) -> Iterator[list[list[str]]]:
@@ -86,19 +86,19 @@ def _pipelines(command: str) -> Iterator[list[list[str]]]:
     yield pipeline
 
 
-def _shown(words: Sequence[str]) -> _Shown:
+def _view_of_command(words: Sequence[str]) -> _ShellView:
     name = words[0].rsplit("/", 1)[-1] if words else ""
     rest = _arguments(words[1:])
     files = tuple(word for word in rest if _is_file(word))
     if name in _WHOLE:
-        return _Shown(files, 1, None)
+        return _ShellView(files, 1, None)
     if name == "head":
-        return _Shown(_after_count(rest), 1, _line_count(rest))
+        return _ShellView(_after_count(rest), 1, _line_count(rest))
     if name == "tail":
         start = next((int(word[1:]) for word in rest if re.fullmatch(r"\+\d+", word)), None)
-        return _Shown(_after_count(rest), start, None)
+        return _ShellView(_after_count(rest), start, None)
     if name == "sed" and "-n" in rest:
-        return _sed(rest)
+        return _view_of_sed(rest)
     return _NOTHING
 
 
@@ -137,28 +137,28 @@ def _after_count(words: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _sed(words: Sequence[str]) -> _Shown:
+def _view_of_sed(words: Sequence[str]) -> _ShellView:
     script = next((word for word in words if not word.startswith("-")), "")
     match = _SED_RANGE.fullmatch(script.strip().rstrip(";"))
     files = tuple(word for word in words if _is_file(word) and word != script)
     if match is None:
         return _NOTHING
     start = int(match[1])
-    return _Shown(files, start, start if match[2] is None else None if match[2] == "$" else int(match[2]))
+    return _ShellView(files, start, start if match[2] is None else None if match[2] == "$" else int(match[2]))
 
 
-def _narrowed(first: _Shown, then: _Shown) -> _Shown:
+def _narrow_view(first: _ShellView, then: _ShellView) -> _ShellView:
     """What is left of the first command's lines behind the second; nothing that can be told, if that is no viewer."""
     if not then.is_viewer or then.files:
         return _NOTHING
     if first.start is None or then.start is None:  # the last lines of something of unknown length
-        return _Shown(first.files)
+        return _ShellView(first.files)
     start = first.start + then.start - 1
     ends = [end for end in (first.end, None if then.end is None else first.start + then.end - 1) if end is not None]
-    return _Shown(first.files, start, min(ends, default=None))
+    return _ShellView(first.files, start, min(ends, default=None))
 
 
-def _joined(folder: str | None, path: str) -> str:
+def _join_path(folder: str | None, path: str) -> str:
     if folder is None or path.startswith(("/", "~")) or path[1:2] == ":":
         return path
     return f"{folder.rstrip('/')}/{path.removeprefix('./')}"
@@ -185,7 +185,7 @@ def exact_read(arguments: Mapping[str, object]) -> ExactRead | None:
     where = folder if isinstance(folder, str) else None
     pipelines = list(_pipelines(command))
     if len(pipelines) > 1 and len(pipelines[0]) == 1 and pipelines[0][0][:1] == ["cd"]:
-        return _exact(pipelines[1:], _joined(where, pipelines[0][0][1])) if len(pipelines[0][0]) > 1 else None
+        return _exact(pipelines[1:], _join_path(where, pipelines[0][0][1])) if len(pipelines[0][0]) > 1 else None
     return _exact(pipelines, where)
 
 
@@ -193,13 +193,13 @@ def _exact(pipelines: Sequence[list[list[str]]], folder: str | None) -> ExactRea
     if len(pipelines) != 1 or not all(_is_simple(words) for words in pipelines[0]):
         return None
     words = pipelines[0]
-    shown = _shown(words[0])
+    shown = _view_of_command(words[0])
     for later in words[1:]:
-        shown = _narrowed(shown, _shown(later))
+        shown = _narrow_view(shown, _view_of_command(later))
     if len(shown.files) != 1 or shown.start is None:
         return None
     numbered = words[0][0] == "nl" or words[0][:2] == ["cat", "-n"]
-    return ExactRead(_joined(folder, shown.files[0]), shown.start, shown.end, numbered)
+    return ExactRead(_join_path(folder, shown.files[0]), shown.start, shown.end, numbered)
 
 
 def _is_simple(words: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Claim, FileAuthored, Invalidated, ReadServed, claim_of
+from pagein.model.read_events import FileRead, FileRefresh, FileWrite, ReadClaim, claim_of
 from pagein.model.shared_map import SharedMap
 from pagein.model.spans import Spans
 from pagein.policy.clients.shown_files import path_key
@@ -23,11 +23,11 @@ from pagein.policy.eviction.read_ages import NEVER, Work
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, proven
 from pagein.policy.reads.knowledge import step as with_event
 
-FileEvent: TypeAlias = ReadServed | FileAuthored | Invalidated
+FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FileStatement:
     """What one call says of a file. call: "" where no call says it. text: the file by it. born: the model call before which it was said.
 
     gutter, before, after: as in `ShownText`, of the result as it stands.
@@ -44,12 +44,12 @@ class Held:
     @property
     def stands_for_more(self) -> bool:
         """Whether other text must bear it out."""
-        return isinstance(self.event, ReadServed) and self.event.mode not in ("full", "baseline_fallback")
+        return isinstance(self.event, FileRead) and self.event.mode not in ("full", "baseline_fallback")
 
     @property
-    def claim(self) -> Claim | None:
+    def claim(self) -> ReadClaim | None:
         """What the witness is told of the call."""
-        if isinstance(self.event, Invalidated):
+        if isinstance(self.event, FileRefresh):
             return None
         return replace(claim_of(self.event), gutter=self.gutter, before=self.before, after=self.after)
 
@@ -58,7 +58,7 @@ class Held:
 class FileReads:
     """All that stands in the window of one file, in order, and the file as it looks by now (None: that cannot be told)."""
 
-    chain: tuple[Held, ...] = ()
+    chain: tuple[FileStatement, ...] = ()
     text: str | None = None
 
 
@@ -91,7 +91,7 @@ class ClientReads:
     gone: frozenset[str] = frozenset()
     turns: int = 0
 
-    def claims(self) -> dict[str, Claim]:
+    def claims(self) -> dict[str, ReadClaim]:
         """What each call of the window stands for, for the witness."""
         held = (one for file in self.files.values() for one in file.chain)
         return {one.call: claim for one in held if one.call and (claim := one.claim) is not None}
@@ -99,9 +99,9 @@ class ClientReads:
     def versions(self) -> dict[ContentHash, bytes]:
         """The texts of all versions, as the conversation told them."""
         held = (one for file in self.files.values() for one in file.chain)
-        return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, Invalidated)}
+        return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, FileRefresh)}
 
-    def held(self, call: str) -> Held | None:
+    def held(self, call: str) -> FileStatement | None:
         """What a call says of its file, None where it is in no chain."""
         path = self.path_of.get(call)
         chain = () if path is None else self.files[path].chain
@@ -111,7 +111,7 @@ class ClientReads:
         """Calls whose answers are not proven once the results of these have left; none of these themselves."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
-        found = (_unproven(_left(self.files[path].chain, gone)) for path in sorted(paths))
+        found = (_unproven(_without_calls(self.files[path].chain, gone)) for path in sorted(paths))
         return frozenset[str]().union(*found)
 
     def held_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
@@ -142,7 +142,7 @@ class ClientReads:
     def fetch(self, path: str, version: ContentHash) -> bytes | None:
         """The text of a version of this file."""
         for one in reversed(self.files.get(path, NO_READS).chain):
-            if not isinstance(one.event, Invalidated) and one.event.version == version:
+            if not isinstance(one.event, FileRefresh) and one.event.version == version:
                 return one.text.encode()
         return None
 
@@ -150,15 +150,15 @@ class ClientReads:
 START: Final = ClientReads()
 
 
-def _stays(chain: tuple[Held, ...], born: int, last: int, work: Work | None) -> bool:
+def _stays(chain: tuple[FileStatement, ...], born: int, last: int, work: Work | None) -> bool:
     """Whether an answer that was born before this call is to stay, by what was said of its file since."""
     if work is None or not chain:
         return born > last
-    changes = (one.born for one in chain if not isinstance(one.event, ReadServed))
+    changes = (one.born for one in chain if not isinstance(one.event, FileRead))
     return work.keeps(born, touched=chain[-1].born, edited=max(changes, default=NEVER))
 
 
-def with_held(state: ClientReads, path: str, held: Held) -> ClientReads:
+def with_held(state: ClientReads, path: str, held: FileStatement) -> ClientReads:
     """A call said this of a file."""
     chain = (*state.files.get(path, NO_READS).chain, held)
     return replace(
@@ -181,8 +181,8 @@ def forgotten(state: ClientReads, given: str) -> ClientReads:
     file = state.files.get(path)
     if file is None:
         return state
-    event = Invalidated(path)
-    chain = (*file.chain, Held("", event, "", state.turns))
+    event = FileRefresh(path)
+    chain = (*file.chain, FileStatement("", event, "", state.turns))
     return replace(state, known=with_event(state.known, event), files=state.files.put(path, FileReads(chain)))
 
 
@@ -194,32 +194,32 @@ def without(state: ClientReads, calls: Iterable[str]) -> ClientReads:
     state = replace(state, gone=state.gone | bases)
     for path in paths:
         file = state.files[path]
-        chain = tuple(_left(file.chain, gone))
+        chain = tuple(_without_calls(file.chain, gone))
         path_of = reduce(
             lambda kept, one: kept.without(one.call), (one for one in file.chain if one.call in gone), state.path_of
         )
         files = state.files.put(path, replace(file, chain=chain))
-        state = _refolded(replace(state, files=files, path_of=path_of), path)
+        state = _refold_path(replace(state, files=files, path_of=path_of), path)
     return state
 
 
-def _left(chain: Iterable[Held], gone: frozenset[str]) -> Iterator[Held]:
+def _without_calls(chain: Iterable[FileStatement], gone: frozenset[str]) -> Iterator[FileStatement]:
     """What is left of a chain without the texts of these calls. That a file was changed by one of them stays."""
     for one in chain:
         if one.call not in gone:
             yield one
-        elif isinstance(one.event, FileAuthored):
+        elif isinstance(one.event, FileWrite):
             yield replace(one, call="", event=one.event.unseen)
 
 
-def _refolded(state: ClientReads, path: str) -> ClientReads:
+def _refold_path(state: ClientReads, path: str) -> ClientReads:
     folded = reduce(with_event, (one.event for one in state.files[path].chain), NOTHING)
     known = folded.paths.get(path)
     others = state.known.paths.without(path) if known is None else state.known.paths.put(path, known)
     return replace(state, known=Knowledge(others, max(state.known.seq, folded.seq)))
 
 
-def restored(state: ClientReads, calls: Iterable[str]) -> ClientReads:
+def restore_results(state: ClientReads, calls: Iterable[str]) -> ClientReads:
     """The state once the results of these calls stand in the window as the client sent them, in place of our answers."""
     for call in calls:
         path = state.path_of.get(call)
@@ -227,25 +227,25 @@ def restored(state: ClientReads, calls: Iterable[str]) -> ClientReads:
             continue
         file = state.files[path]
         chain = tuple(_in_full(one) if one.call == call else one for one in file.chain)
-        state = _refolded(replace(state, files=state.files.put(path, replace(file, chain=chain))), path)
+        state = _refold_path(replace(state, files=state.files.put(path, replace(file, chain=chain))), path)
     return state
 
 
-def _in_full(held: Held) -> Held:
+def _in_full(held: FileStatement) -> FileStatement:
     event = held.event
-    if not isinstance(event, ReadServed) or not held.stands_for_more:
+    if not isinstance(event, FileRead) or not held.stands_for_more:
         return held
     emitted = Spans.of((event.first, event.last))
     return replace(held, event=replace(event, mode="full", base=None, emitted=emitted, copies=(), v=1))
 
 
-def _unproven(chain: Iterable[Held]) -> frozenset[str]:
+def _unproven(chain: Iterable[FileStatement]) -> frozenset[str]:
     """Calls in what is left of a chain that are not borne out any more."""
     seen, wrong = NOTHING, set[str]()
     for one in chain:
-        if isinstance(one.event, Invalidated):
+        if isinstance(one.event, FileRefresh):
             continue  # the texts are still there
-        if isinstance(one.event, ReadServed) and not proven(seen, one.event):
+        if isinstance(one.event, FileRead) and not proven(seen, one.event):
             wrong.add(one.call)
         seen = with_event(seen, one.event)
     return frozenset(wrong)

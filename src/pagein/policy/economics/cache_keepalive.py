@@ -139,7 +139,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UpcomingRequest:
     """A request that is about to go out: when, and of what size. new: tokens of it that are written for certain. rewritten: as in `Request`."""
 
     at: float
@@ -148,7 +148,7 @@ class Asked:
     rewritten: bool = False
 
 
-def chosen(lease: Lease, lifetimes: Lifetimes, request: Asked, in_hand: float) -> float:
+def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
     """The lifetime to ask for with a request. in_hand: what was saved beside lifetimes, and what of the bill may be risked."""
     if lifetimes.asked <= lifetimes.short or request.at <= lease.elsewhere:
         return lifetimes.asked
@@ -162,7 +162,7 @@ def chosen(lease: Lease, lifetimes: Lifetimes, request: Asked, in_hand: float) -
     return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
 
 
-def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: Asked, in_hand: float) -> float:
+def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
     """The lifetime to ask for if the window is rewritten with this request: an anchor goes with what it held, and the rewrite may cost as
     much as is allowed it before.
     """
@@ -170,7 +170,7 @@ def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: Asked, in_hand
     return chosen(lease, lifetimes, replace(request, rewritten=True), left)
 
 
-def sent(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
+def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
     """The lease after a request."""
     now = request.at
     read = request.size - request.written
@@ -183,7 +183,7 @@ def sent(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
     return replace(
         lease,
         lifetime=request.lifetime,
-        saved=lease.saved + _spared(lease, lifetimes, request),
+        saved=lease.saved + _savings_of_request(lease, lifetimes, request),
         sent=now,
         held=request.size,
         anchored=request.size if anchors else lease.anchored if survives else 0.0,
@@ -193,7 +193,7 @@ def sent(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
     )
 
 
-def _spared(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
+def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
     """What the request cost less than it would have with the host's own lifetime. What the short one lost counts as our doing."""
     theirs, ours = lifetimes.price(lifetimes.asked), lifetimes.price(request.lifetime)
     if lease.sent is None:
@@ -209,12 +209,12 @@ def _spared(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
     return (theirs - ours) * request.written + (theirs - lifetimes.read) * held
 
 
-def begun_anew(lease: Lease) -> Lease:
+def lease_after_restart(lease: Lease) -> Lease:
     """The host began its window anew: nothing that was kept alive is in it."""
     return replace(lease, anchored=0.0, until=float("-inf"), whole=False, elsewhere=float("-inf"))
 
 
-def switched(lease: Lease, lifetimes: Lifetimes) -> Lease:
+def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
     """The client went to another model or front, whose cache is another one, and may come back. What was exposed is written off: a pause may
     take it, and no request would tell.
     """
@@ -224,7 +224,7 @@ def switched(lease: Lease, lifetimes: Lifetimes) -> Lease:
     exposed = lease.held - lease.anchored_at(lease.sent + lifetimes.short) if is_exposed else 0.0
     elsewhere = max(lease.elsewhere, lease.sent + lifetimes.asked)
     saved = lease.saved - lifetimes.lost_with(exposed, lease.held)
-    return replace(begun_anew(lease), saved=saved, held=0.0, elsewhere=elsewhere)
+    return replace(lease_after_restart(lease), saved=saved, held=0.0, elsewhere=elsewhere)
 
 
 def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
@@ -253,6 +253,6 @@ def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
     return lifetimes.lost_with(exposed, lease.held) <= lease.saved + in_hand
 
 
-def kept(lease: Lease, lifetimes: Lifetimes, now: float, cost: float) -> Lease:
+def lease_after_keepalive(lease: Lease, lifetimes: Lifetimes, now: float, cost: float) -> Lease:
     """The lease after a keep-alive request that went out now and cost so much."""
     return replace(lease, saved=lease.saved - cost, anchored=lease.held, until=now + lifetimes.long)

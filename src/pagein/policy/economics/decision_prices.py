@@ -35,7 +35,7 @@ def waits_for_marks(prices: Prices) -> bool:
     return prices.cache.model == "breakpoints" and prices.cache.implicit_eligible == "none"
 
 
-def uncached(cached: Economics, *, held: bool, front: bool = False) -> Economics:
+def economics_without_cache(cached: Economics, *, held: bool, front: bool = False) -> Economics:
     """The prices of a call of whose messages the cache holds nothing. held: whether it may hold something that the client goes back to.
     front: whether it holds what stands in front of all messages.
     """

@@ -124,7 +124,7 @@ def falls_short(moment: Moment, economics: Economics, gain: int) -> bool:
     return whole - moment.scale * gain < CAUTION * economics.least and economics.least <= CAUTION * whole
 
 
-def spared_by_cliff(moment: Moment, economics: Economics, gain: int) -> float:
+def cliff_savings(moment: Moment, economics: Economics, gain: int) -> float:
     """What this call costs less because taking `gain` tokens out brings it below the price cliff; 0 where it does not."""
     cliff = economics.cliff
     if cliff is None or not is_above(moment, economics) or is_above(moment, economics, BELOW, gain):
@@ -150,7 +150,7 @@ def _prompt(moment: Moment, economics: Economics) -> float:
     return front * moment.floor + price * held + economics.write * moment.scale * moment.new
 
 
-def carried(account: Account, moment: Moment, economics: Economics) -> Account:
+def account_after_call(account: Account, moment: Moment, economics: Economics) -> Account:
     """The account after this call, if the window is left alone."""
     price = economics.write if is_cold(moment, economics) else economics.read
     cliff = economics.cliff if is_above(moment, economics) else None
@@ -181,7 +181,7 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     return steep * times(moment, economics) * (again * max(dense, hidden / CAUTION) + in_front * ahead)
 
 
-def beginning(economics: Economics, entrance: float) -> Economics:
+def economics_at_entrance(economics: Economics, entrance: float) -> Economics:
     """The prices of a rewrite with which our tools enter in front of all: nothing of the cache is read. entrance: their tokens, which cost next
     to nothing where they are read from the cache, and their full price at every call where they are not.
     """
@@ -210,7 +210,7 @@ def at_risk(account: Account, economics: Economics) -> float:
     return economics.share * account.bill / CAUTION
 
 
-def previewed(account: Account, economics: Economics, spared: int, scale: float) -> Account:
+def account_with_previews(account: Account, economics: Economics, spared: int, scale: float) -> Account:
     """The account after big outputs entered as previews. They are not written now and not read later; but a preview may
     not be enough, so a part of what is spared now is held back for recalls.
     """

@@ -79,13 +79,13 @@ def weight(call: ToolCall, rules: ArgumentRules) -> Weight:
     if len(arguments) < rules.chars or not any(one.op in _CHANGES for one in call.accesses):
         return NOTHING
     spared = {"replaced": 0, "written": 0}
-    for which, text in _texts(parsed(arguments), rules.text):
+    for which, text in _texts(parse_arguments(arguments), rules.text):
         spared[which] += len(text) - _STUB_CHARS
     whole = len(arguments)
     return Weight(whole, whole - spared["replaced"], max(0, whole - spared["replaced"] - spared["written"]))
 
 
-def masked(arguments: str, object_id: str, tool: str, rules: ArgumentRules, *, written: bool) -> str:
+def mask_arguments(arguments: str, object_id: str, tool: str, rules: ArgumentRules, *, written: bool) -> str:
     """The arguments without replaced text, and where `written` without written text too."""
     label = one_line(tool)[:TOOL_NAME] or "tool"
 
@@ -98,15 +98,17 @@ def masked(arguments: str, object_id: str, tool: str, rules: ArgumentRules, *, w
             f'Use peek("{object_id}") to view.'
         )
 
-    return encode_json(_changed(parsed(arguments), "", rules.text, short)).decode("utf-8", "surrogatepass")
+    return encode_json(_change_texts(parse_arguments(arguments), "", rules.text, short)).decode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def same_but_texts(one: str, other: str) -> bool:
     """Whether two arguments have the same shape and keys, and differ in strings alone."""
-    return _alike(parsed(one), parsed(other), _DEEPEST)
+    return _alike(parse_arguments(one), parse_arguments(other), _DEEPEST)
 
 
-def parsed(arguments: str) -> object:
+def parse_arguments(arguments: str) -> object:
     """The value of arguments, None where they are no JSON."""
     try:
         return decode_json(arguments.encode("utf-8", "surrogatepass"))
@@ -121,11 +123,11 @@ def _texts(value: object, shortest: int) -> Iterator[tuple[Which, str]]:
         found.append((which, text))
         return text
 
-    _changed(value, "", shortest, seen)
+    _change_texts(value, "", shortest, seen)
     yield from found
 
 
-def _changed(
+def _change_texts(
     value: Any,  # noqa: ANN401 -- any JSON
     name: str,
     shortest: int,
@@ -136,9 +138,9 @@ def _changed(
         which = _which(name, value) if len(value) >= shortest else None
         return value if which is None else change(which, value)
     if deep > 0 and isinstance(value, dict):
-        return {key: _changed(inner, str(key), shortest, change, deep - 1) for key, inner in value.items()}
+        return {key: _change_texts(inner, str(key), shortest, change, deep - 1) for key, inner in value.items()}
     if deep > 0 and isinstance(value, list):
-        return [_changed(inner, name, shortest, change, deep - 1) for inner in value]
+        return [_change_texts(inner, name, shortest, change, deep - 1) for inner in value]
     return value
 
 

@@ -3,14 +3,16 @@
 from dataclasses import replace
 
 from pagein.policy.economics.rewrite_cost import Moment, pays, rewrite_cost, rewritten
-from pagein.policy.eviction.residency import Plan, Residency, Standing
+from pagein.policy.eviction.residency import EpochPlan, Residency, ResidentSet
 
 
-def sparing(planned: Plan, held: frozenset[str], standing: Standing, settings: Residency, moment: Moment) -> Plan:
+def plan_without(
+    planned: EpochPlan, held: frozenset[str], standing: ResidentSet, settings: Residency, moment: Moment
+) -> EpochPlan:
     """The plan without the results of these calls, where what is left is still worth a rewrite; else the plan to do nothing."""
     if planned.epoch is None or held.isdisjoint(one.call_id for one in planned.epoch.page_out):
         return planned
-    nothing = Plan(None, planned.alone, planned.alone)
+    nothing = EpochPlan(None, planned.alone, planned.alone)
     going = tuple(one for one in planned.epoch.page_out if one.call_id not in held)
     if not going:
         return nothing
@@ -28,4 +30,4 @@ def sparing(planned: Plan, held: frozenset[str], standing: Standing, settings: R
     rent = moment.scale * standing.rent(economics.read) * gain / whole
     if not pays(rent, cost, moment, economics, planned.alone):
         return nothing
-    return Plan(epoch, rewritten(planned.alone, moment, economics, cost, gain), planned.alone)
+    return EpochPlan(epoch, rewritten(planned.alone, moment, economics, cost, gain), planned.alone)

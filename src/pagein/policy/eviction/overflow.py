@@ -17,9 +17,17 @@ from itertools import chain
 from typing import Final
 
 from pagein.errors import BadSetting
-from pagein.policy.economics.rewrite_cost import CAUTION, Account, Moment, carried, in_hand, rewrite_cost, rewritten
-from pagein.policy.eviction.residency import Epoch, Plan, Residency, Resident, Standing
-from pagein.policy.stubs.paste_stubs import checked
+from pagein.policy.economics.rewrite_cost import (
+    CAUTION,
+    Account,
+    Moment,
+    account_after_call,
+    in_hand,
+    rewrite_cost,
+    rewritten,
+)
+from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency, Resident, ResidentSet
+from pagein.policy.stubs.paste_stubs import check_chars
 
 ORDERED: Final = "the user's word"
 FULL: Final = "window nearly full"
@@ -53,14 +61,14 @@ class Valve:
             raise BadSetting(f"valve_limit is a share of the window from 0 to 1, not {self.limit}")
         if self.window is not None and self.window < 1:
             raise BadSetting(f"window must be 1 token or more, not {self.window}")
-        checked(self.pastes)
+        check_chars(self.pastes)
 
 
 SAFE: Final = Valve()
 NO_VALVE: Final = Valve(share=0.0, low=0.0)
 
 
-def feared(moment: Moment, spared: int = 0, *, reported: bool) -> float:
+def high_estimate(moment: Moment, spared: int = 0, *, reported: bool) -> float:
     """Tokens of the request, estimated high, once `spared` tokens have left. reported: whether the provider has said what it counts."""
     if reported:
         return REPORTED * (moment.floor + moment.scale * (moment.size - spared))
@@ -73,14 +81,14 @@ def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
     reported: whether the provider has said what it counts. Where it has not, all of it is estimated high.
     """
     if not reported:
-        return feared(moment, spared, reported=False)
+        return high_estimate(moment, spared, reported=False)
     return moment.floor + moment.scale * (moment.size - spared + (UNREPORTED - 1) * moment.new)
 
 
 def excess(moment: Moment, allowed: float, *, reported: bool) -> float:
     """Tokens of our estimate that must leave, so that no more than `allowed` are feared."""
     each = REPORTED * moment.scale if reported else UNREPORTED
-    return max(0.0, feared(moment, reported=reported) - allowed) / each
+    return max(0.0, high_estimate(moment, reported=reported) - allowed) / each
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:
     return bool(window and valve.share) and tokens > max(valve.share, valve.limit) * (window or 0)
 
 
-def is_covered(planned: Plan, settings: Residency) -> bool:
+def is_covered(planned: EpochPlan, settings: Residency) -> bool:
     """Whether the bankroll covers what the rewrite of this plan costs. True where no prices are known."""
     economics, alone = settings.economics, planned.alone
     if economics is None:
@@ -110,15 +118,15 @@ def is_covered(planned: Plan, settings: Residency) -> bool:
     return CAUTION * max(0.0, alone.saved - planned.account.saved) <= in_hand(alone, economics)
 
 
-def ordered(
-    standing: Standing, settings: Residency, moment: Moment, account: Account, held: Collection[str] = ()
-) -> Plan:
+def user_plan(
+    standing: ResidentSet, settings: Residency, moment: Moment, account: Account, held: Collection[str] = ()
+) -> EpochPlan:
     """All that may go by age leaves now, but for the results of these calls; the plan to do nothing where there is none."""
     candidates = [one for one in chain(standing.old(), standing.ripe()) if one.call_id not in held]
-    return leaving(candidates, settings, moment, account, ORDERED)
+    return plan_of(candidates, settings, moment, account, ORDERED)
 
 
-def forced(
+def overflow_plan(
     kinds: Iterable[Iterable[Resident]],
     settings: Residency,
     moment: Moment,
@@ -127,7 +135,7 @@ def forced(
     most: float,
     newest: int,
     held: Collection[str] = (),
-) -> Plan:
+) -> EpochPlan:
     """The first of these leave until `most` tokens of our estimate have gone, or none is left that may.
 
     kinds: what may leave, one kind after the other, oldest first in each. newest: the call that is about to be made; what it would see for
@@ -144,30 +152,32 @@ def forced(
                 spared += one.gain
         if spared >= most:
             break
-    return leaving(going, settings, moment, account, FULL)
+    return plan_of(going, settings, moment, account, FULL)
 
 
-def leaving(candidates: Iterable[Resident], settings: Residency, moment: Moment, account: Account, reason: str) -> Plan:
+def plan_of(
+    candidates: Iterable[Resident], settings: Residency, moment: Moment, account: Account, reason: str
+) -> EpochPlan:
     """The plan that takes exactly these out; the one to do nothing where there are none."""
     going = tuple(sorted(candidates, key=lambda one: (one.message, one.block)))
-    alone = account if settings.economics is None else carried(account, moment, settings.economics)
+    alone = account if settings.economics is None else account_after_call(account, moment, settings.economics)
     if not going:
-        return Plan(None, alone, alone)
-    return _charged(Plan(Epoch(going[0].message, going, reason), alone, alone), settings, moment)
+        return EpochPlan(None, alone, alone)
+    return _charge_plan(EpochPlan(Epoch(going[0].message, going, reason), alone, alone), settings, moment)
 
 
 def with_back(
-    planned: Plan, settings: Residency, moment: Moment, coming: Sequence[Back], reason: str = RESTORED
-) -> Plan:
+    planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[Back], reason: str = RESTORED
+) -> EpochPlan:
     """The same plan with results that come back in the same rewrite. reason: of an epoch that nothing else asks for."""
     if not coming:
         return planned
     epoch = planned.epoch or Epoch(coming[0].message, (), reason)
     first = min(epoch.frontier, *(one.message for one in coming))
-    return _charged(replace(planned, epoch=replace(epoch, frontier=first)), settings, moment, coming)
+    return _charge_plan(replace(planned, epoch=replace(epoch, frontier=first)), settings, moment, coming)
 
 
-def _charged(planned: Plan, settings: Residency, moment: Moment, coming: Sequence[Back] = ()) -> Plan:
+def _charge_plan(planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[Back] = ()) -> EpochPlan:
     economics = settings.economics
     if economics is None or planned.epoch is None:
         return planned

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from pagein.errors import BadSetting
 from pagein.model.shared_map import SharedMap
 from pagein.policy.eviction.residents import Resident
-from pagein.policy.eviction.shared_queues import Link, Queue, walk
+from pagein.policy.eviction.shared_queues import QueueLink, SharedQueue, walk
 
 NEVER: Final = -1
 
@@ -57,7 +57,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class _Visit:
+class _FileVisit:
     """A touch of a file, when it was the last one so far."""
 
     path: str
@@ -65,7 +65,7 @@ class _Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Watched:
+class _FileReads:
     """A file with reads in the window. touched, edited: the calls that saw it last. left: whether reads of it may go by now."""
 
     touched: int
@@ -74,32 +74,32 @@ class _Watched:
     left: bool = False
 
 
-_Visits: TypeAlias = Queue[_Visit]
+_Visits: TypeAlias = SharedQueue[_FileVisit]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Files:
+class WaitingReads:
     """The reads that wait, by file. Made by steps from `NO_FILES`; what it keeps it shares with the step before.
 
     task: the first call of the task at hand.
     """
 
-    _watched: SharedMap[_Watched] = field(default_factory=SharedMap)
+    _watched: SharedMap[_FileReads] = field(default_factory=SharedMap)
     # Visits in the order of their calls, of files some of whose reads wait for that alone: an edited file, an older task, any.
-    _edited: _Visits = field(default_factory=Queue)
-    _older: _Visits = field(default_factory=Queue)
-    _all: _Visits = field(default_factory=Queue)
+    _edited: _Visits = field(default_factory=SharedQueue)
+    _older: _Visits = field(default_factory=SharedQueue)
+    _all: _Visits = field(default_factory=SharedQueue)
     # Files touched since a person spoke last, newest first.
-    _fresh: Link[str] | None = None
+    _fresh: QueueLink[str] | None = None
     task: int = 0
 
-    def shown(self, read: Resident) -> "Files":
+    def shown(self, read: Resident) -> "WaitingReads":
         """A read entered the window, or is to wait again."""
-        watched = self._watched.get(read.path) or _Watched(read.born)
+        watched = self._watched.get(read.path) or _FileReads(read.born)
         reads = tuple(sorted((*watched.reads, read), key=lambda one: (one.message, one.block)))
         return self._visited(read.path, replace(watched, touched=max(watched.touched, read.born), reads=reads))
 
-    def touched(self, path: str, call: int, *, edited: bool) -> "tuple[Files, bool]":
+    def touched(self, path: str, call: int, *, edited: bool) -> "tuple[WaitingReads, bool]":
         """A file was accessed by what call number `call` sees first. Also whether reads of it that might have gone are to wait again."""
         watched = self._watched.get(path)
         if watched is None:
@@ -107,20 +107,20 @@ class Files:
         now = replace(watched, touched=max(watched.touched, call), edited=call if edited else watched.edited)
         return self._visited(path, replace(now, left=False)), watched.left
 
-    def spoken(self, call: int) -> "Files":
+    def spoken(self, call: int) -> "WaitingReads":
         """A person spoke; call number `call` is the first that sees it. What was read before belongs to an older task."""
         paths = dict.fromkeys(walk(self._fresh))
         found = ((path, self._watched.get(path)) for path in paths)
-        visits = [_Visit(path, watched.touched) for path, watched in found if watched is not None]
-        older = Queue.of(sorted((*self._older, *visits), key=lambda one: one.call)) if visits else self._older
+        visits = [_FileVisit(path, watched.touched) for path, watched in found if watched is not None]
+        older = SharedQueue.of(sorted((*self._older, *visits), key=lambda one: one.call)) if visits else self._older
         return replace(self, _older=older, _fresh=None, task=call)
 
-    def at_call(self, call: int, rules: FileRules) -> "tuple[Files, list[Resident]]":
+    def at_call(self, call: int, rules: FileRules) -> "tuple[WaitingReads, list[Resident]]":
         """Without the reads that may go before call number `call`, and these."""
         edited, done = self._edited.called(lambda visit: visit.call <= call - rules.after_edit)
         older, past = self._older.called(lambda visit: visit.call <= call - rules.after_task)
         wait = rules.untouched
-        every, idle = (Queue(), []) if wait is None else self._all.called(lambda visit: visit.call <= call - wait)
+        every, idle = (SharedQueue(), []) if wait is None else self._all.called(lambda visit: visit.call <= call - wait)
         if not done and not past and not idle:
             return (self, []) if wait is not None else (replace(self, _all=every), [])
         now, out = replace(self, _edited=edited, _older=older, _all=every), list[Resident]()
@@ -131,7 +131,9 @@ class Files:
                 out.extend(gone)
         return now, out
 
-    def _released(self, visit: _Visit, may_go: Callable[[Resident, _Watched], bool]) -> "tuple[Files, list[Resident]]":
+    def _released(
+        self, visit: _FileVisit, may_go: Callable[[Resident, _FileReads], bool]
+    ) -> "tuple[WaitingReads, list[Resident]]":
         watched = self._watched.get(visit.path)
         if watched is None or watched.touched != visit.call:  # touched since: a later visit stands for it
             return self, []
@@ -141,8 +143,8 @@ class Files:
         stay = tuple(read for read in watched.reads if not may_go(read, watched))
         return replace(self, _watched=self._watched.put(visit.path, replace(watched, reads=stay, left=True))), gone
 
-    def _visited(self, path: str, watched: _Watched) -> "Files":
-        visit = _Visit(path, watched.touched)
+    def _visited(self, path: str, watched: _FileReads) -> "WaitingReads":
+        visit = _FileVisit(path, watched.touched)
         was_edited = any(_was_edited(read, watched) for read in watched.reads)
         is_older = any(read.born < self.task for read in watched.reads)
         return replace(
@@ -151,10 +153,10 @@ class Files:
             _edited=self._edited.joined(visit) if was_edited else self._edited,
             _older=self._older.joined(visit) if is_older else self._older,
             _all=self._all.joined(visit),
-            _fresh=Link(path, self._fresh),
+            _fresh=QueueLink(path, self._fresh),
         )
 
-    def kept(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "Files":
+    def kept(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "WaitingReads":
         """Without the reads at these places; the others stand behind so many tokens, by message."""
         now = self._watched
         for path in list(now):
@@ -170,7 +172,7 @@ class Files:
             yield from self._watched[path].reads
 
 
-NO_FILES: Final = Files()
+NO_FILES: Final = WaitingReads()
 
 
 def of_path(residents: Iterable[Resident], path: str) -> list[Resident]:
@@ -178,9 +180,9 @@ def of_path(residents: Iterable[Resident], path: str) -> list[Resident]:
     return [one for one in residents if one.is_read and one.path == path]
 
 
-def _was_edited(read: Resident, watched: _Watched) -> bool:
+def _was_edited(read: Resident, watched: _FileReads) -> bool:
     return read.born <= watched.edited
 
 
-def _any(_read: Resident, _watched: _Watched) -> bool:
+def _any(_read: Resident, _watched: _FileReads) -> bool:
     return True

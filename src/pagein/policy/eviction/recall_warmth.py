@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, Recalled, RequestSent
+from pagein.model.entries import Body, RecallEntry, RequestSent
 from pagein.model.recall_entries import recall_of
 
 WARM_CALLS: Final = 3
@@ -51,7 +51,7 @@ def step(warmth: Warmth, body: Body, *, lasts: int = WARM_CALLS) -> Warmth:
     match body:
         case RequestSent():
             return warmth.ticked()
-        case Recalled(object_id=object_id):
+        case RecallEntry(object_id=object_id):
             return warmth.marked((object_id,), lasts=lasts)
     recall = recall_of(body)
     return warmth if recall is None else warmth.marked(recall.objects, recall.call_id, lasts=lasts)

@@ -21,8 +21,9 @@ from pagein.policy.economics.rewrite_cost import (
     Account,
     Economics,
     Moment,
+    account_after_call,
     calls_below,
-    carried,
+    cliff_savings,
     falls_short,
     is_cold,
     is_user_turn,
@@ -30,12 +31,11 @@ from pagein.policy.economics.rewrite_cost import (
     readable,
     rewrite_cost,
     rewritten,
-    spared_by_cliff,
 )
 from pagein.policy.eviction.argument_masks import ArgumentRules
-from pagein.policy.eviction.read_ages import NO_FILES, FileRules, Files, of_path
+from pagein.policy.eviction.read_ages import NO_FILES, FileRules, WaitingReads, of_path
 from pagein.policy.eviction.residents import STUB_TOKENS, Resident
-from pagein.policy.eviction.shared_queues import Link, Queue, linked, upside_down, walk
+from pagein.policy.eviction.shared_queues import QueueLink, SharedQueue, link_items, upside_down, walk
 from pagein.policy.eviction.written_texts import NO_TEXTS, Texts
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.result_stubs import LONGEST
@@ -46,10 +46,10 @@ __all__ = [
     "STUB_TOKENS",
     "THRIFTY",
     "Epoch",
-    "Plan",
+    "EpochPlan",
     "Residency",
     "Resident",
-    "Standing",
+    "ResidentSet",
     "Thinking",
     "decide",
     "plan",
@@ -126,7 +126,7 @@ THRIFTY: Final = replace(PRICED, keep_reads=10, files=FileRules(after_edit=3, af
 
 
 @dataclass(frozen=True, slots=True)
-class _Aged:
+class _OldResident:
     """A resident that may go. since: the call at which it grew old."""
 
     resident: Resident
@@ -134,22 +134,22 @@ class _Aged:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Standing:
+class ResidentSet:
     """The residents of a branch, by age. Made by steps from `EMPTY`; each step is O(1) amortised and shares what it keeps.
 
     old_tokens: tokens of the residents that may go. call: the call it was brought up to date for.
     """
 
     # Results wait in `young` and, from where a free rewrite may take them, in `ripe`; reads in `files`, or by age in `reads`.
-    _young: Queue[Resident] = field(default_factory=Queue)
-    _ripe: Queue[Resident] = field(default_factory=Queue)
-    _reads: Queue[Resident] = field(default_factory=Queue)
-    _files: Files = NO_FILES
+    _young: SharedQueue[Resident] = field(default_factory=SharedQueue)
+    _ripe: SharedQueue[Resident] = field(default_factory=SharedQueue)
+    _reads: SharedQueue[Resident] = field(default_factory=SharedQueue)
+    _files: WaitingReads = NO_FILES
     # Arguments wait in `texts`; those with text that an edit replaced, for that alone, by age in `replaced` as well.
-    _replaced: Queue[Resident] = field(default_factory=Queue)
+    _replaced: SharedQueue[Resident] = field(default_factory=SharedQueue)
     _texts: Texts = NO_TEXTS
     # Those that may go, newest first.
-    _old: Link[_Aged] | None = None
+    _old: QueueLink[_OldResident] | None = None
     old_tokens: int = 0
     ripe_gain: int = 0
     old_gain: int = 0
@@ -159,7 +159,7 @@ class Standing:
     old_before: int = 0
     call: int = 0
 
-    def born(self, resident: Resident) -> "Standing":
+    def born(self, resident: Resident) -> "ResidentSet":
         """A result entered the window, or arguments whose call was answered."""
         if resident.form == "replaced":
             return replace(self, _replaced=self._replaced.joined(resident))
@@ -171,7 +171,7 @@ class Standing:
             return replace(self, _reads=self._reads.joined(resident))
         return replace(self, _young=self._young.joined(resident))
 
-    def touched(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "Standing":
+    def touched(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "ResidentSet":
         """A file was read, edited or asked for: reads of it wait again, and arguments that wrote it. call: the call that sees the result first.
 
         whole: all of the file was written or shown, so earlier text of it is needless.
@@ -194,11 +194,11 @@ class Standing:
         left = [one for one in aged if (_place(one.resident), one.resident.form) not in waiting]
         return replace(now, _files=files, _texts=texts, **_sums(left))
 
-    def spoken(self, call: int) -> "Standing":
+    def spoken(self, call: int) -> "ResidentSet":
         """A person spoke: a new task begins with call number `call`."""
         return replace(self, _files=self._files.spoken(call))
 
-    def at_call(self, call: int, settings: Residency) -> "Standing":
+    def at_call(self, call: int, settings: Residency) -> "ResidentSet":
         """The next model call is number `call`, from 0: who is old enough by then may go."""
         # A group that the next call sees for the first time answers the latest assistant message: it stays.
         young, ripened = self._young.called(_born_by(call - max(settings.free_wait, 1)))
@@ -214,7 +214,7 @@ class Standing:
         every = (*grown, *read_grown, *left, *masked)
         return now._aged(every) if every else now  # noqa: SLF001 its own kind
 
-    def _masked(self, call: int, rules: ArgumentRules | None) -> "tuple[Standing, list[Resident]]":
+    def _masked(self, call: int, rules: ArgumentRules | None) -> "tuple[ResidentSet, list[Resident]]":
         """Without the arguments that may be masked from call number `call` on, and these. One that may go whole goes no more by halves."""
         if rules is None:
             return self, []
@@ -227,7 +227,7 @@ class Standing:
         places = set(map(_place, whole))
         if not places:
             return now, due
-        halves = Queue.of(one for one in halves if _place(one) not in places)
+        halves = SharedQueue.of(one for one in halves if _place(one) not in places)
         aged = [
             one
             for one in walk(upside_down(self._old))
@@ -236,18 +236,18 @@ class Standing:
         due = [one for one in due if _place(one) not in places]
         return replace(now, _replaced=halves, **_sums(aged)), [*due, *whole]
 
-    def _aged(self, grown: Iterable[Resident]) -> "Standing":
+    def _aged(self, grown: Iterable[Resident]) -> "ResidentSet":
         old, tokens, gain, since = self._old, self.old_tokens, self.old_gain, self.old_since
         before = self.old_before if old is not None else None
         for resident in sorted(grown, key=_place):
-            old = Link(_Aged(resident, self.call), old)
+            old = QueueLink(_OldResident(resident, self.call), old)
             tokens += resident.tokens
             gain += resident.gain
             since += resident.gain * self.call
             before = resident.before if before is None else min(before, resident.before)
         return replace(self, _old=old, old_tokens=tokens, old_gain=gain, old_since=since, old_before=before or 0)
 
-    def without(self, places: Iterable[tuple[int, int]], before: Mapping[int, int] | None = None) -> "Standing":
+    def without(self, places: Iterable[tuple[int, int]], before: Mapping[int, int] | None = None) -> "ResidentSet":
         """These results, given by message and block, are no longer resident.
 
         before: tokens that stand in front of each message now, for those that moved by it. Whoever stays behind
@@ -255,25 +255,27 @@ class Standing:
         """
         gone = frozenset(places)
         lines = (self._young, self._ripe, self._reads, self._replaced, self.old())
-        young, ripe, reads, halves, old = (Queue.of(_remaining(line, gone, before or {})) for line in lines)
+        young, ripe, reads, halves, old = (SharedQueue.of(_residents_left(line, gone, before or {})) for line in lines)
         files, texts = self._files.kept(gone, before or {}), self._texts.kept(gone, before or {})
         moved = replace(self, _young=young, _ripe=ripe, _reads=reads, _replaced=halves, _files=files, _texts=texts)
         stays = replace(moved, **_sums([]))
         return replace(stays, ripe_gain=sum(one.gain for one in ripe))._aged(old)  # noqa: SLF001 its own kind
 
-    def returned(self, resident: Resident) -> "Standing":
+    def returned(self, resident: Resident) -> "ResidentSet":
         """A result that was not resident for a time is so again, and as old as it is."""
         if resident.form == "replaced":
-            return replace(self, _replaced=Queue.of(sorted((*self._replaced, resident), key=lambda one: one.born)))
+            return replace(
+                self, _replaced=SharedQueue.of(sorted((*self._replaced, resident), key=lambda one: one.born))
+            )
         if resident.form == "texts":
             return replace(self, _texts=self._texts.shown(resident))
         if resident.is_read and resident.path:
             return replace(self, _files=self._files.shown(resident))
         line = self._reads if resident.is_read else self._young
-        joined = Queue.of(sorted((*line, resident), key=lambda one: one.born))
+        joined = SharedQueue.of(sorted((*line, resident), key=lambda one: one.born))
         return replace(self, _reads=joined) if resident.is_read else replace(self, _young=joined)
 
-    def hastened(self, calls: Collection[str], before: int) -> "Standing":
+    def hastened(self, calls: Collection[str], before: int) -> "ResidentSet":
         """The results of these calls may go now, whatever their age, but for those that were born by call `before` or later."""
         old = {(_place(one), one.form) for one in self.old()}
         every = (one for one in self.all() if (_place(one), one.form) not in old)
@@ -294,12 +296,12 @@ class Standing:
         # arguments that wait for two things are told once, as what leaves in the end
         yield from sorted({_place(one): one for one in chain(self.old(), *lines, self._texts)}.values(), key=_place)
 
-    def without_arguments(self) -> "Standing":
+    def without_arguments(self) -> "ResidentSet":
         """The results alone: where no arguments may be masked. O(1) where there are none."""
         if self._texts is NO_TEXTS:
             return self
         old = [one for one in walk(upside_down(self._old)) if one.resident.form == "result"]
-        return replace(self, _texts=NO_TEXTS, _replaced=Queue(), **_sums(old))
+        return replace(self, _texts=NO_TEXTS, _replaced=SharedQueue(), **_sums(old))
 
     def texts(self) -> Iterator[Resident]:
         """Arguments that wait until all text of files in them may go."""
@@ -327,7 +329,7 @@ class Standing:
         return read * ((self.call + 1) * self.old_gain - self.old_since)
 
 
-EMPTY: Final = Standing()
+EMPTY: Final = ResidentSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +342,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EpochPlan:
     """What to do before a call: an epoch to open, or None; and the account of the call with it and without."""
 
     epoch: Epoch | None
@@ -354,19 +356,19 @@ def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
     return big and not result.is_error and not result.images
 
 
-def decide(standing: Standing, settings: Residency) -> Epoch | None:
+def decide(standing: ResidentSet, settings: Residency) -> Epoch | None:
     """What to page out by size alone, before the call for which `standing` was brought up to date, or None."""
     if standing.old_tokens < settings.batch_tokens:
         return None
     return _batch(standing.old(), settings, standing.old_tokens, "batch")
 
 
-def plan(standing: Standing, settings: Residency, moment: Moment, account: Account) -> Plan:
+def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Account) -> EpochPlan:
     """What to do before this call. O(1) while nothing is to be done, else the cost of what goes."""
     economics = settings.economics
     if economics is None:
-        return Plan(decide(standing, settings), account, account)
-    alone = carried(account, moment, economics)
+        return EpochPlan(decide(standing, settings), account, account)
+    alone = account_after_call(account, moment, economics)
     cold = is_cold(moment, economics)
     if economics.uncached is not None:  # this call leaves no entry in the cache
         alone = replace(alone, anew=moment.size, found=0)
@@ -376,21 +378,21 @@ def plan(standing: Standing, settings: Residency, moment: Moment, account: Accou
     easy = cold or spoken
     gain = standing.old_gain + (standing.ripe_gain if easy else 0)
     if gain <= economics.entrance:
-        return Plan(None, alone, alone)
+        return EpochPlan(None, alone, alone)
     before = readable(account, economics, standing.first_before(ripe_too=easy))
-    cost, below = rewrite_cost(moment, economics, before, gain), spared_by_cliff(moment, economics, gain)
+    cost, below = rewrite_cost(moment, economics, before, gain), cliff_savings(moment, economics, gain)
     risked = rewrite_cost(moment, replace(economics, void=False), before, gain) if economics.void else cost
     richer = replace(alone, saved=alone.saved + below / CAUTION)
     rent = moment.scale * standing.rent(economics.read) + below * calls_below(moment, economics, gain)
     if not pays(rent, risked, moment, economics, richer) or falls_short(moment, economics, gain):
-        return Plan(None, alone, alone)
+        return EpochPlan(None, alone, alone)
     candidates = sorted(chain(standing.old(), standing.ripe() if easy else ()), key=_place)
     epoch = _batch(candidates, settings, sum(one.tokens for one in candidates), _reason(moment, economics, below))
     gain = sum(one.gain for one in epoch.page_out)
     going = {_place(one) for one in epoch.page_out}
     found = standing.first_of_all(standing.first_before(ripe_too=easy), without=going)
     found = found if economics.uncached is None else 0
-    return Plan(epoch, replace(rewritten(alone, moment, economics, risked - below, gain), found=found), alone)
+    return EpochPlan(epoch, replace(rewritten(alone, moment, economics, risked - below, gain), found=found), alone)
 
 
 def _reason(moment: Moment, economics: Economics, below: float) -> str:
@@ -412,24 +414,24 @@ def _batch(candidates: Iterable[Resident], settings: Residency, left: int, reaso
     return Epoch(min(one.message for one in going), tuple(going), reason)
 
 
-def _remaining(
+def _residents_left(
     residents: Iterable[Resident], gone: frozenset[tuple[int, int]], before: Mapping[int, int]
 ) -> Iterator[Resident]:
     return (one.behind(before) for one in residents if (one.message, one.block) not in gone)
 
 
 class _Sums(TypedDict):
-    _old: Link[_Aged] | None
+    _old: QueueLink[_OldResident] | None
     old_tokens: int
     old_gain: int
     old_since: int
     old_before: int
 
 
-def _sums(aged: Sequence[_Aged]) -> _Sums:
+def _sums(aged: Sequence[_OldResident]) -> _Sums:
     """What a standing says of those that may go, when these are all of them."""
     return {
-        "_old": linked(aged),
+        "_old": link_items(aged),
         "old_tokens": sum(one.resident.tokens for one in aged),
         "old_gain": sum(one.resident.gain for one in aged),
         "old_since": sum(one.resident.gain * one.since for one in aged),

@@ -8,37 +8,37 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Link(Generic[T]):
+class QueueLink(Generic[T]):
     """The newest of a list, and those before it."""
 
     last: T
-    before: "Link[T] | None"
+    before: "QueueLink[T] | None"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Queue(Generic[T]):
+class SharedQueue(Generic[T]):
     """First in, first out, in two lists: `_front` begins with the oldest, `_back` with the newest. Each step is O(1) amortised."""
 
-    _front: Link[T] | None = None
-    _back: Link[T] | None = None
+    _front: QueueLink[T] | None = None
+    _back: QueueLink[T] | None = None
 
     @classmethod
-    def of(cls, items: Iterable[T]) -> "Queue[T]":
+    def of(cls, items: Iterable[T]) -> "SharedQueue[T]":
         """A queue of these, the first of them first."""
-        return cls(upside_down(linked(items)), None)
+        return cls(upside_down(link_items(items)), None)
 
-    def joined(self, item: T) -> "Queue[T]":
+    def joined(self, item: T) -> "SharedQueue[T]":
         """The queue with one more at its end."""
-        return Queue(self._front, Link(item, self._back))
+        return SharedQueue(self._front, QueueLink(item, self._back))
 
-    def called(self, ready: Callable[[T], bool]) -> "tuple[Queue[T], list[T]]":
+    def called(self, ready: Callable[[T], bool]) -> "tuple[SharedQueue[T], list[T]]":
         """The queue without those at its head that are ready, and these."""
         front, back, out = self._front, self._back, list[T]()
         while True:
             if front is None:
                 front, back = upside_down(back), None
             if front is None or not ready(front.last):
-                return (Queue(front, back), out) if out else (self, out)
+                return (SharedQueue(front, back), out) if out else (self, out)
             out.append(front.last)
             front = front.before
 
@@ -47,21 +47,21 @@ class Queue(Generic[T]):
         yield from walk(upside_down(self._back))
 
 
-def linked(items: Iterable[T]) -> Link[T] | None:
+def link_items(items: Iterable[T]) -> QueueLink[T] | None:
     """A list of these, the last of them newest."""
-    link: Link[T] | None = None
+    link: QueueLink[T] | None = None
     for item in items:
-        link = Link(item, link)
+        link = QueueLink(item, link)
     return link
 
 
-def walk(link: Link[T] | None) -> Iterator[T]:
+def walk(link: QueueLink[T] | None) -> Iterator[T]:
     """Newest first."""
     while link is not None:
         yield link.last
         link = link.before
 
 
-def upside_down(link: Link[T] | None) -> Link[T] | None:
+def upside_down(link: QueueLink[T] | None) -> QueueLink[T] | None:
     """The same list from its other end."""
-    return linked(walk(link))
+    return link_items(walk(link))

@@ -12,13 +12,13 @@ from typing import Final
 from pagein.model.shared_map import SharedMap
 from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residents import Resident
-from pagein.policy.eviction.shared_queues import Queue
+from pagein.policy.eviction.shared_queues import SharedQueue
 
 NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Visit:
+class _TextVisit:
     """A touch of a file."""
 
     path: str
@@ -40,8 +40,8 @@ class Texts:
     """The arguments that wait, by file. Made by steps from `NO_TEXTS`."""
 
     _files: SharedMap[_Written] = field(default_factory=SharedMap)
-    _alone: Queue[_Visit] = field(default_factory=Queue)
-    _over: Queue[_Visit] = field(default_factory=Queue)
+    _alone: SharedQueue[_TextVisit] = field(default_factory=SharedQueue)
+    _over: SharedQueue[_TextVisit] = field(default_factory=SharedQueue)
 
     def shown(self, one: Resident) -> "Texts":
         """Arguments entered the window, or are to wait again."""
@@ -49,8 +49,8 @@ class Texts:
         calls = tuple(sorted((*file.calls, one), key=lambda each: (each.message, each.block)))
         touched = max(file.touched, one.born)
         now = replace(self, _files=self._files.put(one.path, replace(file, touched=touched, calls=calls)))
-        now = replace(now, _alone=self._alone.joined(_Visit(one.path, touched)))
-        return replace(now, _over=self._over.joined(_Visit(one.path, file.shown))) if one.born < file.shown else now
+        now = replace(now, _alone=self._alone.joined(_TextVisit(one.path, touched)))
+        return replace(now, _over=self._over.joined(_TextVisit(one.path, file.shown))) if one.born < file.shown else now
 
     def touched(self, path: str, call: int, *, whole: bool) -> "tuple[Texts, bool]":
         """A file was accessed by what call number `call` sees first; whole: so that all earlier text of it is needless. Also whether
@@ -61,15 +61,17 @@ class Texts:
             return self, False
         again = file.left and not whole
         now = replace(file, touched=max(file.touched, call), shown=call if whole else file.shown, left=False)
-        visit = _Visit(path, call)
+        visit = _TextVisit(path, call)
         files, alone = self._files.put(path, now), self._alone.joined(visit)
         return replace(self, _files=files, _alone=alone, _over=self._over.joined(visit) if whole else self._over), again
 
     def at_call(self, call: int, rules: ArgumentRules) -> "tuple[Texts, list[Resident]]":
         """Without the arguments that may go before call number `call`, and these."""
         wait, soon = rules.alone, rules.replaced
-        alone, idle = (Queue(), []) if wait is None else self._alone.called(lambda visit: visit.call <= call - wait)
-        over, past = (Queue(), []) if soon is None else self._over.called(lambda visit: visit.call <= call - soon)
+        alone, idle = (
+            (SharedQueue(), []) if wait is None else self._alone.called(lambda visit: visit.call <= call - wait)
+        )
+        over, past = (SharedQueue(), []) if soon is None else self._over.called(lambda visit: visit.call <= call - soon)
         now, out = replace(self, _alone=alone, _over=over), list[Resident]()
         for visit in idle:
             now, gone = now._released(visit, lambda file, at: file.touched == at, lambda _one, _file: True)  # noqa: SLF001 its own kind
@@ -80,7 +82,7 @@ class Texts:
         return (now, out) if out or idle or past or wait is None or soon is None else (self, out)
 
     def _released(
-        self, visit: _Visit, holds: Callable[[_Written, int], bool], may_go: Callable[[Resident, _Written], bool]
+        self, visit: _TextVisit, holds: Callable[[_Written, int], bool], may_go: Callable[[Resident, _Written], bool]
     ) -> "tuple[Texts, list[Resident]]":
         file = self._files.get(visit.path)
         if file is None or not holds(file, visit.call):  # touched since: a later visit stands for it

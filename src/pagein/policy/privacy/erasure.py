@@ -17,11 +17,20 @@ from hashlib import sha256
 from typing import Final
 
 from pagein.model.codec import decode_entry, decode_json, encode_entry
-from pagein.model.entries import Entry, EpochOpened, Inserted, Noted, PagedOut, Previewed, Said, TurnsLeft
+from pagein.model.entries import (
+    Entry,
+    EpochEntry,
+    InsertEntry,
+    MessageEntry,
+    NoteEntry,
+    PagedOut,
+    PreviewEntry,
+    TurnsLeft,
+)
 from pagein.model.messages import Block, Image, Withheld
 from pagein.model.names import ContentHash
-from pagein.model.text_removal import Found, Tombstone
-from pagein.policy.privacy.redaction import Finds, digest_of, saying, without, words_of_block
+from pagein.model.text_removal import PrivateSpan, Tombstone
+from pagein.policy.privacy.redaction import Finds, digest_of, replace_words, without, words_of_block
 
 SHORTEST: Final = 6
 """Characters that a text must have to be forgotten: a shorter one stands in too much that has nothing to do with it."""
@@ -59,46 +68,46 @@ def tombstone(text: str, key: bytes) -> Tombstone:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ErasedTexts:
     """The texts that were forgotten in a store. Costs nothing where there are none, else a pass for each length of beginnings."""
 
     key: bytes = b""
     tombstones: tuple[Tombstone, ...] = ()
     _by_window: dict[int, dict[int, list[Tombstone]]] = field(default_factory=dict, compare=False)
 
-    def finds(self, text: str) -> tuple[Found, ...]:
+    def finds(self, text: str) -> tuple[PrivateSpan, ...]:
         """Where forgotten texts stand in a text, in order; none overlaps another."""
-        found: list[Found] = []
+        found: list[PrivateSpan] = []
         for one in sorted(self._found(text), key=lambda one: (one.start, -one.end)):
             if not found or one.start >= found[-1].end:
                 found.append(one)
         return tuple(found)
 
-    def _found(self, text: str) -> Iterator[Found]:
+    def _found(self, text: str) -> Iterator[PrivateSpan]:
         if not self._by_window:
             for one in self.tombstones:
                 by_beginning = self._by_window.setdefault(min(one.chars, _WINDOW), {})
                 by_beginning.setdefault(one.beginning, []).append(one)
         for window, known in self._by_window.items():
-            for start, fingerprint in _rolled(text, window, _base(self.key)):
+            for start, fingerprint in _roll_fingerprints(text, window, _base(self.key)):
                 for one in known.get(fingerprint, ()):
                     end = start + one.chars
                     if end <= len(text) and digest_of(self.key, text[start:end]) == one.digest:
-                        yield Found(start, end, FORGOTTEN)
+                        yield PrivateSpan(start, end, FORGOTTEN)
 
 
 def finder(texts: Sequence[str]) -> Finds:
     """Finds these very texts, as they are and as they stand in JSON, and in JSON that stands in JSON."""
     forms = dict.fromkeys(form for text in texts for form in forms_of(text))
 
-    def finds(text: str) -> tuple[Found, ...]:
-        found: list[Found] = []
+    def finds(text: str) -> tuple[PrivateSpan, ...]:
+        found: list[PrivateSpan] = []
         spans = sorted((start, start + len(one)) for one in forms for start in _starts(text, one))
         for start, end in spans:
             if found and start < found[-1].end:
-                found[-1] = Found(found[-1].start, max(end, found[-1].end), FORGOTTEN)
+                found[-1] = PrivateSpan(found[-1].start, max(end, found[-1].end), FORGOTTEN)
             else:
-                found.append(Found(start, end, FORGOTTEN))
+                found.append(PrivateSpan(start, end, FORGOTTEN))
         return tuple(found)
 
     return finds
@@ -114,9 +123,9 @@ def forms_of(text: str) -> tuple[str, ...]:
     return tuple(forms)
 
 
-def everything(text: str) -> tuple[Found, ...]:
+def whole_text(text: str) -> tuple[PrivateSpan, ...]:
     """Finds all of a text, whatever it is."""
-    return (Found(0, len(text), FORGOTTEN),) if text else ()
+    return (PrivateSpan(0, len(text), FORGOTTEN),) if text else ()
 
 
 def retold(text: str, finds: Finds, names: Mapping[str, str]) -> str:
@@ -133,7 +142,7 @@ def is_gone(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Retelling:
+class EntryRedaction:
     """How entries of journals are told anew. names: new names of contents, in hexadecimal. gone: objects of which nothing is left.
 
     wholly: whether nothing that anybody said is to be left.
@@ -168,23 +177,23 @@ class Retelling:
 
     def _entry(self, entry: Entry) -> Entry:
         match entry.body:
-            case Said(message=message):
+            case MessageEntry(message=message):
                 blocks = tuple(map(self._block, message.blocks))
                 return replace(entry, body=replace(entry.body, message=replace(message, blocks=blocks)))
-            case Previewed(paged=paged):
-                return replace(entry, body=Previewed(tuple(map(self._paged, paged))))
-            case EpochOpened(paged=paged, restored=restored, thought=thought, turns=turns):
+            case PreviewEntry(paged=paged):
+                return replace(entry, body=PreviewEntry(tuple(map(self._paged, paged))))
+            case EpochEntry(paged=paged, restored=restored, thought=thought, turns=turns):
                 body = replace(entry.body, paged=tuple(map(self._paged, paged)))
                 if self.wholly:
-                    told = tuple(replace(one, text=without(one.text, everything(one.text))) for one in restored)
+                    told = tuple(replace(one, text=without(one.text, whole_text(one.text))) for one in restored)
                     thought = None if thought is None else replace(thought, content=self._content(thought.content))
                     left = tuple(self._turns(one) for one in turns)
                     body = replace(body, restored=told, thought=thought, turns=left)
                 return replace(entry, body=body)
-            case Inserted(text=text) if self.wholly:
-                return replace(entry, body=replace(entry.body, text=without(text, everything(text))))
-            case Noted(kind=kind) if self.wholly and kind not in _WITHOUT_TEXT:
-                return replace(entry, body=Noted(kind, "{}"))
+            case InsertEntry(text=text) if self.wholly:
+                return replace(entry, body=replace(entry.body, text=without(text, whole_text(text))))
+            case NoteEntry(kind=kind) if self.wholly and kind not in _WITHOUT_TEXT:
+                return replace(entry, body=NoteEntry(kind, "{}"))
         return entry
 
     def _block(self, block: Block) -> Block:
@@ -195,7 +204,7 @@ class Retelling:
         if kept == words:
             return block
         withheld = block.withheld or Withheld(digest_of(self.key, words), len(words), part=True)
-        return replace(saying(block, kept), withheld=withheld)
+        return replace(replace_words(block, kept), withheld=withheld)
 
     def _paged(self, paged: PagedOut) -> PagedOut:
         if paged.object_id not in self.gone:
@@ -219,7 +228,7 @@ def path_of_reading(line: bytes) -> str | None:
     if _READING not in line:
         return None
     entry = decode_entry(line)
-    if not isinstance(entry, Entry) or not isinstance(entry.body, Noted):
+    if not isinstance(entry, Entry) or not isinstance(entry.body, NoteEntry):
         return None
     try:
         record = decode_json(entry.body.data.encode("utf-8", "surrogatepass"))
@@ -233,7 +242,7 @@ def path_of_reading(line: bytes) -> str | None:
 def unread(line: bytes) -> bytes:
     """A note on a reading as one that says nothing: of its file nothing is known any more."""
     entry = decode_entry(line)
-    return encode_entry(replace(entry, body=Noted(_UNREAD, "{}"))) if isinstance(entry, Entry) else line
+    return encode_entry(replace(entry, body=NoteEntry(_UNREAD, "{}"))) if isinstance(entry, Entry) else line
 
 
 def texts_in(text: str, depth: int = _NESTED) -> Iterator[str]:
@@ -274,7 +283,7 @@ def _fingerprint(text: str, base: int) -> int:
     return value
 
 
-def _rolled(text: str, window: int, base: int) -> Iterator[tuple[int, int]]:
+def _roll_fingerprints(text: str, window: int, base: int) -> Iterator[tuple[int, int]]:
     """The fingerprint of each run of so many characters, with where it begins."""
     if len(text) < window:
         return

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult, Withheld
-from pagein.model.text_removal import Found
+from pagein.model.text_removal import PrivateSpan
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.privacy.secrets import keys_in
 
@@ -26,7 +26,7 @@ _NO_ARGUMENTS: Final = "{}"
 _DIGITS: Final = 32
 _Worded: TypeAlias = Text | Thinking | ToolCall | ToolResult | Other
 _Place: TypeAlias = tuple[type[Block], str]
-Finds: TypeAlias = Callable[[str], Sequence[Found]]
+Finds: TypeAlias = Callable[[str], Sequence[PrivateSpan]]
 """Finds what of a text must not be stored, in order."""
 
 
@@ -37,7 +37,7 @@ def is_withheld(block: Block) -> bool:
     return not isinstance(block, Image) and block.withheld is not None
 
 
-def without(text: str, found: Sequence[Found]) -> str:
+def without(text: str, found: Sequence[PrivateSpan]) -> str:
     """A text without what must not be stored of it, and with how much that was."""
     parts: list[str] = []
     end = 0
@@ -69,7 +69,7 @@ def _without(value: object, finds: Finds) -> object:
 
 
 @dataclass(slots=True)
-class Withholding:
+class SessionRedaction:
     """What is kept of the messages of one session.
 
     key: gives the secret that digests are keyed with; asked only where something is withheld. finds: finds what else must not be
@@ -102,7 +102,7 @@ class Withholding:
         self.shown.add(digest)
         return digest
 
-    def inherit(self, other: "Withholding") -> None:
+    def inherit(self, other: "SessionRedaction") -> None:
         """Know what another session of this process saw."""
         self.shown |= other.shown
         self._seen |= other._seen  # noqa: SLF001 -- of its own class
@@ -123,7 +123,7 @@ class Withholding:
             return self._kept(block, replace(block, text=WITHHELD, images=(), before=None, shown=None))
         words = words_of_block(block)
         kept = without_in_json(words, self.finds) if isinstance(block, ToolCall | Other) else self._plain(words)
-        return block if kept == words else self._kept(block, saying(block, kept), part=True)
+        return block if kept == words else self._kept(block, replace_words(block, kept), part=True)
 
     def _plain(self, text: str) -> str:
         found = self.finds(text)
@@ -150,7 +150,7 @@ class Withholding:
                 block, text=block.text.removesuffix(words_of_block(kept)) + words_of_block(said), withheld=None
             )
         said, _ = found
-        whole = replace(saying(block, words_of_block(said)), withheld=None)
+        whole = replace(replace_words(block, words_of_block(said)), withheld=None)
         if isinstance(whole, ToolResult) and isinstance(said, ToolResult):
             return replace(whole, images=said.images, shown=said.shown, before=said.before)
         return whole
@@ -167,7 +167,7 @@ def words_of_block(block: _Worded) -> str:
             return block.text
 
 
-def saying(block: _Worded, words: str) -> _Worded:
+def replace_words(block: _Worded, words: str) -> _Worded:
     """The block with another text."""
     match block:
         case ToolCall():

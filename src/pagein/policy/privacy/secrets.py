@@ -16,7 +16,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
-from pagein.model.text_removal import Found
+from pagein.model.text_removal import PrivateSpan
 from pagein.policy.privacy.key_shapes import SHAPES, Shape
 
 _EXAMPLES: Final = (
@@ -41,21 +41,21 @@ _LOOSE: Final = _NAMED | {"password-in-url"}
 _REFERENCES: Final = (("${", "}"), ("$(", ")"), ("`", "`"), ("<", ">"), ("[pagein: withheld, ", "]"))
 
 
-def keys_in(text: str) -> tuple[Found, ...]:
+def keys_in(text: str) -> tuple[PrivateSpan, ...]:
     """The keys in a text, in order; none overlaps another."""
     raw = text.encode("utf-8", "surrogatepass")
     words, shapes = _words()
     likely = dict.fromkeys(shapes[place] for place in words.Match(raw) or ())
     spans = sorted({span for shape in likely for span in _spans(shape, raw)}) if likely else []
-    found: list[Found] = []
+    found: list[PrivateSpan] = []
     end = -1
     for start, stop, name in spans:
         if start < end:
             if stop > end:
-                found[-1] = Found(found[-1].start, stop, found[-1].shape)
+                found[-1] = PrivateSpan(found[-1].start, stop, found[-1].shape)
                 end = stop
             continue
-        found.append(Found(start, stop, name))
+        found.append(PrivateSpan(start, stop, name))
         end = stop
     return tuple(found if len(raw) == len(text) else _in_characters(raw, found))
 
@@ -67,7 +67,7 @@ def entropy(text: str) -> float:
 
 
 def _spans(shape: Shape, raw: bytes) -> Iterator[tuple[int, int, str]]:
-    for match in _compiled(shape.expression).finditer(raw):
+    for match in _compile(shape.expression).finditer(raw):
         start, end = match.span(match.lastindex)
         if _is_key(shape, raw[start : min(end, start + _TELLING)].decode("utf-8", "replace")):
             yield start, end, shape.name
@@ -87,7 +87,7 @@ def _is_key(shape: Shape, key: str) -> bool:
 def _is_spoken_of(line: str, *, prose: bool) -> bool:
     """Whether a line names where the value comes from, rather than the value: a variable, a command, a call, words."""
     value = line.strip("\"', ;\t\r")
-    if any(value.startswith(begin) and end in value for begin, end in _REFERENCES) or _called().fullmatch(
+    if any(value.startswith(begin) and end in value for begin, end in _REFERENCES) or _name_pattern().fullmatch(
         value.encode()
     ):
         return True
@@ -117,10 +117,10 @@ def _is_base64(key: str) -> bool:
     return len(set(kinds)) == _KINDS and changes >= _CHANGES * len(kinds)
 
 
-def _in_characters(raw: bytes, found: list[Found]) -> Iterator[Found]:
+def _in_characters(raw: bytes, found: list[PrivateSpan]) -> Iterator[PrivateSpan]:
     for one in found:
         start = len(raw[: one.start].decode("utf-8", "surrogatepass"))
-        yield Found(start, start + len(raw[one.start : one.end].decode("utf-8", "surrogatepass")), one.shape)
+        yield PrivateSpan(start, start + len(raw[one.start : one.end].decode("utf-8", "surrogatepass")), one.shape)
 
 
 @cache
@@ -138,12 +138,12 @@ def _words() -> tuple[Any, tuple[Shape, ...]]:
 
 
 @cache
-def _called() -> Any:  # noqa: ANN401  as below
-    return _compiled(r"\$[A-Z_][A-Z0-9_]*|[A-Za-z_.]+(?:\(.*\)|\[.*\])")
+def _name_pattern() -> Any:  # noqa: ANN401  as below
+    return _compile(r"\$[A-Z_][A-Z0-9_]*|[A-Za-z_.]+(?:\(.*\)|\[.*\])")
 
 
 @cache
-def _compiled(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
+def _compile(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
     import re2
 
     return re2.compile(expression.encode(), _options())

@@ -16,14 +16,14 @@ _JS_EXPONENT_FROM = 1e21
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class ReadCaps:
     """How much one read shows: whole lines up to `lines`, and up to `bytes` of UTF-8 with the line feeds between."""
 
     lines: int = 2000
     bytes: int = 50 * _KIB
 
 
-DEFAULT_CAPS = Caps()
+DEFAULT_CAPS = ReadCaps()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Truncation:
     total_bytes: int
     output_lines: int
     output_bytes: int
-    caps: Caps
+    caps: ReadCaps
     first_line_exceeds: bool = False
 
     @property
@@ -92,7 +92,7 @@ class Baseline:
 
 
 def baseline(
-    text: str, given: str, *, offset: float | None = None, limit: float | None = None, caps: Caps = DEFAULT_CAPS
+    text: str, given: str, *, offset: float | None = None, limit: float | None = None, caps: ReadCaps = DEFAULT_CAPS
 ) -> Baseline:
     """The host's answer to a read of a file with this text, by the path `given`.
 
@@ -104,7 +104,7 @@ def baseline(
         raise BadInput(f"Offset {number(offset or 0)} is beyond end of file ({len(lines)} lines total)")
     end = len(lines) if limit is None else min(start + limit, len(lines))
     selected = lines[int(start) : int(end)]
-    cut = truncated(selected, caps)
+    cut = truncate(selected, caps)
     if cut.by is not None:
         notice = _cut_notice(cut, lines, start, given)
     elif end < len(lines):
@@ -121,7 +121,7 @@ def baseline(
     )
 
 
-def truncated(lines: list[str], caps: Caps = DEFAULT_CAPS) -> Truncation:
+def truncate(lines: list[str], caps: ReadCaps = DEFAULT_CAPS) -> Truncation:
     """The first of these lines that fit under both caps. A line feed counts for each line but the first."""
     text = "\n".join(lines)
     count = max(1, len(lines))
@@ -130,11 +130,11 @@ def truncated(lines: list[str], caps: Caps = DEFAULT_CAPS) -> Truncation:
         return Truncation(text, None, count, size, count, size, caps)
     if byte_length(lines[0]) > caps.bytes:
         return Truncation("", "bytes", count, size, 0, 0, caps, first_line_exceeds=True)
-    kept, used, by = _fitting(lines, caps)
+    kept, used, by = _count_fitting(lines, caps)
     return Truncation("\n".join(lines[:kept]), by, count, size, kept, used, caps)
 
 
-def _fitting(lines: list[str], caps: Caps) -> tuple[int, int, Literal["lines", "bytes"]]:
+def _count_fitting(lines: list[str], caps: ReadCaps) -> tuple[int, int, Literal["lines", "bytes"]]:
     used = 0
     for index, line in enumerate(lines[: caps.lines]):
         more = byte_length(line) + (1 if index else 0)

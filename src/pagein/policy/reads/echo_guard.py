@@ -16,8 +16,8 @@ from typing import Final, Literal, TypeAlias
 from pagein.errors import BadName
 from pagein.model.messages import ToolCall
 from pagein.model.objects import ObjectId
-from pagein.model.read_events import ReadEvent, ReadServed
-from pagein.model.recall_entries import Recall
+from pagein.model.read_events import FileRead, ReadEvent
+from pagein.model.recall_entries import RecallNote
 from pagein.policy.reads import markers
 
 _ID: Final = r"pg-[0-9a-f]{8}-[0-9a-f]{8}"
@@ -44,7 +44,7 @@ class Echo:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnTexts:
     """What is ours. made_here: whether this store made an id. served: what the branch's reads and recalls were answered with."""
 
     made_here: Callable[[ObjectId], bool]
@@ -67,13 +67,13 @@ class Owned:
             return False
 
 
-def served_by_read(event: ReadEvent) -> Iterator[Facts]:
+def facts_of_read(event: ReadEvent) -> Iterator[Facts]:
     """The markers that a read was answered with, reduced to what they say. Of a diff's line the count is not told."""
-    if isinstance(event, ReadServed):
+    if isinstance(event, FileRead):
         yield from _of(event)
 
 
-def served_by_recall(recall: Recall) -> Iterator[Facts]:
+def facts_of_recall(recall: RecallNote) -> Iterator[Facts]:
     """The hints that stood below a recalled part."""
     yield from map(facts_of, recall.hints)
 
@@ -83,7 +83,7 @@ def may_echo(text: str) -> bool:
     return _STUB.search(text) is not None or _MARKER.search(text) is not None
 
 
-def echoes(call: ToolCall, owned: Owned, before: str = "") -> tuple[Echo, ...]:
+def echoes(call: ToolCall, owned: OwnTexts, before: str = "") -> tuple[Echo, ...]:
     """What of ours this write or edit would put into its file.
 
     before: the file's text as it is, where the host knows it. What stands there, or in the text that an edit replaces, is no
@@ -120,23 +120,23 @@ def facts_of(marker: str) -> Facts:
     return wording, numbers[1:] if "lines changed" in marker else numbers
 
 
-def _of(event: ReadServed) -> Iterator[Facts]:
+def _of(event: FileRead) -> Iterator[Facts]:
     first, last, total = event.first, event.last, event.total
     match event.mode:
         case "unchanged":
-            yield facts_of(markers.unchanged(total))
+            yield facts_of(markers.unchanged_marker(total))
         case "unchanged_range":
-            yield facts_of(markers.unchanged_lines(first, last, total))
-            yield facts_of(markers.unchanged_inside(first, last))
+            yield facts_of(markers.lines_unchanged_marker(first, last, total))
+            yield facts_of(markers.inside_unchanged_marker(first, last))
         case "diff":
-            yield facts_of(markers.changed(1, total))
+            yield facts_of(markers.changed_marker(1, total))
         case "range_diff":
-            yield facts_of(markers.changed_lines(1, first, last, total))
+            yield facts_of(markers.lines_changed_marker(1, first, last, total))
         case "moved" | "partly_known":
             yield from _runs(event)
 
 
-def _runs(event: ReadServed) -> Iterator[Facts]:
+def _runs(event: FileRead) -> Iterator[Facts]:
     """One marker may rest on several copies that go on from each other, so those are put together."""
     runs: list[tuple[int, int, int]] = []
     for copy in sorted(event.copies, key=lambda one: one.at):
@@ -147,9 +147,9 @@ def _runs(event: ReadServed) -> Iterator[Facts]:
     for at, first, count in runs:
         last = at + count - 1
         if at == first:
-            yield facts_of(markers.unchanged_lines(at, last, event.total))
+            yield facts_of(markers.lines_unchanged_marker(at, last, event.total))
         else:
-            yield facts_of(markers.moved(at, last, event.total, first))
+            yield facts_of(markers.moved_marker(at, last, event.total, first))
 
 
 # --- what a call writes ---

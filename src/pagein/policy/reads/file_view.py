@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Copy
+from pagein.model.read_events import LineCopy
 from pagein.model.spans import NO_LINES, Spans
 
 _MAX_PIECES: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ViewPiece:
     """The model takes lines `first` to `last` of the file to be the lines from `start` on of version `source`.
 
     shown: whether that text stands in the window under the numbers from `start` on, and no other text was shown under these since.
@@ -44,11 +44,11 @@ class Piece:
         """Whether the text stands in the window under the numbers that the lines have."""
         return self.shown and self.start == self.first
 
-    def part(self, first: int, last: int) -> "Piece":
+    def part(self, first: int, last: int) -> "ViewPiece":
         """The lines `first` to `last` of these."""
         return replace(self, first=first, last=last, start=self.start + first - self.first)
 
-    def at(self, first: int, told: ContentHash | None) -> "Piece":
+    def at(self, first: int, told: ContentHash | None) -> "ViewPiece":
         """The same text in another place of the file."""
         return replace(self, first=first, last=first + self.count - 1, told=told)
 
@@ -57,24 +57,24 @@ class Piece:
         return self.told == version or (self.source == version and self.start == self.first)
 
 
-View: TypeAlias = tuple[Piece, ...]
+View: TypeAlias = tuple[ViewPiece, ...]
 """Pieces in ascending order, without overlap."""
 
 
-def shown_as_text(version: ContentHash, lines: Spans, *, numbered: bool = True) -> View:
+def view_of_text(version: ContentHash, lines: Spans, *, numbered: bool = True) -> View:
     """Lines of a version that stand as text in the window. numbered: whether a reader can tell their numbers there."""
-    return tuple(Piece(first, last, version, first, version, shown=numbered) for first, last in lines)
+    return tuple(ViewPiece(first, last, version, first, version, shown=numbered) for first, last in lines)
 
 
-def lines_where(view: View, holds: Callable[[Piece], bool]) -> Spans:
+def lines_where(view: View, holds: Callable[[ViewPiece], bool]) -> Spans:
     """The lines of the pieces of which this holds."""
     return Spans.of(*((piece.first, piece.last) for piece in view if holds(piece)))
 
 
-def copied(view: View, copy: Copy, told: ContentHash) -> list[Piece]:
+def copy_pieces(view: View, copy: LineCopy, told: ContentHash) -> list[ViewPiece]:
     """The lines of a copy, in their new place, as far as the view holds their text. Text that can still be named comes first."""
     lines = Spans.of((copy.first, copy.first + copy.count - 1))
-    found: list[Piece] = []
+    found: list[ViewPiece] = []
     for candidates in (
         ((piece.start, piece) for piece in view if piece.source == copy.base and piece.shown),
         ((piece.first, piece) for piece in view if piece.told == copy.base),
@@ -89,7 +89,7 @@ def copied(view: View, copy: Copy, told: ContentHash) -> list[Piece]:
     return found
 
 
-def moved_along(view: View, copy: Copy, told: ContentHash) -> list[Piece]:
+def move_pieces(view: View, copy: LineCopy, told: ContentHash) -> list[ViewPiece]:
     """The lines of a copy of the version that was edited, in their new place, where the model took them to be as in that version."""
     lines = Spans.of((copy.first, copy.first + copy.count - 1))
     return [
@@ -99,16 +99,16 @@ def moved_along(view: View, copy: Copy, told: ContentHash) -> list[Piece]:
     ]
 
 
-def with_pieces(view: View, new: Iterable[Piece]) -> View:
+def with_pieces(view: View, new: Iterable[ViewPiece]) -> View:
     """The view with these in place of what stood there, in normal form and bounded."""
     added = list(new)
     rest = cut(view, drop=lines_where(tuple(added), lambda _: True))
-    return _bounded(_merged(sorted((*rest, *added), key=lambda piece: piece.first)))
+    return _bound_view(_merge_pieces(sorted((*rest, *added), key=lambda piece: piece.first)))
 
 
-def hidden(view: Iterable[Piece], numbers: Spans, version: ContentHash) -> View:
+def hidden(view: Iterable[ViewPiece], numbers: Spans, version: ContentHash) -> View:
     """The view once the text of this version was shown under these numbers: no other text can be named by them."""
-    out: list[Piece] = []
+    out: list[ViewPiece] = []
     for piece in view:
         over = numbers.clamp(piece.start, piece.start + piece.count - 1)
         if not piece.shown or not over or piece.source == version:
@@ -133,7 +133,7 @@ def cut(view: View, *, drop: Spans = NO_LINES) -> View:
     """The view without these lines."""
     if not drop:
         return view
-    out: list[Piece] = []
+    out: list[ViewPiece] = []
     for piece in view:
         # most pieces are not concerned; telling so by two numbers keeps a step cheap on files read in many parts
         if piece.last < drop.runs[0][0] or piece.first > drop.runs[-1][1]:
@@ -143,15 +143,15 @@ def cut(view: View, *, drop: Spans = NO_LINES) -> View:
     return tuple(out)
 
 
-def forgetting(view: View, version: ContentHash) -> View:
+def forget_version(view: View, version: ContentHash) -> View:
     """The view where nothing is known of this version any more."""
     kept = (piece for piece in view if piece.source != version)
     return tuple(replace(piece, told=None) if piece.told == version else piece for piece in kept)
 
 
-def named(view: View) -> list[Piece]:
+def numbered_pieces(view: View) -> list[ViewPiece]:
     """What the numbers in the window name, in their order: each piece by `start`. No number twice."""
-    found: list[Piece] = []
+    found: list[ViewPiece] = []
     behind = 1  # the first number that nothing names yet
     for piece in sorted((piece for piece in view if piece.shown), key=lambda piece: piece.start):
         new = max(behind - piece.start, 0)
@@ -161,14 +161,14 @@ def named(view: View) -> list[Piece]:
     return found
 
 
-def _parts(view: View, lines: Spans) -> Iterator[tuple[Piece, int, int]]:
+def _parts(view: View, lines: Spans) -> Iterator[tuple[ViewPiece, int, int]]:
     for piece in view:
         for first, last in lines.clamp(piece.first, piece.last):
             yield piece, first, last
 
 
-def _merged(pieces: Iterable[Piece]) -> list[Piece]:
-    out: list[Piece] = []
+def _merge_pieces(pieces: Iterable[ViewPiece]) -> list[ViewPiece]:
+    out: list[ViewPiece] = []
     for each in pieces:
         # strange records may tell of a line twice
         piece = each.part(max(each.first, out[-1].last + 1), each.last) if out else each
@@ -179,7 +179,7 @@ def _merged(pieces: Iterable[Piece]) -> list[Piece]:
     return out
 
 
-def _follows(before: Piece, piece: Piece) -> bool:
+def _follows(before: ViewPiece, piece: ViewPiece) -> bool:
     return (
         before.last + 1 == piece.first
         and before.start + before.count == piece.start
@@ -187,7 +187,7 @@ def _follows(before: Piece, piece: Piece) -> bool:
     )
 
 
-def _bounded(pieces: list[Piece]) -> View:
+def _bound_view(pieces: list[ViewPiece]) -> View:
     if len(pieces) <= _MAX_PIECES:
         return tuple(pieces)
     longest = sorted(pieces, key=lambda piece: (-piece.count, piece.first))[:_MAX_PIECES]

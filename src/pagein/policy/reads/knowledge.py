@@ -17,12 +17,20 @@ from functools import reduce
 from typing import Final
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Compacted, Copy, FileAuthored, Invalidated, Malformed, ReadEvent, ReadServed
+from pagein.model.read_events import (
+    CompactionEvent,
+    FileRead,
+    FileRefresh,
+    FileWrite,
+    LineCopy,
+    MalformedRecord,
+    ReadEvent,
+)
 from pagein.model.shared_map import SharedMap
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads import file_view as views
-from pagein.policy.reads.file_view import Piece, View
-from pagein.policy.reads.trust import carried, rule_of
+from pagein.policy.reads.file_view import View, ViewPiece
+from pagein.policy.reads.trust import rule_of, trusted_lines
 
 _MAX_VERSIONS: Final = 16
 
@@ -83,7 +91,7 @@ class PathKnown:
         known = self.known(version)
         return known is not None and self.total == known.total and self.taken_for(version).holds(1, known.total)
 
-    def names(self, copy: Copy) -> bool:
+    def names(self, copy: LineCopy) -> bool:
         """Whether the numbers of a copy name its text in the window."""
         numbers = (
             (piece.start, piece.start + piece.count - 1)
@@ -92,7 +100,7 @@ class PathKnown:
         )
         return Spans.of(*numbers).holds(copy.first, copy.first + copy.count - 1)
 
-    def takes(self, copy: Copy) -> bool:
+    def takes(self, copy: LineCopy) -> bool:
         """Whether the model takes the text of a copy to stand where the copy has it already."""
         by = copy.at - copy.first
         lines = views.lines_where(
@@ -129,19 +137,19 @@ def fold(events: Iterable[ReadEvent], start: Knowledge = NOTHING) -> Knowledge:
 def step(state: Knowledge, event: ReadEvent) -> Knowledge:
     """The state after one more event. Cost: that of the event's path, however long the branch."""
     match event:
-        case ReadServed():
-            return _served(state, event)
-        case FileAuthored():
-            return _authored(state, event)
-        case Invalidated():
-            return _invalidated(state, event)
-        case Compacted():
+        case FileRead():
+            return _apply_read(state, event)
+        case FileWrite():
+            return _apply_write(state, event)
+        case FileRefresh():
+            return _apply_refresh(state, event)
+        case CompactionEvent():
             return NOTHING
-        case Malformed():
+        case MalformedRecord():
             return state
 
 
-def proven(state: Knowledge, event: ReadServed) -> bool:
+def proven(state: Knowledge, event: FileRead) -> bool:
     """Whether all that an answer stands for is known in the state before it, under the numbers that it names.
 
     False for a marker or diff whose base was hidden since (paged out, compacted): render it in full, or hide it too.
@@ -168,10 +176,10 @@ def proven(state: Knowledge, event: ReadServed) -> bool:
                 stands_for = reduce(Spans.unite, there, event.emitted or NO_LINES)
         case _:
             pass
-    return claimed(path, event).contains(stands_for)
+    return lines_made_known(path, event).contains(stands_for)
 
 
-def claimed(path: PathKnown, event: ReadServed) -> Spans:
+def lines_made_known(path: PathKnown, event: FileRead) -> Spans:
     """The lines of the served version that become known by an answer, given what was known of its path before."""
     known: dict[ContentHash, Spans] = {}
     lines, whole = NO_LINES, False
@@ -187,13 +195,13 @@ def claimed(path: PathKnown, event: ReadServed) -> Spans:
             whole = path.is_taken_for(event.base)
         case _:
             pass
-    return carried(event, known, lines, whole=whole)
+    return trusted_lines(event, known, lines, whole=whole)
 
 
-def _served(state: Knowledge, event: ReadServed) -> Knowledge:
+def _apply_read(state: Knowledge, event: FileRead) -> Knowledge:
     seq = state.seq + 1
     path = state.of(event.path)
-    spans = claimed(path, event)
+    spans = lines_made_known(path, event)
     if not spans:
         return replace(state, seq=seq)
     emitted = event.emitted or NO_LINES
@@ -215,7 +223,7 @@ def _served(state: Knowledge, event: ReadServed) -> Knowledge:
     return Knowledge(state.paths.put(event.path, path), seq)
 
 
-def _accounts_for_length(before: int | None, event: ReadServed) -> bool:
+def _accounts_for_length(before: int | None, event: FileRead) -> bool:
     """Whether an answer leaves nothing open about the end of the file. before: the length that the model was told last.
 
     A marker or diff of a range names the new length in passing. Where that is not the old one and what the answer itself adds or
@@ -230,22 +238,22 @@ def _accounts_for_length(before: int | None, event: ReadServed) -> bool:
     return before is not None and before + grown == event.total
 
 
-def _view_after(view: View, event: ReadServed, spans: Spans) -> View:
+def _view_after(view: View, event: FileRead, spans: Spans) -> View:
     """What the model takes the file for once it has seen an answer that makes these lines known."""
     rule = rule_of(event)
     if rule.proof in ("base in place", "base lines"):
         return views.retold(view, spans, event.version)
     emitted = (event.emitted or NO_LINES).intersect(spans)
-    shown = views.shown_as_text(event.version, emitted)
+    shown = views.view_of_text(event.version, emitted)
     if rule.anchors:
         return views.with_pieces(views.hidden(views.cut(view, drop=emitted), emitted, event.version), shown)
-    told = [piece for copy in event.copies for piece in views.copied(view, copy, event.version)]
-    known = views.with_pieces(views.shown_as_text(event.version, spans, numbered=False), told)
+    told = [piece for copy in event.copies for piece in views.copy_pieces(view, copy, event.version)]
+    known = views.with_pieces(views.view_of_text(event.version, spans, numbered=False), told)
     rest = views.with_pieces(view, known)
     return views.with_pieces(views.hidden(views.cut(rest, drop=emitted), emitted, event.version), shown)
 
 
-def _authored(state: Knowledge, event: FileAuthored) -> Knowledge:
+def _apply_write(state: Knowledge, event: FileWrite) -> Knowledge:
     path = state.of(event.path)
     spans = event.authored
     for copy in event.copies:
@@ -259,19 +267,19 @@ def _authored(state: Knowledge, event: FileAuthored) -> Knowledge:
         piece
         for copy in event.copies
         for piece in (
-            views.moved_along(path.view, copy, event.version)
+            views.move_pieces(path.view, copy, event.version)
             if copy.base == edited
-            else views.copied(path.view, copy, event.version)
+            else views.copy_pieces(path.view, copy, event.version)
         )
     ]
-    own = views.shown_as_text(event.version, event.authored, numbered=event.whole)
+    own = views.view_of_text(event.version, event.authored, numbered=event.whole)
     path = replace(path, view=views.with_pieces(own, left), total=_total_after(path, event))
     if spans:
         path = _with_version(path, event.version, VersionKnown(spans, event.total))
     return Knowledge(state.paths.put(event.path, path), state.seq + 1)
 
 
-def _total_after(path: PathKnown, event: FileAuthored) -> int | None:
+def _total_after(path: PathKnown, event: FileWrite) -> int | None:
     """The length of the file as its own writer reckons it: the length told last, and what was added or taken away."""
     if event.whole:
         return event.total
@@ -285,15 +293,15 @@ def _with_version(path: PathKnown, version: ContentHash, more: VersionKnown) -> 
     versions = (*(kept for kept in path.versions if kept[0] != version), (version, now))
     if len(versions) <= _MAX_VERSIONS:
         return replace(path, versions=versions)
-    return replace(path, versions=versions[1:], view=views.forgetting(path.view, versions[0][0]))
+    return replace(path, versions=versions[1:], view=views.forget_version(path.view, versions[0][0]))
 
 
-def _behind(view: Iterable[Piece], total: int) -> Spans:
+def _behind(view: Iterable[ViewPiece], total: int) -> Spans:
     """The lines of a view behind the end of the file."""
     return Spans.of((total + 1, max((piece.last for piece in view), default=0)))
 
 
-def _invalidated(state: Knowledge, event: Invalidated) -> Knowledge:
+def _apply_refresh(state: Knowledge, event: FileRefresh) -> Knowledge:
     if event.lines is None:
         return replace(state, paths=state.paths.without(event.path))
     path = state.of(event.path)

@@ -20,7 +20,7 @@ _BUDGET: Final = 2_000_000  # steps, a second or less; a diff that needs more is
 _NO_NEWLINE: Final = "\\ No newline at end of file\n"
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """Lines `[i1, i2)` of the old side became lines `[j1, j2)` of the new one. Counted from 0."""
 
     i1: int
@@ -51,7 +51,7 @@ class Diff:
         return self.text.count("\n")
 
 
-def terminated(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     r"""The lines of a text with their `\n`; the last may lack it. Joined they are the text. No line in an empty text."""
     lines = text.split("\n")
     last = lines.pop()
@@ -59,12 +59,12 @@ def terminated(text: str) -> list[str]:
     return [*out, last] if last else out
 
 
-def changes(old: Sequence[str], new: Sequence[str], budget: int = _BUDGET) -> tuple[Change, ...]:
+def changes(old: Sequence[str], new: Sequence[str], budget: int = _BUDGET) -> tuple[LineChange, ...]:
     """What turns `old` into `new`, in order; neighbours are separated by at least one common line."""
-    found: list[Change] = []
-    waiting = [Change(0, len(old), 0, len(new))]
+    found: list[LineChange] = []
+    waiting = [LineChange(0, len(old), 0, len(new))]
     while waiting:
-        gap = _trimmed(old, new, waiting.pop())
+        gap = _trim_gap(old, new, waiting.pop())
         if gap.i1 == gap.i2 or gap.j1 == gap.j2:
             if gap.i1 != gap.i2 or gap.j1 != gap.j2:
                 found.append(gap)
@@ -75,31 +75,31 @@ def changes(old: Sequence[str], new: Sequence[str], budget: int = _BUDGET) -> tu
             waiting.extend(reversed(_between(gap, common)))
         else:
             found.append(gap)
-    return _joined(sorted(found))
+    return _join_changes(sorted(found))
 
 
-def _trimmed(old: Sequence[str], new: Sequence[str], gap: Change) -> Change:
+def _trim_gap(old: Sequence[str], new: Sequence[str], gap: LineChange) -> LineChange:
     i1, i2, j1, j2 = gap
     while i1 < i2 and j1 < j2 and old[i1] == new[j1]:
         i1, j1 = i1 + 1, j1 + 1
     while i1 < i2 and j1 < j2 and old[i2 - 1] == new[j2 - 1]:
         i2, j2 = i2 - 1, j2 - 1
-    return Change(i1, i2, j1, j2)
+    return LineChange(i1, i2, j1, j2)
 
 
-def _between(gap: Change, common: Sequence[tuple[int, int]]) -> list[Change]:
-    gaps: list[Change] = []
+def _between(gap: LineChange, common: Sequence[tuple[int, int]]) -> list[LineChange]:
+    gaps: list[LineChange] = []
     i, j = gap.i1, gap.j1
     for at_old, at_new in common:
         if at_old > i or at_new > j:
-            gaps.append(Change(i, at_old, j, at_new))
+            gaps.append(LineChange(i, at_old, j, at_new))
         i, j = at_old + 1, at_new + 1
     if i < gap.i2 or j < gap.j2:
-        gaps.append(Change(i, gap.i2, j, gap.j2))
+        gaps.append(LineChange(i, gap.i2, j, gap.j2))
     return gaps
 
 
-def _common(old: Sequence[str], new: Sequence[str], gap: Change, budget: int) -> tuple[list[tuple[int, int]], int]:
+def _common(old: Sequence[str], new: Sequence[str], gap: LineChange, budget: int) -> tuple[list[tuple[int, int]], int]:
     """Common lines to split the gap at, in order on both sides, and what finding them cost."""
     a, b = old[gap.i1 : gap.i2], new[gap.j1 : gap.j2]
     cost = len(a) + len(b)
@@ -109,7 +109,7 @@ def _common(old: Sequence[str], new: Sequence[str], gap: Change, budget: int) ->
     place = {line: j for j, line in enumerate(b) if there[line] == 1}
     unique = [(i, place[line]) for i, line in enumerate(a) if here[line] == 1 and line in place]
     if unique:
-        return [(gap.i1 + i, gap.j1 + j) for i, j in _rising(unique)], cost
+        return [(gap.i1 + i, gap.j1 + j) for i, j in _longest_rise(unique)], cost
     cost += sum(there[line] for line in a)
     if cost > budget:
         return [], cost
@@ -117,7 +117,7 @@ def _common(old: Sequence[str], new: Sequence[str], gap: Change, budget: int) ->
     return [(gap.i1 + match.a + k, gap.j1 + match.b + k) for k in range(match.size)], cost
 
 
-def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_rise(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest run of pairs that rises on the second side too (the first side rises already)."""
     ends: list[int] = []
     at: list[int] = []
@@ -139,23 +139,23 @@ def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return out[::-1]
 
 
-def _joined(found: Sequence[Change]) -> tuple[Change, ...]:
-    out: list[Change] = []
+def _join_changes(found: Sequence[LineChange]) -> tuple[LineChange, ...]:
+    out: list[LineChange] = []
     for change in found:
         if out and out[-1].i2 == change.i1 and out[-1].j2 == change.j1:
-            out[-1] = Change(out[-1].i1, change.i2, out[-1].j1, change.j2)
+            out[-1] = LineChange(out[-1].i1, change.i2, out[-1].j1, change.j2)
         else:
             out.append(change)
     return tuple(out)
 
 
-def within(found: Sequence[Change], first: int, last: int) -> tuple[Change, tuple[Change, ...]]:
+def within(found: Sequence[LineChange], first: int, last: int) -> tuple[LineChange, tuple[LineChange, ...]]:
     """The part of some changes that makes lines `[first, last)` of the new side, and the frame they happen in.
 
     The frame says which old lines those new lines come from. Old lines deleted exactly at its edges are left out.
     """
     i1, i2 = first, last
-    inside: list[Change] = []
+    inside: list[LineChange] = []
     for change in found:
         if change.j2 <= first:
             i1 = first + change.i2 - change.j2
@@ -166,12 +166,12 @@ def within(found: Sequence[Change], first: int, last: int) -> tuple[Change, tupl
         elif change.j1 < last:
             i2 = change.i2
         if change.j1 < last and change.j2 > first and not change.j1 == change.j2 == first:
-            inside.append(Change(change.i1, change.i2, max(change.j1, first), min(change.j2, last)))
-    return Change(i1, i2, first, last), tuple(inside)
+            inside.append(LineChange(change.i1, change.i2, max(change.j1, first), min(change.j2, last)))
+    return LineChange(i1, i2, first, last), tuple(inside)
 
 
-def unified(
-    old: Sequence[str], new: Sequence[str], label: str, found: Sequence[Change], frame: Change, context: int = 3
+def unified_diff(
+    old: Sequence[str], new: Sequence[str], label: str, found: Sequence[LineChange], frame: LineChange, context: int = 3
 ) -> Diff:
     """The diff of these changes, in the form of jsdiff (prior art 2.3): tabs behind the names, counts always given.
 
@@ -189,20 +189,20 @@ def unified(
         out.append(f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@\n")
         at = i1
         for change in group:
-            out.extend(_signed(" ", old[at : change.i1]))
-            out.extend(_signed("-", old[change.i1 : change.i2]))
-            out.extend(_signed("+", new[change.j1 : change.j2]))
+            out.extend(_sign_lines(" ", old[at : change.i1]))
+            out.extend(_sign_lines("-", old[change.i1 : change.i2]))
+            out.extend(_sign_lines("+", new[change.j1 : change.j2]))
             at = change.i2
             removed += change.i2 - change.i1
             added += change.j2 - change.j1
-        out.extend(_signed(" ", old[at:i2]))
+        out.extend(_sign_lines(" ", old[at:i2]))
         if j2 > j1:
             shown.append((j1 + 1, j2))
     return Diff("".join(out), added, removed, tuple(shown))
 
 
-def _groups(found: Sequence[Change], context: int) -> list[list[Change]]:
-    groups: list[list[Change]] = []
+def _groups(found: Sequence[LineChange], context: int) -> list[list[LineChange]]:
+    groups: list[list[LineChange]] = []
     for change in found:
         if groups and change.i1 - groups[-1][-1].i2 <= 2 * context:
             groups[-1].append(change)
@@ -216,7 +216,7 @@ def _range(first: int, stop: int) -> str:
     return f"{first + 1 if stop > first else first},{stop - first}"
 
 
-def _signed(sign: str, lines: Sequence[str]) -> list[str]:
+def _sign_lines(sign: str, lines: Sequence[str]) -> list[str]:
     return [sign + line if line.endswith("\n") else f"{sign}{line}\n{_NO_NEWLINE}" for line in lines]
 
 

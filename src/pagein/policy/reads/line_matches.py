@@ -11,7 +11,7 @@ Window: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedLines:
     """Lines `at` to `at + count - 1` of the current text were shown last as the lines from `shown_as` on."""
 
     at: int
@@ -19,7 +19,7 @@ class Moved:
     shown_as: int
 
 
-class ShownLines:
+class ShownLineIndex:
     """Lines by the number they were last shown under, indexed by every window of `size` of them.
 
     segments: (number of the first line, texts) of runs of consecutive numbers.
@@ -41,12 +41,12 @@ class ShownLines:
         """Every indexed line by its number."""
         return self._text
 
-    def runs(self, lines: Sequence[str], wanted: Iterable[tuple[int, int]]) -> list[Moved]:
+    def runs(self, lines: Sequence[str], wanted: Iterable[tuple[int, int]]) -> list[MovedLines]:
         """Runs of at least `size` lines, not all but blank, inside the wanted runs of `lines` (from 1), in order, without overlap.
 
         Of several places the longest wins, then the one that continues the last shift, then the lowest number.
         """
-        found: list[Moved] = []
+        found: list[MovedLines] = []
         shift = 0
         for first, last in wanted:
             at = first
@@ -59,9 +59,9 @@ class ShownLines:
                 at += 1 if best is None else best.count
         return found
 
-    def _longest(self, lines: Sequence[str], at: int, last: int, shift: int) -> Moved | None:
+    def _longest(self, lines: Sequence[str], at: int, last: int, shift: int) -> MovedLines | None:
         places = self._places.get(tuple(lines[at - 1 : at - 1 + self._size]), ())
-        runs = [Moved(at, self._length(lines, at, last, place), place) for place in places]
+        runs = [MovedLines(at, self._length(lines, at, last, place), place) for place in places]
         return max(runs, key=lambda run: (run.count, -abs(run.shown_as - at - shift), -run.shown_as), default=None)
 
     def _length(self, lines: Sequence[str], at: int, last: int, place: int) -> int:
@@ -70,6 +70,6 @@ class ShownLines:
             count += 1
         return count
 
-    def _says_something(self, lines: Sequence[str], run: Moved) -> bool:
+    def _says_something(self, lines: Sequence[str], run: MovedLines) -> bool:
         texts = lines[run.at - 1 : run.at - 1 + run.count]
         return sum(1 for text in texts if text and not text.isspace()) >= min(_SAYING, self._size)

@@ -5,32 +5,32 @@ file has (a client's own read of a part of it does not say), the marker does not
 """
 
 
-def unchanged(total: int) -> str:
+def unchanged_marker(total: int) -> str:
     """The whole file, `total` lines, is as the model knows it."""
     return f"[readcache: unchanged, {total} lines]"
 
 
-def unchanged_lines(first: int, last: int, total: int | None) -> str:
+def lines_unchanged_marker(first: int, last: int, total: int | None) -> str:
     """Lines `first` to `last` are what was shown last under these numbers."""
     return f"[readcache: unchanged in lines {first}-{last}{_of(total)}]"
 
 
-def unchanged_inside(first: int, last: int) -> str:
+def inside_unchanged_marker(first: int, last: int) -> str:
     """As `unchanged_lines`, for a file that changed elsewhere."""
     return f"[readcache: unchanged in lines {first}-{last}; changes exist outside this range]"
 
 
-def changed(count: int, total: int) -> str:
+def changed_marker(count: int, total: int) -> str:
     """The line before a diff of the whole file."""
     return f"[readcache: {count} lines changed of {total}]"
 
 
-def changed_lines(count: int, first: int, last: int, total: int | None) -> str:
+def lines_changed_marker(count: int, first: int, last: int, total: int | None) -> str:
     """The line before a diff of a range."""
     return f"[readcache: {count} lines changed in lines {first}-{last}{_of(total)}]"
 
 
-def moved(first: int, last: int, total: int | None, shown_as: int, *, over_again: bool = False) -> str:
+def moved_marker(first: int, last: int, total: int | None, shown_as: int, *, over_again: bool = False) -> str:
     """Lines `first` to `last` are what was shown last under the numbers from `shown_as` on.
 
     over_again: this answer itself says something else of some of these numbers, so it says that it does not mean itself.

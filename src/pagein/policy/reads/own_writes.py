@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Copy, FileAuthored
+from pagein.model.read_events import FileWrite, LineCopy
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads.knowledge import PathKnown
-from pagein.policy.reads.line_diff import Change, changes
+from pagein.policy.reads.line_diff import LineChange, changes
 from pagein.policy.reads.read_request import DEFAULTS
 
 _GUESSES: Final = 16  # places of the new text that are tried when the text before the edit is not at hand
@@ -20,7 +20,7 @@ _REGIONS: Final = 256  # more replacements by one call are not followed line by 
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """One exact replacement. everywhere: of all occurrences, not of the only one."""
 
     old: str
@@ -28,22 +28,22 @@ class Edit:
     everywhere: bool = False
 
 
-def written(path: str, text: str) -> FileAuthored:
+def written(path: str, text: str) -> FileWrite:
     """The model wrote the whole file, and this is its text now."""
     total = text.count("\n") + 1
-    return FileAuthored(path, ContentHash.of(text.encode()), total, Spans.of((1, total)), whole=True)
+    return FileWrite(path, ContentHash.of(text.encode()), total, Spans.of((1, total)), whole=True)
 
 
-def followed(
-    event: FileAuthored, before: str, known: PathKnown, fetch: Callable[[ContentHash], bytes | None]
-) -> FileAuthored:
+def follow_edit(
+    event: FileWrite, before: str, known: PathKnown, fetch: Callable[[ContentHash], bytes | None]
+) -> FileWrite:
     """The same edit, with where the lines that it left alone were shown, also of such as were never shown as part of the text `before`.
 
     The model takes them to move with its edit, whether or not it was told that they belong to the version that was edited.
     """
     lines = before.split("\n")
     base = ContentHash.of(before.encode(errors="surrogatepass"))
-    more: list[Copy] = []
+    more: list[LineCopy] = []
     texts: dict[ContentHash, Sequence[str]] = {}
     for copy in event.copies:
         for piece in known.view:
@@ -55,26 +55,26 @@ def followed(
             part = piece.part(first, last)
             theirs = texts[piece.source][part.start - 1 : part.start - 1 + part.count]
             more += [
-                Copy(piece.source, part.start + a - first, b - a + 1, copy.at + a - copy.first)
+                LineCopy(piece.source, part.start + a - first, b - a + 1, copy.at + a - copy.first)
                 for a, b in Spans.lines(n for n, text in enumerate(theirs, first) if lines[n - 1] == text)
             ]
     return replace(event, copies=(*event.copies, *more)) if more else event
 
 
-def unplaced(path: str, after: str) -> FileAuthored:
+def unplaced_edit(path: str, after: str) -> FileWrite:
     """The model edited a file, and nobody can tell where: what it takes to stand under which number is not known any more."""
-    return FileAuthored(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
+    return FileWrite(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
 
 
-def edited(
+def edit_event(
     path: str,
     after: str,
-    edit: Edit,
+    edit: TextEdit,
     known: PathKnown,
     *,
     before: str | None = None,
     min_run: int = DEFAULTS.min_run,
-) -> FileAuthored | None:
+) -> FileWrite | None:
     """The model replaced `edit.old` by `edit.new`, and `after` is the text now. None where that cannot be what happened.
 
     before: the text before the edit. Without it, it is worked out from `after`, and used if it is a version that
@@ -88,16 +88,16 @@ def edited(
         places = _places(after, edit.new)[:2]
         # the new text may stand in the file more than once: which of them the edit made is not known
         regions = [(0, 0, places[0], len(edit.new))] if len(places) == 1 and edit.new else []
-        authored = _long(_authored(after, regions), min_run)
-        return FileAuthored(path, version, total, authored) if edit.new and places else None
+        authored = _long(_lines_in_new_text(after, regions), min_run)
+        return FileWrite(path, version, total, authored) if edit.new and places else None
     regions = _regions(before, after, edit)
     if not regions:
         return None
-    authored = _long(_authored(after, regions), min_run)
-    return FileAuthored(path, version, total, authored, _left_alone(before, after, regions))
+    authored = _long(_lines_in_new_text(after, regions), min_run)
+    return FileWrite(path, version, total, authored, _left_alone(before, after, regions))
 
 
-def _worked_out(after: str, edit: Edit, known: PathKnown) -> str | None:
+def _worked_out(after: str, edit: TextEdit, known: PathKnown) -> str | None:
     if edit.everywhere:
         guesses: Iterable[str] = [after.replace(edit.new, edit.old)] if edit.new else []
     else:
@@ -116,7 +116,7 @@ def _places(text: str, part: str) -> list[int]:
     return found
 
 
-def _regions(before: str, after: str, edit: Edit) -> list[tuple[int, int, int, int]]:
+def _regions(before: str, after: str, edit: TextEdit) -> list[tuple[int, int, int, int]]:
     """Where the edit happened, in characters: (place before, length before, place after, length after)."""
     places = _places(before, edit.old)
     if edit.everywhere:
@@ -130,7 +130,7 @@ def _regions(before: str, after: str, edit: Edit) -> list[tuple[int, int, int, i
     return []
 
 
-def _authored(after: str, regions: Sequence[tuple[int, int, int, int]]) -> Spans:
+def _lines_in_new_text(after: str, regions: Sequence[tuple[int, int, int, int]]) -> Spans:
     """Lines of `after` that lie wholly inside new text."""
     runs: list[tuple[int, int]] = []
     for _, _, at, length in regions:
@@ -148,33 +148,33 @@ def _long(spans: Spans, min_run: int) -> Spans:
     return Spans(tuple((first, last) for first, last in spans if last - first + 1 >= min_run))
 
 
-def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[Copy, ...]:
+def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[LineCopy, ...]:
     """Whole lines that are the same before and after, as copies of the version before: those between the regions, and within them
     those that the new text repeats.
     """
     base = ContentHash.of(before.encode())
     old, new = before.split("\n"), after.split("\n")
-    copies: list[Copy] = []
+    copies: list[LineCopy] = []
     i = j = 1  # the first lines not yet spoken of, before and after
     for at_old, length_old, at_new, length_new in regions:
         # lines that end before the region; one that only touches it may have grown
         touched = before.count("\n", 0, at_old) + 1
         if touched > i:
-            copies.append(Copy(base, i, touched - i, j))
+            copies.append(LineCopy(base, i, touched - i, j))
         end_old, end_new = at_old + length_old, at_new + length_new
         clean = _begins_line(before, end_old) and _begins_line(after, end_new)
         begin, other = max(touched, i), max(j + touched - i, j)
         i = before.count("\n", 0, end_old) + (1 if clean else 2)
         j = after.count("\n", 0, end_new) + (1 if clean else 2)
-        copies += _repeated(base, old[begin - 1 : i - 1], new[other - 1 : j - 1], begin, other, ended=clean)
+        copies += _copies_of_repeated(base, old[begin - 1 : i - 1], new[other - 1 : j - 1], begin, other, ended=clean)
     if i <= len(old):
-        copies.append(Copy(base, i, len(old) - i + 1, j))
+        copies.append(LineCopy(base, i, len(old) - i + 1, j))
     return tuple(copies)
 
 
-def _repeated(
+def _copies_of_repeated(
     base: ContentHash, old: Sequence[str], new: Sequence[str], first: int, at: int, *, ended: bool
-) -> Iterator[Copy]:
+) -> Iterator[LineCopy]:
     """The lines that an edit takes out and puts in again. ended: whether it takes and puts whole lines at its end.
 
     The lines in which it begins and ends may keep a part of the old ones that nobody was shown: these are told from no others.
@@ -183,15 +183,15 @@ def _repeated(
         return
     tail = 0 if ended else 1
     if old[0] == new[0]:
-        yield Copy(base, first, 1, at)
+        yield LineCopy(base, first, 1, at)
     inner_old, inner_new = old[1 : len(old) - tail], new[1 : len(new) - tail]
     i = j = 0
-    for change in (*changes(inner_old, inner_new), Change(len(inner_old), len(inner_old), 0, 0)):
+    for change in (*changes(inner_old, inner_new), LineChange(len(inner_old), len(inner_old), 0, 0)):
         if change.i1 > i:
-            yield Copy(base, first + 1 + i, change.i1 - i, at + 1 + j)
+            yield LineCopy(base, first + 1 + i, change.i1 - i, at + 1 + j)
         i, j = change.i2, change.j2
     if tail and min(len(old), len(new)) > 1 and old[-1] == new[-1]:
-        yield Copy(base, first + len(old) - 1, 1, at + len(new) - 1)
+        yield LineCopy(base, first + len(old) - 1, 1, at + len(new) - 1)
 
 
 def _begins_line(text: str, at: int) -> bool:

@@ -1,15 +1,15 @@
 """A partly known read: the file's text in order, each known run replaced by one line of its own."""
 
-from pagein.model.read_events import Copy
+from pagein.model.read_events import LineCopy
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads import markers
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.reads.known_lines import Sight
-from pagein.policy.reads.line_matches import Moved
-from pagein.policy.reads.read_request import Decision
+from pagein.policy.reads.line_matches import MovedLines
+from pagein.policy.reads.read_request import ReadDecision
 
 
-def partly_known(sight: Sight, in_place: Spans) -> Decision | None:
+def partly_known(sight: Sight, in_place: Spans) -> ReadDecision | None:
     """The lines that the baseline would show, with markers for the known runs; None where no run is worth one.
 
     The baseline's closing notice stays, since the text is cut where the baseline cuts it.
@@ -21,7 +21,7 @@ def partly_known(sight: Sight, in_place: Spans) -> Decision | None:
     anew = Spans.of((baseline.first, baseline.last))
     anew = anew.subtract(Spans.of(*((run.at, run.at + run.count - 1) for run in runs if run.at == run.shown_as)))
     out: list[str] = []
-    copies: list[Copy] = []
+    copies: list[LineCopy] = []
     emitted: list[tuple[int, int]] = []
     at = baseline.first
     for run in runs:
@@ -40,10 +40,10 @@ def partly_known(sight: Sight, in_place: Spans) -> Decision | None:
     return decision if sight.proves(decision, shown) else None
 
 
-def _worth_a_marker(sight: Sight, in_place: Spans) -> list[Moved]:
+def _worth_a_marker(sight: Sight, in_place: Spans) -> list[MovedLines]:
     """Known runs whose marker is shorter than their text, in order: where they stand, then where they stood."""
     least = sight.settings.min_run
-    kept = [Moved(a, b - a + 1, a) for a, b in in_place if b - a + 1 >= least]
+    kept = [MovedLines(a, b - a + 1, a) for a, b in in_place if b - a + 1 >= least]
     kept = [run for run in kept if _saves(sight, run)]
     if sight.settings.allow(sight.request.document.text):
         baseline = sight.request.baseline
@@ -53,15 +53,15 @@ def _worth_a_marker(sight: Sight, in_place: Spans) -> list[Moved]:
     return sorted(kept, key=lambda run: run.at)
 
 
-def _saves(sight: Sight, run: Moved) -> bool:
+def _saves(sight: Sight, run: MovedLines) -> bool:
     text = "\n".join(sight.lines[run.at - 1 : run.at - 1 + run.count])
     return len(_marker(run, sight.request.total, NO_LINES)) < byte_length(text)
 
 
-def _marker(run: Moved, total: int, anew: Spans) -> str:
+def _marker(run: MovedLines, total: int, anew: Spans) -> str:
     """The line in place of a run. anew: numbers of which this answer says something else than was said of them before."""
     last = run.at + run.count - 1
     if run.at == run.shown_as:
-        return markers.unchanged_lines(run.at, last, total)
+        return markers.lines_unchanged_marker(run.at, last, total)
     over = anew.clamp(run.shown_as, run.shown_as + run.count - 1)
-    return markers.moved(run.at, last, total, run.shown_as, over_again=bool(over))
+    return markers.moved_marker(run.at, last, total, run.shown_as, over_again=bool(over))

@@ -13,19 +13,19 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Final, TypeAlias
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Copy, Mode
+from pagein.model.read_events import LineCopy, Mode
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads import markers
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.reads.knowledge import PathKnown
 from pagein.policy.reads.known_lines import Sight
-from pagein.policy.reads.line_diff import Change, Diff, changes, terminated, unified, within
+from pagein.policy.reads.line_diff import Diff, LineChange, changes, split_lines, unified_diff, within
 from pagein.policy.reads.partial_reads import partly_known
-from pagein.policy.reads.read_request import DEFAULTS, Decision, NeedBlob, ReadingSettings, ReadRequest
+from pagein.policy.reads.read_request import DEFAULTS, NeedBlob, ReadDecision, ReadingSettings, ReadRequest
 
 _DIFFED_BASES: Final = 3  # versions that a range is compared with, one of them perhaps the current one
 
-Plan: TypeAlias = Generator[NeedBlob, bytes | None, Decision]
+Plan: TypeAlias = Generator[NeedBlob, bytes | None, ReadDecision]
 Texts: TypeAlias = Generator[NeedBlob, bytes | None, dict[ContentHash, list[str]]]
 
 
@@ -34,7 +34,7 @@ def decide(
     known: PathKnown,
     fetch: Callable[[ContentHash], bytes | None],
     settings: ReadingSettings = DEFAULTS,
-) -> Decision:
+) -> ReadDecision:
     """Run the plan. `fetch` gives the bytes of a version, or None where they cannot be had; it must not raise."""
     going = plan(request, known, settings)
     try:
@@ -42,7 +42,7 @@ def decide(
         while True:
             need = going.send(fetch(need.version))
     except StopIteration as done:
-        decision: Decision = done.value
+        decision: ReadDecision = done.value
         return decision
 
 
@@ -57,7 +57,7 @@ def plan(request: ReadRequest, known: PathKnown, settings: ReadingSettings = DEF
         return _baseline(sight, base, "no_base_hash")
     if _is_fresh(sight):
         same = request.document.hash
-        answer = sight.answer(_unchanged_mode(request), _unchanged(sight), "hash_match", base=same)
+        answer = sight.answer(_unchanged_mode(request), _unchanged_text(sight), "hash_match", base=same)
         return answer if _is_smaller(answer, request) else _baseline(sight, same, "marker_not_smaller")
     texts = yield from _texts(request, known, settings, base)
     sight = Sight(request, known, settings, texts, sight.withheld)
@@ -109,7 +109,7 @@ def _texts(request: ReadRequest, known: PathKnown, settings: ReadingSettings, ba
     return texts
 
 
-def _best(sight: Sight) -> Decision | None:
+def _best(sight: Sight) -> ReadDecision | None:
     """The answer to give instead of the baseline, or None."""
     in_place = sight.in_place()
     request = sight.request
@@ -118,7 +118,7 @@ def _best(sight: Sight) -> Decision | None:
         return same if _is_smaller(same, request) else None
     if not sight.settings.new_answers:
         return _full_diff(sight)
-    moved = _moved(sight)
+    moved = _moved_decision(sight)
     if moved is not None and _is_smaller(moved, request):
         return moved
     diff = _full_diff(sight) if request.whole else _range_diff(sight)
@@ -129,7 +129,7 @@ def _best(sight: Sight) -> Decision | None:
     return min(answers, key=lambda answer: byte_length(answer.text), default=None)
 
 
-def _costs_little_more(diff: Decision, partly: Decision | None, sight: Sight) -> bool:
+def _costs_little_more(diff: ReadDecision, partly: ReadDecision | None, sight: Sight) -> bool:
     """Whether telling what went, and not only what came, is worth its bytes: old lines are in a diff and nowhere else.
 
     Of a whole file the specification wants the diff, so there it may cost a share of what is read.
@@ -145,23 +145,23 @@ def _unchanged_mode(request: ReadRequest) -> Mode:
     return "unchanged" if request.whole else "unchanged_range"
 
 
-def _unchanged(sight: Sight) -> str:
+def _unchanged_text(sight: Sight) -> str:
     request = sight.request
     if request.whole:
-        return markers.unchanged(request.total)
-    return markers.unchanged_lines(request.first, request.last, request.total)
+        return markers.unchanged_marker(request.total)
+    return markers.lines_unchanged_marker(request.first, request.last, request.total)
 
 
-def _unchanged_whole(sight: Sight) -> Decision | None:
+def _unchanged_whole(sight: Sight) -> ReadDecision | None:
     """The marker for a file that is what the model takes it to be, although it never saw that as one version."""
     if not sight.settings.new_answers or not sight.as_taken():
         return None
     total = sight.request.total
-    answer = sight.answer("unchanged", _unchanged(sight), "lines_unchanged", copies=sight.taken(1, total, 1))
-    return _checked(sight, answer)
+    answer = sight.answer("unchanged", _unchanged_text(sight), "lines_unchanged", copies=sight.taken(1, total, 1))
+    return _check_answer(sight, answer)
 
 
-def _unchanged_by_lines(sight: Sight, in_place: Spans) -> Decision | None:
+def _unchanged_by_lines(sight: Sight, in_place: Spans) -> ReadDecision | None:
     """The marker for lines that are as they were, although the file as a whole is not, or was shown in parts."""
     request = sight.request
     if not in_place.holds(request.first, request.last):
@@ -169,15 +169,17 @@ def _unchanged_by_lines(sight: Sight, in_place: Spans) -> Decision | None:
     told = {piece.told for piece in sight.known.view if piece.first <= request.last and piece.last >= request.first}
     base = told.pop() if len(told) == 1 else None
     if base is not None:
-        text = markers.unchanged_inside(request.first, request.last)
+        text = markers.inside_unchanged_marker(request.first, request.last)
         return sight.answer("unchanged_range", text, "range_slice_unchanged", base=base)
     if not sight.settings.new_answers:
         return None
     rests_on = sight.taken(request.first, request.last, request.first)
-    return _checked(sight, sight.answer("unchanged_range", _unchanged(sight), "lines_unchanged", copies=rests_on))
+    return _check_answer(
+        sight, sight.answer("unchanged_range", _unchanged_text(sight), "lines_unchanged", copies=rests_on)
+    )
 
 
-def _moved(sight: Sight) -> Decision | None:
+def _moved_decision(sight: Sight) -> ReadDecision | None:
     """The marker for a range that stands whole under other numbers; of a whole file that changed, the diff tells more."""
     request = sight.request
     if request.whole or sight.withheld or not sight.settings.allow(request.document.text):
@@ -185,14 +187,14 @@ def _moved(sight: Sight) -> Decision | None:
     count = request.last - request.first + 1
     for run in sight.moved([(request.first, request.last)]):
         if run.count == count:
-            text = markers.moved(request.first, request.last, request.total, run.shown_as)
-            return _checked(
+            text = markers.moved_marker(request.first, request.last, request.total, run.shown_as)
+            return _check_answer(
                 sight, sight.answer("moved", text, "lines_moved", copies=sight.copies(run.at, count, run.shown_as))
             )
     return None
 
 
-def _full_diff(sight: Sight) -> Decision | None:
+def _full_diff(sight: Sight) -> ReadDecision | None:
     if not sight.request.whole or sight.withheld:
         return None
     base = next((version for version, _ in reversed(sight.known.versions) if sight.known.is_taken_for(version)), None)
@@ -200,15 +202,15 @@ def _full_diff(sight: Sight) -> Decision | None:
     if base is None or both is None:
         return None
     old, new, found = both
-    frame = Change(0, len(old), 0, len(new))
-    diff = unified(old, new, sight.request.given, found, frame, sight.settings.context)
-    text = f"{markers.changed(diff.changed, sight.request.total)}\n{diff.text}"
-    copies = _kept(sight, base, found, frame)
+    frame = LineChange(0, len(old), 0, len(new))
+    diff = unified_diff(old, new, sight.request.given, found, frame, sight.settings.context)
+    text = f"{markers.changed_marker(diff.changed, sight.request.total)}\n{diff.text}"
+    copies = _copies_in_frame(sight, base, found, frame)
     answer = sight.answer("diff", text, "diff_emitted", base=base, emitted=Spans.of(*diff.shown), copies=copies)
     return answer if _is_useful(answer, diff, sight) else None
 
 
-def _range_diff(sight: Sight) -> Decision | None:
+def _range_diff(sight: Sight) -> ReadDecision | None:
     """A diff of the range against the version that the model takes the lines it comes from to be of."""
     if sight.withheld:
         return None
@@ -233,37 +235,39 @@ def _range_diff(sight: Sight) -> Decision | None:
             continue  # beside these lines it was shown another version since, and has some of the new lines from there
         if frame.i2 == len(old) and sight.known.total != len(sight.texts[version]):
             continue  # the model was told another length, so lines may follow that the base does not have
-        diff = unified(old, new, request.given, inside, frame, sight.settings.context)
-        head = markers.changed_lines(diff.changed, request.first, request.last, request.total)
+        diff = unified_diff(old, new, request.given, inside, frame, sight.settings.context)
+        head = markers.lines_changed_marker(diff.changed, request.first, request.last, request.total)
         answer = sight.answer(
             "range_diff",
             f"{head}\n{diff.text}",
             "range_diff_emitted",
             base=version,
             emitted=Spans.of(*diff.shown),
-            copies=_kept(sight, version, inside, frame),
+            copies=_copies_in_frame(sight, version, inside, frame),
         )
-        if _is_useful(answer, diff, sight) and _checked(sight, answer) is not None:
+        if _is_useful(answer, diff, sight) and _check_answer(sight, answer) is not None:
             return answer
     return None
 
 
-def _kept(sight: Sight, version: ContentHash, inside: Iterable[Change], frame: Change) -> tuple[Copy, ...]:
+def _copies_in_frame(
+    sight: Sight, version: ContentHash, inside: Iterable[LineChange], frame: LineChange
+) -> tuple[LineCopy, ...]:
     """The lines of the frame that no change touches, as copies of the base."""
     request, lines = sight.request, len(sight.texts[version])
-    copies: list[Copy] = []
+    copies: list[LineCopy] = []
     i, j = frame.i1, frame.j1
     # the empty line behind a last newline is no line of a diff; it follows the line before it
     tail = request.last - frame.j2
-    for change in (*inside, Change(frame.i2 + tail, frame.i2 + tail, frame.j2 + tail, frame.j2 + tail)):
+    for change in (*inside, LineChange(frame.i2 + tail, frame.i2 + tail, frame.j2 + tail, frame.j2 + tail)):
         if change.j1 > j:
-            copies.append(Copy(version, i + 1, change.j1 - j, j + 1))
+            copies.append(LineCopy(version, i + 1, change.j1 - j, j + 1))
         i, j = change.i2, change.j2
     # where the newline at the end is new, so is the empty line behind it
     return tuple(copy for copy in copies if copy.first + copy.count - 1 <= lines)
 
 
-def _both(sight: Sight, version: ContentHash) -> tuple[list[str], list[str], tuple[Change, ...]] | None:
+def _both(sight: Sight, version: ContentHash) -> tuple[list[str], list[str], tuple[LineChange, ...]] | None:
     """The lines of a base and of the file, with their ends, and what changed; None where that cannot be had."""
     document = sight.request.document
     theirs = sight.texts.get(version)
@@ -272,11 +276,11 @@ def _both(sight: Sight, version: ContentHash) -> tuple[list[str], list[str], tup
     text = "\n".join(theirs)
     if not sight.settings.allow(text) or not sight.settings.allow(document.text):
         return None
-    old, new = terminated(text), terminated(document.text)
+    old, new = split_lines(text), split_lines(document.text)
     return old, new, changes(old, new)
 
 
-def _is_useful(answer: Decision, diff: Diff, sight: Sight) -> bool:
+def _is_useful(answer: ReadDecision, diff: Diff, sight: Sight) -> bool:
     """Whether a diff is worth sending (specification 16.3)."""
     settings, request = sight.settings, sight.request
     size, lines = byte_length(answer.text), answer.text.count("\n") + 1
@@ -289,18 +293,18 @@ def _is_useful(answer: Decision, diff: Diff, sight: Sight) -> bool:
     )
 
 
-def _is_smaller(answer: Decision, request: ReadRequest) -> bool:
+def _is_smaller(answer: ReadDecision, request: ReadRequest) -> bool:
     """Whether an answer has fewer bytes than the text it replaces, and no more lines."""
     text, plain = answer.text, request.baseline.text
     return byte_length(text) < byte_length(plain) and text.count("\n") <= plain.count("\n")
 
 
-def _checked(sight: Sight, answer: Decision) -> Decision | None:
+def _check_answer(sight: Sight, answer: ReadDecision) -> ReadDecision | None:
     lines = Spans.of((sight.request.first, sight.request.last))
     return answer if sight.proves(answer, lines) else None
 
 
-def _baseline(sight: Sight, base: ContentHash | None, reason: str) -> Decision:
+def _baseline(sight: Sight, base: ContentHash | None, reason: str) -> ReadDecision:
     baseline = sight.request.baseline
     emitted = Spans.of((baseline.first, baseline.last)) if baseline.shown > 0 else NO_LINES
     mode: Mode = "full" if base is None else "baseline_fallback"

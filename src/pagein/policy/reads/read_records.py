@@ -2,7 +2,7 @@
 
 Writing is exact: metadata version 1 as the specification has it (section 4), with `spans` added: the lines of
 `servedHash` that stand as text in the answer. Answers that version 1 cannot say carry `v: 2` and `copies`; a reader of
-version 1 passes over them. Reading never raises: what is not understood becomes `Malformed`, and is not trusted.
+version 1 passes over them. Reading never raises: what is not understood becomes `MalformedRecord`, and is not trusted.
 
 Records without spans come from other writers. A plain read of theirs is taken for what it must have shown: with
 `details.truncation`, the lines that were let through; without it, the whole scope if the file is so small that nothing
@@ -15,7 +15,7 @@ from typing import Final, cast, get_args
 
 from pagein.errors import BadName
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Copy, FileAuthored, Invalidated, Malformed, Mode, ReadServed
+from pagein.model.read_events import FileRead, FileRefresh, FileWrite, LineCopy, MalformedRecord, Mode
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads.baseline import DEFAULT_CAPS
 
@@ -44,7 +44,7 @@ class _Strange(Exception):
     """A field that is not what it must be."""
 
 
-def encode(event: ReadServed) -> dict[str, object]:
+def encode(event: FileRead) -> dict[str, object]:
     """The record for `details.readcache`."""
     record: dict[str, object] = {
         "v": event.v,
@@ -68,18 +68,18 @@ def encode(event: ReadServed) -> dict[str, object]:
     return record
 
 
-def decode(details: object, text: str | None = None) -> ReadServed | Malformed:
+def decode(details: object, text: str | None = None) -> FileRead | MalformedRecord:
     """The event in the `details` of a read result. `text`: the answer, where it is at hand."""
     try:
-        whole = _mapping(details, "details")
-        record = _mapping(whole.get("readcache"), "readcache")
-        event = _served(record)
+        whole = _parse_mapping(details, "details")
+        record = _parse_mapping(whole.get("readcache"), "readcache")
+        event = _parse_read(record)
         return event if event.emitted is not None else _with_spans(event, whole.get("truncation"), text)
     except (_Strange, BadName) as strange:
-        return Malformed(str(strange))
+        return MalformedRecord(str(strange))
 
 
-def encode_authored(event: FileAuthored) -> dict[str, object]:
+def encode_authored(event: FileWrite) -> dict[str, object]:
     """The record of a write or edit of the model's own."""
     return {
         "v": 1,
@@ -93,29 +93,29 @@ def encode_authored(event: FileAuthored) -> dict[str, object]:
     }
 
 
-def encode_invalidation(event: Invalidated, at: int) -> dict[str, object]:
+def encode_invalidation(event: FileRefresh, at: int) -> dict[str, object]:
     """The record of a refresh. at: milliseconds since 1970, for people; no decision looks at it."""
     scope = "full" if event.lines is None else f"r:{event.lines[0]}:{event.lines[1]}"
     return {"v": 1, "kind": "invalidate", "pathKey": event.path, "scopeKey": scope, "at": at}
 
 
-def decode_entry(data: object) -> FileAuthored | Invalidated | Malformed:
+def decode_entry(data: object) -> FileWrite | FileRefresh | MalformedRecord:
     """The event in the data of an entry that is not a tool result."""
     try:
-        return _entry(_mapping(data, "entry"))
+        return _entry(_parse_mapping(data, "entry"))
     except (_Strange, BadName) as strange:
-        return Malformed(str(strange))
+        return MalformedRecord(str(strange))
 
 
-def _entry(record: Mapping[str, object]) -> FileAuthored | Invalidated:
+def _entry(record: Mapping[str, object]) -> FileWrite | FileRefresh:
     kind = record.get("kind") if record.get("v") == 1 else None
     if kind == "invalidate":
         at = record.get("at")
         if not isinstance(at, int | float) or isinstance(at, bool) or at <= 0:
             raise _Strange("at must be positive")
-        return Invalidated(_text(record, "pathKey"), _scope(_text(record, "scopeKey")))
+        return FileRefresh(_text(record, "pathKey"), _scope(_text(record, "scopeKey")))
     if kind == "authored":
-        return FileAuthored(
+        return FileWrite(
             _text(record, "pathKey"),
             ContentHash.parse(_text(record, "servedHash")),
             _count(record, "totalLines", 1),
@@ -126,7 +126,7 @@ def _entry(record: Mapping[str, object]) -> FileAuthored | Invalidated:
     raise _Strange("unknown version or kind")
 
 
-def _served(record: Mapping[str, object]) -> ReadServed:
+def _parse_read(record: Mapping[str, object]) -> FileRead:
     version = record.get("v")
     if version not in (1, 2) or isinstance(version, bool):
         raise _Strange("unknown version")
@@ -137,7 +137,7 @@ def _served(record: Mapping[str, object]) -> ReadServed:
     if record.get("baseHash") is not None or (version == 1 and mode in _NEED_BASE):
         base = ContentHash.parse(_text(record, "baseHash"))
     first = _count(record, "rangeStart", 1)
-    event = ReadServed(
+    event = FileRead(
         path=_text(record, "pathKey"),
         mode=cast("Mode", mode),
         version=ContentHash.parse(_text(record, "servedHash")),
@@ -157,7 +157,7 @@ def _served(record: Mapping[str, object]) -> ReadServed:
     return event
 
 
-def _with_spans(event: ReadServed, truncation: object, text: str | None) -> ReadServed:
+def _with_spans(event: FileRead, truncation: object, text: str | None) -> FileRead:
     if event.mode not in ("full", "baseline_fallback"):
         return event
     count = event.last - event.first + 1
@@ -168,13 +168,13 @@ def _with_spans(event: ReadServed, truncation: object, text: str | None) -> Read
     else:
         shown = count if text is not None and _is_exactly(text, count, event) else 0
     emitted = Spans.of((event.first, event.first + shown - 1))
-    return ReadServed(
+    return FileRead(
         event.path, event.mode, event.version, event.total, event.first, event.last, event.size, event.base, emitted
     )
 
 
 def _let_through(truncation: object, count: int) -> int:
-    record = _mapping(truncation, "truncation")
+    record = _parse_mapping(truncation, "truncation")
     if record.get("firstLineExceedsLimit") is True:
         return 0
     if record.get("truncated") is False:
@@ -182,7 +182,7 @@ def _let_through(truncation: object, count: int) -> int:
     return min(_count(record, "outputLines", 0), count)
 
 
-def _is_exactly(text: str, count: int, event: ReadServed) -> bool:
+def _is_exactly(text: str, count: int, event: FileRead) -> bool:
     """Whether an answer has just the lines of its scope, with the notice of more lines where the file goes on."""
     if event.last < event.total:
         head, found, tail = text.rpartition("\n\n[")
@@ -194,22 +194,22 @@ def _is_exactly(text: str, count: int, event: ReadServed) -> bool:
 
 
 def _check_debug(debug: object) -> None:
-    if debug is not None and _mapping(debug, "debug").get("reason") not in _REASONS:
+    if debug is not None and _parse_mapping(debug, "debug").get("reason") not in _REASONS:
         raise _Strange("unknown debug reason")
 
 
-def _copies_out(copies: Sequence[Copy]) -> list[list[object]]:
+def _copies_out(copies: Sequence[LineCopy]) -> list[list[object]]:
     return [[copy.base.hex, copy.first, copy.count, copy.at] for copy in copies]
 
 
-def _copies_in(value: object) -> tuple[Copy, ...]:
+def _copies_in(value: object) -> tuple[LineCopy, ...]:
     if not isinstance(value, list):
         raise _Strange("copies must be a list")
-    out: list[Copy] = []
+    out: list[LineCopy] = []
     for item in value:
         match item:
             case [str(base), int(first), int(count), int(at)] if min(first, count, at) >= 1:
-                out.append(Copy(ContentHash.parse(base), first, count, at))
+                out.append(LineCopy(ContentHash.parse(base), first, count, at))
             case _:
                 raise _Strange("a copy must be [hash, first, count, at]")
     return tuple(out)
@@ -239,7 +239,7 @@ def _scope(key: str) -> tuple[int, int] | None:
     raise _Strange("scopeKey must be full or r:<start>:<end>")
 
 
-def _mapping(value: object, name: str) -> Mapping[str, object]:
+def _parse_mapping(value: object, name: str) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         raise _Strange(f"{name} must be an object")
     return cast("Mapping[str, object]", value)

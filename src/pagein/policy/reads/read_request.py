@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pagein.model.documents import Document
 from pagein.model.names import ContentHash
-from pagein.model.read_events import ReadServed
+from pagein.model.read_events import FileRead
 from pagein.policy.reads.baseline import Baseline, byte_length
 
 
@@ -79,9 +79,9 @@ class NeedBlob:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReadDecision:
     """The answer: its text, the event to journal (`readmeta.encode` makes its metadata), and why it was chosen."""
 
     text: str
-    event: ReadServed
+    event: FileRead
     reason: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.names import ContentHash
-from pagein.model.read_events import Mode, ReadServed
+from pagein.model.read_events import FileRead, Mode
 from pagein.model.spans import NO_LINES, Spans
 
 Scope: TypeAlias = Literal["full", "range"]
@@ -16,7 +16,7 @@ Proof: TypeAlias = Literal["emitted", "base in place", "base lines", "base whole
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TrustRule:
     """One row. proof: what the answer rests on. same: the served version must be the base."""
 
     proof: Proof
@@ -28,23 +28,23 @@ class Rule:
         return self.proof == "emitted"
 
 
-_IGNORED: Final = Rule("nothing")
+_IGNORED: Final = TrustRule("nothing")
 
-TRANSITIONS: Final[Mapping[tuple[int, Mode, Scope], Rule]] = {
-    (1, "full", "full"): Rule("emitted"),
-    (1, "full", "range"): Rule("emitted"),
-    (1, "baseline_fallback", "full"): Rule("emitted"),
-    (1, "baseline_fallback", "range"): Rule("emitted"),
-    (1, "unchanged", "full"): Rule("base lines", same=True),
-    (1, "unchanged_range", "range"): Rule("base in place"),
-    (1, "diff", "full"): Rule("base whole"),
-    (2, "unchanged", "full"): Rule("copies"),
-    (2, "unchanged_range", "range"): Rule("copies"),
-    (2, "moved", "full"): Rule("copies"),
-    (2, "moved", "range"): Rule("copies"),
-    (2, "range_diff", "range"): Rule("copies"),
-    (2, "partly_known", "full"): Rule("copies"),
-    (2, "partly_known", "range"): Rule("copies"),
+TRANSITIONS: Final[Mapping[tuple[int, Mode, Scope], TrustRule]] = {
+    (1, "full", "full"): TrustRule("emitted"),
+    (1, "full", "range"): TrustRule("emitted"),
+    (1, "baseline_fallback", "full"): TrustRule("emitted"),
+    (1, "baseline_fallback", "range"): TrustRule("emitted"),
+    (1, "unchanged", "full"): TrustRule("base lines", same=True),
+    (1, "unchanged_range", "range"): TrustRule("base in place"),
+    (1, "diff", "full"): TrustRule("base whole"),
+    (2, "unchanged", "full"): TrustRule("copies"),
+    (2, "unchanged_range", "range"): TrustRule("copies"),
+    (2, "moved", "full"): TrustRule("copies"),
+    (2, "moved", "range"): TrustRule("copies"),
+    (2, "range_diff", "range"): TrustRule("copies"),
+    (2, "partly_known", "full"): TrustRule("copies"),
+    (2, "partly_known", "range"): TrustRule("copies"),
 }
 
 _GUARDS: Final[Mapping[Proof, str]] = {
@@ -87,12 +87,12 @@ _OTHERS: Final = (
 )
 
 
-def rule_of(event: ReadServed) -> Rule:
+def rule_of(event: FileRead) -> TrustRule:
     """The row for this answer."""
     return TRANSITIONS.get((event.v, event.mode, "full" if event.whole else "range"), _IGNORED)
 
 
-def carried(event: ReadServed, known: Mapping[ContentHash, Spans], lines: Spans, *, whole: bool) -> Spans:
+def trusted_lines(event: FileRead, known: Mapping[ContentHash, Spans], lines: Spans, *, whole: bool) -> Spans:
     """Lines of the served version that the answer makes known.
 
     known: known lines of each version that `event.copies` names. lines: those of `event.base` that the answer may rest on.

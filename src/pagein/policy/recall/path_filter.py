@@ -16,11 +16,11 @@ def path_matches(wanted: str, path: str) -> bool:
     a glob over its last parts, or from the root where it begins with `/`: `*` and `?` stay within one part, `**` does not.
     Raises BadInput for a glob with a set that is none.
     """
-    return _compiled(wanted).search("/" + path.replace("\\", "/").strip("/")) is not None
+    return _compile_path(wanted).search("/" + path.replace("\\", "/").strip("/")) is not None
 
 
 @lru_cache(maxsize=64)
-def _compiled(wanted: str) -> re.Pattern[str]:
+def _compile_path(wanted: str) -> re.Pattern[str]:
     plain = wanted.replace("\\", "/") if not _MAGIC.search(wanted) else wanted
     start = "^/" if plain.startswith("/") else "/"
     inner = plain.strip("/").removeprefix("./")

@@ -26,7 +26,7 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PatternMatch:
     """A match. offset: its place in the text, in characters. matched: its text. context: with what stands around it."""
 
     offset: int
@@ -42,11 +42,11 @@ class Pattern:
     expression: str | None = None
     notice: str | None = None
 
-    def found(self, text: str) -> Iterator[Found]:
+    def found(self, text: str) -> Iterator[PatternMatch]:
         """Matches in their order, not overlapping; those without width too."""
         places = self._literally(text) if self.expression is None else self._by_expression(text)
         for start, end in places:
-            yield Found(start, text[start:end], _context(text, start, end))
+            yield PatternMatch(start, text[start:end], _context(text, start, end))
 
     def _literally(self, text: str) -> Iterator[tuple[int, int]]:
         width = len(self.literal)
@@ -58,7 +58,7 @@ class Pattern:
     def _by_expression(self, text: str) -> Iterator[tuple[int, int]]:
         # half a surrogate pair counts as one character that no pattern names
         data = _SURROGATES.sub("\ufffd", text).encode()
-        compiled = _compiled(self.expression or "")
+        compiled = _compile(self.expression or "")
         plain = len(data) == len(text)
         at = passed = chars = 0
         while (match := compiled.search(data, at)) is not None:
@@ -98,7 +98,7 @@ def _problem(expression: str) -> str | None:
     import re2
 
     try:
-        _compiled(expression)
+        _compile(expression)
     except UnicodeEncodeError:
         return "the expression holds half of a surrogate pair"
     except re2.error as problem:
@@ -107,7 +107,7 @@ def _problem(expression: str) -> str | None:
     return None
 
 
-def _compiled(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
+def _compile(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
     import re2
 
     options: Any = re2.Options()

@@ -34,7 +34,7 @@ _SETTLED: Final = re.compile(
 )
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text as it is indexed: case is folded, and NUL, which ends what SQLite indexes, is a space."""
     return text.casefold().replace("\0", " ")
 
@@ -81,7 +81,7 @@ def met(need: Need, text: str) -> bool:
     return any(met(part, text) for part in need.needs)
 
 
-def needed_by_literal(literal: str, *, ignore_case: bool = False) -> Need:
+def literal_grams(literal: str, *, ignore_case: bool = False) -> Need:
     """What every text that holds this literal must hold."""
     runs = _Runs()
     for character in literal:
@@ -89,10 +89,10 @@ def needed_by_literal(literal: str, *, ignore_case: bool = False) -> Need:
     return runs.need()
 
 
-def needed(pattern: str, *, ignore_case: bool = False) -> Need:
+def grams_needed(pattern: str, *, ignore_case: bool = False) -> Need:
     """What every text with a match of this regular expression must hold. The pattern is one that RE2 accepts."""
     try:
-        return _Reader(pattern, ignore_case=ignore_case).alternatives().need()
+        return _PatternParser(pattern, ignore_case=ignore_case).alternatives().need()
     except (_Doubt, RecursionError):
         return NO_NEED
 
@@ -125,7 +125,7 @@ _EMPTY: Final[_Strings] = frozenset({""})
 
 
 @dataclass(frozen=True, slots=True)
-class _Matched:
+class _MatchSet:
     """strings: all folded texts the expression can match, None where they are too many. rest: what is needed besides."""
 
     strings: _Strings | None
@@ -137,8 +137,8 @@ class _Matched:
         return _every((self.rest, _some(_need_of_string(text) for text in sorted(self.strings))))
 
 
-_ANYTHING: Final = _Matched(None)
-_NOTHING_WIDE: Final = _Matched(_EMPTY)
+_ANYTHING: Final = _MatchSet(None)
+_NOTHING_WIDE: Final = _MatchSet(_EMPTY)
 
 
 class _Runs:
@@ -149,7 +149,7 @@ class _Runs:
         self._needs: list[Need] = []
         self._whole = True
 
-    def add(self, piece: _Matched) -> None:
+    def add(self, piece: _MatchSet) -> None:
         self._needs.append(piece.rest)
         if piece.strings is None:
             self.cut()
@@ -161,13 +161,15 @@ class _Runs:
 
     def cut(self, start: _Strings = _EMPTY) -> None:
         """End the run; what follows does not stand right behind it, but behind one of `start`."""
-        self._needs.append(_Matched(self._run).need())
+        self._needs.append(_MatchSet(self._run).need())
         self._run = start
         self._whole = False
 
-    def matched(self) -> _Matched:
+    def matched(self) -> _MatchSet:
         rest = _every(self._needs)
-        return _Matched(self._run, rest) if self._whole else _Matched(None, _every((rest, _Matched(self._run).need())))
+        return (
+            _MatchSet(self._run, rest) if self._whole else _MatchSet(None, _every((rest, _MatchSet(self._run).need())))
+        )
 
     def need(self) -> Need:
         return self.matched().need()
@@ -178,20 +180,20 @@ def _short(left: _Strings, right: _Strings) -> bool:
     return len(left) * len(right) <= _MOST_STRINGS and longest <= _LONGEST_STRING
 
 
-def _either(branches: list[_Matched]) -> _Matched:
+def _either(branches: list[_MatchSet]) -> _MatchSet:
     if len(branches) == 1:
         return branches[0]
     strings = [branch.strings for branch in branches if branch.strings is not None and branch.rest == NO_NEED]
     union: _Strings = frozenset().union(*strings)
     if len(strings) == len(branches) and len(union) <= _MOST_STRINGS:
-        return _Matched(union)
-    return _Matched(None, _some(branch.need() for branch in branches))
+        return _MatchSet(union)
+    return _MatchSet(None, _some(branch.need() for branch in branches))
 
 
-def _character(character: str, *, ignore_case: bool) -> _Matched:
+def _character(character: str, *, ignore_case: bool) -> _MatchSet:
     if ignore_case and not _SETTLED.fullmatch(character):
         return _ANYTHING
-    return _Matched(frozenset({folded(character)}))
+    return _MatchSet(frozenset({fold_text(character)}))
 
 
 # --- the reader of patterns ---
@@ -213,13 +215,13 @@ _SIMPLE_CLASS: Final = re.compile(r"\[([^\]\[\\^-][^\]\[\\-]*)\]")
 _CLASS: Final = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\[pP]\{\^?\w+\}|\\x\{[0-9A-Fa-f]+\}|\\.|[^\]\\])*\]", re.DOTALL)
 
 
-class _Reader:
+class _PatternParser:
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
         self._pattern = pattern
         self._at = 0
         self._ignore_case = ignore_case
 
-    def alternatives(self) -> _Matched:
+    def alternatives(self) -> _MatchSet:
         """Up to the end of the group or of the pattern. Flags set inside end there."""
         before = self._ignore_case
         branches = [self._concatenation()]
@@ -228,7 +230,7 @@ class _Reader:
         self._ignore_case = before
         return _either(branches)
 
-    def _concatenation(self) -> _Matched:
+    def _concatenation(self) -> _MatchSet:
         runs = _Runs()
         while self._at < len(self._pattern) and self._pattern[self._at] not in "|)":
             # a repetition behind \Q...\E takes the last character only
@@ -238,7 +240,7 @@ class _Reader:
             self._repeated(runs, last)
         return runs.matched()
 
-    def _repeated(self, runs: _Runs, piece: _Matched) -> None:
+    def _repeated(self, runs: _Runs, piece: _MatchSet) -> None:
         least, most = self._count()
         if least == 0:
             runs.add(_either([piece, _NOTHING_WIDE]) if most == 1 else _NOTHING_WIDE if most == 0 else _ANYTHING)
@@ -265,7 +267,7 @@ class _Reader:
             return least, least
         return least, int(found[3]) if found[3] else None
 
-    def _pieces(self) -> list[_Matched]:
+    def _pieces(self) -> list[_MatchSet]:
         character = self._pattern[self._at]
         if character == "(":
             return [self._group()]
@@ -280,7 +282,7 @@ class _Reader:
             return [_NOTHING_WIDE]
         return [self._literal(character)]
 
-    def _group(self) -> _Matched:
+    def _group(self) -> _MatchSet:
         if not self._pattern.startswith("(?", self._at):
             self._at += 1
             return self._inside()
@@ -299,13 +301,13 @@ class _Reader:
         self._ignore_case = before
         return inside
 
-    def _inside(self) -> _Matched:
+    def _inside(self) -> _MatchSet:
         found = self.alternatives()
         if not self._next(")"):
             raise _Doubt
         return found
 
-    def _class(self) -> _Matched:
+    def _class(self) -> _MatchSet:
         simple = _SIMPLE_CLASS.match(self._pattern, self._at)
         if simple is not None:
             self._at = simple.end()
@@ -316,23 +318,23 @@ class _Reader:
         self._at = found.end()
         return _ANYTHING
 
-    def _escape(self) -> list[_Matched]:
+    def _escape(self) -> list[_MatchSet]:
         if self._pattern.startswith("\\Q", self._at):
             return self._quoted()
         return [self._escaped()]
 
-    def _quoted(self) -> list[_Matched]:
+    def _quoted(self) -> list[_MatchSet]:
         end = self._pattern.find("\\E", self._at)
         text = self._pattern[self._at + 2 : end if end >= 0 else None]
         self._at = end + 2 if end >= 0 else len(self._pattern)
         return [self._literal(character) for character in text] or [_NOTHING_WIDE]
 
-    def _escaped(self) -> _Matched:
+    def _escaped(self) -> _MatchSet:
         for known in (_HEX, _OCTAL, _PROPERTY):
             found = known.match(self._pattern, self._at)
             if found is not None:
                 self._at = found.end()
-                return _ANYTHING if known is _PROPERTY else self._literal(_numbered(found))
+                return _ANYTHING if known is _PROPERTY else self._literal(_expand_escape(found))
         letter = self._pattern[self._at + 1 : self._at + 2]
         self._at += 2
         if letter in _WIDE:
@@ -345,7 +347,7 @@ class _Reader:
             raise _Doubt
         return self._literal(letter)
 
-    def _literal(self, character: str) -> _Matched:
+    def _literal(self, character: str) -> _MatchSet:
         return _character(character, ignore_case=self._ignore_case)
 
     def _next(self, sign: str) -> bool:
@@ -355,7 +357,7 @@ class _Reader:
         return True
 
 
-def _numbered(found: re.Match[str]) -> str:
+def _expand_escape(found: re.Match[str]) -> str:
     if found.re is _HEX:
         return chr(int(found[1] or found[2], 16))
     return chr(int(found[0][1:], 8))

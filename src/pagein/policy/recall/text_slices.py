@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from pagein.policy.reads.baseline import DEFAULT_CAPS, Caps
+from pagein.policy.reads.baseline import DEFAULT_CAPS, ReadCaps
 
 LENGTH: Final = 2000
 """Characters that are shown where nobody says how many."""
@@ -46,41 +46,43 @@ class Slice:
         return "\n".join((self.text, *self.hints)) if self.text or not self.hints else "\n".join(self.hints)
 
 
-def by_characters(object_id: str, text: str, offset: int = 0, length: int = LENGTH, caps: Caps = DEFAULT_CAPS) -> Slice:
+def by_characters(
+    object_id: str, text: str, offset: int = 0, length: int = LENGTH, caps: ReadCaps = DEFAULT_CAPS
+) -> Slice:
     """`length` characters from `offset` on, or as many of them as fit the caps. Numbers below what makes sense are raised to it."""
     total, start = len(text), max(0, offset)
     if start >= total:
-        return _nothing(
+        return _empty_slice(
             object_id, start, total, f"[Offset {start} is beyond the end: object {object_id} has {total} chars.]"
         )
     wanted = min(start + max(1, length), total)
-    end = start + _fitting(text[start:wanted], caps)
+    end = start + _chars_that_fit(text[start:wanted], caps)
     cut = (f"[Output truncated. Object {object_id} has {total} total chars.]",) if end < wanted else ()
-    return _shown(object_id, text, (start, end), cut)
+    return _show_slice(object_id, text, (start, end), cut)
 
 
-def by_lines(object_id: str, text: str, line: int = 1, lines: int = LINES, caps: Caps = DEFAULT_CAPS) -> Slice:
+def by_lines(object_id: str, text: str, line: int = 1, lines: int = LINES, caps: ReadCaps = DEFAULT_CAPS) -> Slice:
     """`lines` lines from `line` on, or as many of them as fit the caps; of a line that does not fit, the part that does."""
     total, first = len(text), max(1, line)
     count = text.count("\n") + 1
     if first > count or not text:
-        return _nothing(
+        return _empty_slice(
             object_id, total, total, f"[Line {first} is beyond the end: object {object_id} has {count} lines.]"
         )
     start = _start_of(text, first)
     if start == total:  # the empty line behind the last line feed
-        return _nothing(object_id, total, total, f"[End of {object_id}: {total} chars.]")
+        return _empty_slice(object_id, total, total, f"[End of {object_id}: {total} chars.]")
     wanted = _end_of(text, start, max(1, lines))
-    end = start + _fitting(text[start:wanted], caps)
+    end = start + _chars_that_fit(text[start:wanted], caps)
     cut = (f"[Output truncated. Object {object_id} has {total} total chars.]",) if end < wanted else ()
     if end == total or text[end - 1] != "\n":
-        return _shown(object_id, text, (start, end), cut)
+        return _show_slice(object_id, text, (start, end), cut)
     last = first + text.count("\n", start, end) - 1
     hint = f"[Showing lines {first}\u2013{last} of {count}. Use line={last + 1} to continue.]"
     return Slice(text[start:end], start, end, total, (*cut, hint), ("line", last + 1))
 
 
-def _shown(object_id: str, text: str, where: tuple[int, int], cut: tuple[str, ...]) -> Slice:
+def _show_slice(object_id: str, text: str, where: tuple[int, int], cut: tuple[str, ...]) -> Slice:
     start, end = where
     total, part = len(text), text[start:end]
     if end < total:
@@ -90,7 +92,7 @@ def _shown(object_id: str, text: str, where: tuple[int, int], cut: tuple[str, ..
     return Slice(part, start, end, total, (f"[End of {object_id}: {total} chars.]",) if looks_so else ())
 
 
-def _nothing(object_id: str, start: int, total: int, why: str) -> Slice:
+def _empty_slice(object_id: str, start: int, total: int, why: str) -> Slice:
     # an empty result says nothing to a model, and some providers refuse it
     return Slice(
         "", min(start, total), min(start, total), total, (why if total else f"[Object {object_id} is empty.]",)
@@ -114,20 +116,20 @@ def _end_of(text: str, start: int, lines: int) -> int:
     return end
 
 
-def _fitting(part: str, caps: Caps) -> int:
+def _chars_that_fit(part: str, caps: ReadCaps) -> int:
     """How many characters of a part are shown: whole lines where that is at least half of what fits, and never none."""
-    fits = min(_lines_fitting(part, caps.lines), _bytes_fitting(part, caps.bytes))
+    fits = min(_chars_of_lines(part, caps.lines), _chars_of_bytes(part, caps.bytes))
     if fits >= len(part):
         return len(part)
     whole = part.rfind("\n", 0, fits) + 1
     return max(whole if 2 * whole >= fits else fits, 1)
 
 
-def _lines_fitting(part: str, lines: int) -> int:
+def _chars_of_lines(part: str, lines: int) -> int:
     return _end_of(part, 0, max(1, lines))
 
 
-def _bytes_fitting(part: str, size: int) -> int:
+def _chars_of_bytes(part: str, size: int) -> int:
     # no character has less than a byte, so more of them than bytes never fit
     encoded = part[:size].encode("utf-8", "surrogatepass")
     if len(encoded) <= size:

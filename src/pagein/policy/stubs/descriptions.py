@@ -30,7 +30,7 @@ def of_message(role: Role, text: str) -> str:
 def of_file(path: str, lines: tuple[int, int] | None = None) -> str:
     """A file, or the lines of it that are kept (from 1, inclusive)."""
     part = "full file" if lines is None else f"lines {lines[0]}-{lines[1]}"
-    return f"{shortened(path)} ({part})"
+    return f"{shorten_path(path)} ({part})"
 
 
 def of_artifact(label: str) -> str:
@@ -38,7 +38,7 @@ def of_artifact(label: str) -> str:
     return f"Extracted: {one_line(label[: 4 * FIRST_WORDS])[:FIRST_WORDS].rstrip()}"
 
 
-def shortened(path: str) -> str:
+def shorten_path(path: str) -> str:
     """A path on one line; of a long one its end, which tells more than its beginning."""
     plain = one_line(path)
     return plain if len(plain) <= FIRST_WORDS else f"...{plain[-(FIRST_WORDS - 3) :]}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pagein.errors import BadSetting
-from pagein.policy.stubs.descriptions import shortened
+from pagein.policy.stubs.descriptions import shorten_path
 from pagein.policy.stubs.result_stubs import one_line
 
 BUDGET: Final = 2000
@@ -47,7 +47,7 @@ PI_RLM: Final = Dialect(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ManifestRow:
     """An object as a manifest lists it. tokens: the estimate that its stub shows. path: of the file that it shows, "" for none."""
 
     object_id: str
@@ -74,7 +74,7 @@ class Manifest:
     pages: int = 0
 
     def at_edge(
-        self, left: Sequence[Row], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
+        self, left: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
     ) -> tuple["Manifest", Page | None]:
         """The page for what left at this edge, oldest first; None where nothing did. Raises BadSetting for a budget below 1."""
         if not left:
@@ -83,7 +83,7 @@ class Manifest:
         return after, _page(left, after, budget, dialect)
 
     def anew(
-        self, held: Sequence[Row], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
+        self, held: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
     ) -> tuple["Manifest", Page | None]:
         """The one page of a window that begins anew, listing all that is held, oldest first."""
         return Manifest().at_edge(held, budget=budget, dialect=dialect)
@@ -92,13 +92,13 @@ class Manifest:
 NO_MANIFEST: Final = Manifest()
 
 
-def manifest(rows: Sequence[Row], *, budget: int = BUDGET, dialect: Dialect = PAGEIN) -> str:
+def manifest(rows: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN) -> str:
     """All rows, oldest first as they left, on one page; newest first as they are shown. Raises BadSetting for a budget below 1."""
     _, page = NO_MANIFEST.at_edge(rows, budget=budget, dialect=dialect)
     return EMPTY_STORE if page is None else page.text
 
 
-def joined(page: str, text: str) -> str:
+def join_page(page: str, text: str) -> str:
     """A page in front of what a user said, in one block, so that turns still alternate."""
     return f"{page}{_JOINT}{text}"
 
@@ -108,7 +108,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def _page(rows: Sequence[Row], total: Manifest, budget: int, dialect: Dialect) -> Page:
+def _page(rows: Sequence[ManifestRow], total: Manifest, budget: int, dialect: Dialect) -> Page:
     if budget < 1:
         raise BadSetting(f"a manifest needs a budget of 1 token or more, not {budget}")
     lines = _rows(rows, max(1, budget - RESERVE), dialect)
@@ -132,7 +132,7 @@ def _below(total: Manifest, dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def _rows(rows: Sequence[Row], budget: int, dialect: Dialect) -> list[str]:
+def _rows(rows: Sequence[ManifestRow], budget: int, dialect: Dialect) -> list[str]:
     """As many rows as fit, newest first, one at least; the others in one line."""
     lines: list[str] = []
     used = 0
@@ -151,8 +151,8 @@ def _rows(rows: Sequence[Row], budget: int, dialect: Dialect) -> list[str]:
     return lines
 
 
-def _row(row: Row, dialect: Dialect) -> str:
-    told = row.description if row.path in row.description else f"{shortened(row.path)}: {row.description}"
+def _row(row: ManifestRow, dialect: Dialect) -> str:
+    told = row.description if row.path in row.description else f"{shorten_path(row.path)}: {row.description}"
     cells = (row.object_id, dialect.kinds.get(row.kind, row.kind), f"{row.tokens:,}", told)
     return f"| {' | '.join(_cell(cell) for cell in cells)} |"
 

@@ -13,14 +13,14 @@ LEAST: Final = 1000
 _SHOWN: Final = 8  # a text shows so many-th of the least that may leave, at its head and at its tail each
 
 
-def checked(chars: int) -> int:
+def check_chars(chars: int) -> int:
     """The number of characters from which texts may leave, 0 for never. Raises BadSetting for one that makes no sense."""
     if chars and chars < LEAST:
         raise BadSetting(f"pasted texts may leave from {LEAST} characters on, or never (0), not from {chars}")
     return chars
 
 
-def shortened(object_id: str, tokens: int, text: str, chars: int) -> str:
+def shorten_paste(object_id: str, tokens: int, text: str, chars: int) -> str:
     """The head of a text, where all of it is kept, and its tail. chars: from how many characters on texts leave."""
     part = chars // _SHOWN
     head, tail = _cut(text, part), _cut(text[::-1], part)

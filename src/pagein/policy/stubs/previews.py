@@ -67,7 +67,7 @@ def preview(object_id: str, tool: str, tokens: int, text: str, settings: Preview
     tail = _head(text[::-1], part) if len(text) > head else 0
     middle = text[head : len(text) - tail]
     first = text.count("\n", 0, head) + 1
-    telling = _telling(middle, first, part)
+    telling = _trouble_lines(middle, first, part)
     notice = (
         f"[pagein: {object_id} | {one_line(tool) or 'tool'} | {tokens:,} tokens | {description(text)}]\n"
         f'[{len(middle):,} characters in the middle are kept and not shown. Use peek("{object_id}") to view them, or '
@@ -96,7 +96,7 @@ def _head(text: str, most: int) -> int:
     return cut if cut > most // 2 else min(most, len(text))
 
 
-def _telling(middle: str, first: int, most: int) -> list[str]:
+def _trouble_lines(middle: str, first: int, most: int) -> list[str]:
     """Lines that tell of trouble, with their numbers, of at most so many characters; `first` is the number of the line the middle begins in."""
     numbered = enumerate(middle.split("\n"), start=first)
     found = (f"{number}: {line.strip()[:_TELLING_CHARS]}" for number, line in numbered if _TELLING.search(line))

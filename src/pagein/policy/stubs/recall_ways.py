@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.model.entries import EpochOpened, PagedOut
+from pagein.model.entries import EpochEntry, PagedOut
 
 _LINES: Final = 40
 _WRITTEN: Final = (
@@ -38,7 +38,7 @@ class Way:
         short = self.worded(paged.short, paged.object_id) if paged.short else paged.short
         return replace(paged, stub=self.worded(paged.stub, paged.object_id), short=short)
 
-    def of_epoch(self, opened: EpochOpened) -> EpochOpened:
+    def of_epoch(self, opened: EpochEntry) -> EpochEntry:
         """An epoch with all that stands for what left in the words of this way."""
         if self == TOOLS:
             return opened

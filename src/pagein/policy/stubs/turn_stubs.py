@@ -63,10 +63,10 @@ def instructions_in(messages: Iterable[Message], room: int) -> str:
 def transcript(messages: Sequence[Message]) -> str:
     """These messages as one text."""
     names = {block.id: block.name for one in messages for block in one.blocks if isinstance(block, ToolCall)}
-    return "\n\n".join(_said(message, block, names) for message in messages for block in message.blocks)
+    return "\n\n".join(_block_words(message, block, names) for message in messages for block in message.blocks)
 
 
-def _said(message: Message, block: Block, names: dict[str, str]) -> str:
+def _block_words(message: Message, block: Block, names: dict[str, str]) -> str:
     match block:
         case Text(text=text):
             return f"--- {message.role} ---\n{text}"
@@ -87,7 +87,7 @@ def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, ro
     has any; room: at most so many characters of these are shown.
     """
     turns = "One earlier turn" if count == 1 else f"{count:,} earlier turns"
-    parts = ["[Earlier in this conversation the user said, shortened, oldest first:]", *_listed(words, room)]
+    parts = ["[Earlier in this conversation the user said, shortened, oldest first:]", *_list_words(words, room)]
     if instructions:
         parts += ["[Before that the host had said:]", instructions]
     explained = (
@@ -99,14 +99,14 @@ def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, ro
 
 def for_steps(stub: str, words: Sequence[str], room: int) -> str:
     """The text that stands for steps of a turn, behind the words with which it began. words: what the user said in them; room: for these."""
-    said = ["[Later the user said, shortened, oldest first:]", *_listed(words, room), ""] if words else [""]
+    said = ["[Later the user said, shortened, oldest first:]", *_list_words(words, room), ""] if words else [""]
     return "\n".join(said) + (
         "[Earlier steps of the work on this left this window, as it was nearly full: what the assistant said, its calls and their results. "
         f"Nothing of it is lost, and it is not to be done again:]\n{stub}"
     )
 
 
-def _listed(words: Sequence[str], room: int) -> list[str]:
+def _list_words(words: Sequence[str], room: int) -> list[str]:
     """What the user said first, and of the rest what is newest, as there is room."""
     room -= len(words[0]) if words else 0
     newest: list[str] = []
@@ -120,7 +120,7 @@ def _listed(words: Sequence[str], room: int) -> list[str]:
     return [*(f"- {one}" for one in words[:1]), *between, *(f"- {one}" for one in reversed(newest))]
 
 
-def bounded(words: Sequence[str]) -> tuple[str, ...]:
+def bound_words(words: Sequence[str]) -> tuple[str, ...]:
     """No more of what the user said than is ever shown."""
     most = ALL_WORDS // 8
     return tuple(words) if len(words) <= most else (words[0], *words[-most:])

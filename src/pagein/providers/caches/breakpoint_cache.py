@@ -14,19 +14,19 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from pagein.errors import BadInput
-from pagein.providers.caches.breakpoint_rules import refused
-from pagein.providers.caches.cache_entries import Entry
+from pagein.providers.caches.breakpoint_rules import breakpoint_refusal
+from pagein.providers.caches.cache_entries import CacheEntry
 from pagein.providers.caches.cache_rules import CacheRules
-from pagein.providers.caches.cache_values import LONG, SHORT, CacheRequest, Mark, Reason, Served
+from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint, CacheRequest, CacheUsage, Reason
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ReadEntry:
     """The entry that a request reads: its position and tokens; or why there is none."""
 
     position: int = 0
     tokens: float = 0.0
-    entry: Entry | None = None
+    entry: CacheEntry | None = None
     reason: Reason = "not_found"
 
 
@@ -35,17 +35,17 @@ class Breakpoints:
 
     def __init__(self, rules: CacheRules) -> None:
         self._rules = rules
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, CacheEntry] = {}
         self._ttl = {SHORT: rules.ttl + rules.grace, LONG: rules.long_ttl + rules.grace}
 
-    def serve(self, request: CacheRequest) -> Served:
+    def serve(self, request: CacheRequest) -> CacheUsage:
         """Serve one request and remember what it read and wrote. Raises BadInput for marks the provider would refuse."""
         total = request.prompt
         if not (standing := self._standing(request)):
-            return Served(0.0, 0.0, 0.0, total, request.output, 0, "no_marks")
+            return CacheUsage(0.0, 0.0, 0.0, total, request.output, 0, "no_marks")
         size = request.cumulative
         if not (marks := [m for m in standing if size[m.position - 1] >= self._rules.min_prefix]):
-            return Served(0.0, 0.0, 0.0, total, request.output, 0, "below_minimum")
+            return CacheUsage(0.0, 0.0, 0.0, total, request.output, 0, "below_minimum")
         found = self._find(request, marks)
         end = size[marks[-1].position - 1]
         read, reason = _readable(request, found, end)
@@ -57,9 +57,9 @@ class Breakpoints:
         storing = [m for m in marks[-self._rules.max_marks :] if m.position > min(hit, found.position)]
         self._write(request, min(hit, found.position), storing)
         split = max(read, max((size[m.position - 1] for m in storing if m.ttl == LONG), default=0.0))
-        return Served(read, end - split, split - read, total - end, request.output, hit, reason)
+        return CacheUsage(read, end - split, split - read, total - end, request.output, hit, reason)
 
-    def _standing(self, request: CacheRequest) -> list[Mark]:
+    def _standing(self, request: CacheRequest) -> list[Breakpoint]:
         """The marks of the request, the provider's own included, first to last."""
         marks = request.marks
         rules = self._rules
@@ -68,16 +68,16 @@ class Breakpoints:
             if not 1 <= mark.position <= last or mark.ttl not in self._ttl:
                 raise BadInput(f"{mark} on a prompt of {last} blocks; position 1 to {last}, ttl {SHORT} or {LONG}")
         if rules.strict_marks:
-            if (why := refused(marks, rules.max_marks)) is not None:
+            if (why := breakpoint_refusal(marks, rules.max_marks)) is not None:
                 raise BadInput(f"{why.rule}: {why.message}")
         elif implicit := _implicit(request, rules):
-            marks = (*marks, Mark(implicit))
+            marks = (*marks, Breakpoint(implicit))
         if len(marks) <= 1:
             return list(marks)
         by_position = {mark.position: mark for mark in sorted(marks, key=lambda mark: (mark.position, mark.ttl))}
         return list(by_position.values())
 
-    def _find(self, request: CacheRequest, marks: list[Mark]) -> _Found:
+    def _find(self, request: CacheRequest, marks: list[Breakpoint]) -> _ReadEntry:
         """The last live entry that the provider looks at (A3, or O5)."""
         at, chain = request.at, request.chain
         reason: Reason = "not_found"
@@ -90,10 +90,10 @@ class Breakpoints:
             elif entry.usable_from > at:
                 reason = "unanswered"
             else:
-                return _Found(position, request.cumulative[position - 1], entry, "hit")
-        return _Found(reason=reason)
+                return _ReadEntry(position, request.cumulative[position - 1], entry, "hit")
+        return _ReadEntry(reason=reason)
 
-    def _candidates(self, request: CacheRequest, marks: list[Mark]) -> "list[int] | range":
+    def _candidates(self, request: CacheRequest, marks: list[Breakpoint]) -> "list[int] | range":
         rules = self._rules
         if rules.lookback is None:
             return self._breakpoints(request, marks)
@@ -108,7 +108,7 @@ class Breakpoints:
             positions.extend(range(first, lowest - 1, -1))
         return positions
 
-    def _breakpoints(self, request: CacheRequest, marks: list[Mark]) -> list[int]:
+    def _breakpoints(self, request: CacheRequest, marks: list[Breakpoint]) -> list[int]:
         """The latest breakpoints of the conversation: the marks and, where the provider marks by itself, where it did."""
         most = self._rules.read_breakpoints
         if self._rules.implicit_eligible == "none":
@@ -123,7 +123,7 @@ class Breakpoints:
                     break
         return found
 
-    def _refresh(self, request: CacheRequest, found: _Found, marks: list[Mark]) -> None:
+    def _refresh(self, request: CacheRequest, found: _ReadEntry, marks: list[Breakpoint]) -> None:
         entry, at = found.entry, request.at
         if entry is None or not self._rules.refresh_on_read:
             return
@@ -145,7 +145,7 @@ class Breakpoints:
             if (entry := self._entries.pop(request.chain[position - 1], None)) is not None:
                 entry.lost = True
 
-    def _write(self, request: CacheRequest, hit: int, marks: list[Mark]) -> None:
+    def _write(self, request: CacheRequest, hit: int, marks: list[Breakpoint]) -> None:
         """Store an entry at each of these marks, all of which stand beyond `hit`."""
         above = self._entries.get(request.chain[hit - 1]) if hit else None
         below = hit if above is not None else 0
@@ -154,7 +154,7 @@ class Breakpoints:
             above = self._store(request, mark, above)
             below = mark.position
 
-    def _nearest(self, request: CacheRequest, last: int, below: int) -> Entry | None:
+    def _nearest(self, request: CacheRequest, last: int, below: int) -> CacheEntry | None:
         """The entry at the last position that has one, from `last` down to, and without, `below`."""
         chain, entries = request.chain, self._entries
         for position in range(last, below, -1):
@@ -162,7 +162,7 @@ class Breakpoints:
                 return entry
         return None
 
-    def _store(self, request: CacheRequest, mark: Mark, above: Entry | None) -> Entry:
+    def _store(self, request: CacheRequest, mark: Breakpoint, above: CacheEntry | None) -> CacheEntry:
         name, at = request.chain[mark.position - 1], request.at
         ttl, usable_from = self._ttl[mark.ttl], request.usable_from
         old = self._entries.get(name)
@@ -174,7 +174,7 @@ class Breakpoints:
                 old.usable_from = usable_from
                 old.use(at) if together else old.use_alone(at)
                 return old
-        entry = Entry(at, ttl, usable_from, above, joins=together)
+        entry = CacheEntry(at, ttl, usable_from, above, joins=together)
         self._entries[name] = entry
         return entry
 
@@ -190,7 +190,7 @@ def _implicit(request: CacheRequest, rules: CacheRules) -> int:
     return max(request.newest_user, request.newest_tool)
 
 
-def _readable(request: CacheRequest, found: _Found, end: float) -> tuple[float, Reason]:
+def _readable(request: CacheRequest, found: _ReadEntry, end: float) -> tuple[float, Reason]:
     """Tokens read, and why that many."""
     read, reason = found.tokens, found.reason
     warm = min(request.warm, end)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
-from pagein.providers.caches.cache_values import LONG, SHORT, Mark
+from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class Manner:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class BreakpointPlan:
     """The marks to add, in order, and what to remember once the request was answered."""
 
-    marks: tuple[Mark, ...]
+    marks: tuple[Breakpoint, ...]
     memory: Memory
 
 
@@ -73,14 +73,14 @@ FIRST: Final = Memory()
 DEFAULT: Final = Manner()
 
 
-def placed(
+def plan_breakpoints(
     outline: Outline,
     frontier: int | None = None,
     memory: Memory = FIRST,
     manner: Manner = DEFAULT,
-    taken: Sequence[Mark] = (),
+    taken: Sequence[Breakpoint] = (),
     slots: int = MAX_MARKS,
-) -> Placed:
+) -> BreakpointPlan:
     """The marks of a request.
 
     frontier: position of the first block that a later edit may change, None where there is none. taken: marks that stand already
@@ -88,7 +88,7 @@ def placed(
     """
     end = _at_or_before(outline, len(outline.names))
     before = None if frontier is None else _at_or_before(outline, frontier - 1)
-    wanted = _wanted(outline, end, before, memory, manner)
+    wanted = _wanted_positions(outline, end, before, memory, manner)
     standing = {mark.position for mark in taken}
     chosen: dict[int, int] = {}
     for position, ttl in wanted:
@@ -100,10 +100,10 @@ def placed(
         ):
             chosen[position] = ttl
     marks = tuple(_in_order(chosen, taken))
-    return Placed(marks, Memory(_spot(outline, end), _spot(outline, before)))
+    return BreakpointPlan(marks, Memory(_spot(outline, end), _spot(outline, before)))
 
 
-def _wanted(
+def _wanted_positions(
     outline: Outline, end: int | None, frontier: int | None, memory: Memory, manner: Manner
 ) -> Iterator[tuple[int, int]]:
     """Positions worth a mark with their lifetimes, the most valuable first."""
@@ -141,7 +141,7 @@ def _spot(outline: Outline, position: int | None) -> Spot | None:
     return None if position is None else Spot(position, outline.names[position - 1])
 
 
-def _in_order(chosen: dict[int, int], taken: Sequence[Mark]) -> Iterator[Mark]:
+def _in_order(chosen: dict[int, int], taken: Sequence[Breakpoint]) -> Iterator[Breakpoint]:
     """The chosen marks, none asking for longer than one before it, or for less than one that stands behind it."""
     shortest = LONG
     for position, ttl in sorted([*chosen.items(), *((mark.position, mark.ttl) for mark in taken)]):
@@ -150,4 +150,4 @@ def _in_order(chosen: dict[int, int], taken: Sequence[Mark]) -> Iterator[Mark]:
             continue
         behind = max((mark.ttl for mark in taken if mark.position > position), default=SHORT)
         shortest = max(min(ttl, shortest), behind)
-        yield Mark(position, shortest)
+        yield Breakpoint(position, shortest)

@@ -3,27 +3,29 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from pagein.providers.caches.cache_values import LONG, SHORT, Mark
+from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 
 MAX_MARKS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class BreakpointRefusal:
     """A request that the provider would answer with status 400: the rule it breaks, and the provider's own words."""
 
     rule: Literal["M14", "M15", "M16"]
     message: str
 
 
-def refused(marks: tuple[Mark, ...], most: int = MAX_MARKS) -> Refused | None:
+def breakpoint_refusal(marks: tuple[Breakpoint, ...], most: int = MAX_MARKS) -> BreakpointRefusal | None:
     """Why these explicit marks are refused, or None."""
     if len(marks) > most:
-        return Refused("M14", f"A maximum of {most} blocks with cache_control may be provided. Found {len(marks)}.")
+        return BreakpointRefusal(
+            "M14", f"A maximum of {most} blocks with cache_control may be provided. Found {len(marks)}."
+        )
     shortest: int = LONG
     for mark in sorted(marks, key=lambda mark: mark.position):
         if mark.ttl > shortest:
-            return Refused(
+            return BreakpointRefusal(
                 "M15",
                 "cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
                 "Note that blocks are processed in the following order: tools, system, messages.",
@@ -32,22 +34,26 @@ def refused(marks: tuple[Mark, ...], most: int = MAX_MARKS) -> Refused | None:
     return None
 
 
-def with_automatic(marks: tuple[Mark, ...], last: int, ttl: int = SHORT) -> tuple[Mark, ...] | Refused:
+def with_automatic(
+    marks: tuple[Breakpoint, ...], last: int, ttl: int = SHORT
+) -> tuple[Breakpoint, ...] | BreakpointRefusal:
     """The marks that stand after a top-level `cache_control` has been placed, or why the request is refused.
 
     last: position of the last block that may carry a mark (0: none may, and nothing is added).
     """
     if len(marks) >= MAX_MARKS:
-        return Refused("M16", f"Top-level cache_control needs one of {MAX_MARKS} slots, and all are taken by blocks.")
+        return BreakpointRefusal(
+            "M16", f"Top-level cache_control needs one of {MAX_MARKS} slots, and all are taken by blocks."
+        )
     there = next((mark for mark in marks if mark.position == last), None)
     if there is not None and there.ttl != ttl:
-        return Refused(
+        return BreakpointRefusal(
             "M16",
             f"Top-level cache_control has ttl='{_word(ttl)}' but the target block already has cache_control "
             f"with ttl='{_word(there.ttl)}'",
         )
-    placed = marks if there is not None or not last else (*marks, Mark(last, ttl))
-    return refused(placed) or placed
+    placed = marks if there is not None or not last else (*marks, Breakpoint(last, ttl))
+    return breakpoint_refusal(placed) or placed
 
 
 def _word(ttl: int) -> str:

@@ -54,7 +54,7 @@ _LEAST_OFF: Final = 256.0
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CallFacts:
     """What is known of one call. Sizes in the provider's tokens, times in seconds.
 
     prompt, read: as the provider reported them. expected: what the call before held up to its last mark, None where there was
@@ -128,7 +128,7 @@ _WORDS: Final[dict[Cause, str]] = {
 }
 
 
-def diagnosed(facts: Facts) -> Diagnosis:
+def diagnose(facts: CallFacts) -> Diagnosis:
     """Why this call read what it did."""
     if facts.expected is None:
         return Diagnosis("first", "nobody")
@@ -147,7 +147,7 @@ def diagnosed(facts: Facts) -> Diagnosis:
     return Diagnosis(cause, who, shortfall, facts.place if cause == "messages" else None)
 
 
-def _cause(facts: Facts) -> tuple[Cause, Who]:
+def _cause(facts: CallFacts) -> tuple[Cause, Who]:
     """Why the simulator says that no more is read, and who had it so."""
     part = next((part for part in _PARTS if part in facts.changed), None)
     if part is not None:

@@ -18,7 +18,7 @@ class Group:
 
     __slots__ = ("beyond", "gapped", "tip", "ttl", "used")
 
-    def __init__(self, used: float, ttl: float, tip: "Entry", beyond: "Entry | None") -> None:
+    def __init__(self, used: float, ttl: float, tip: "CacheEntry", beyond: "CacheEntry | None") -> None:
         self.used = used
         self.ttl = ttl
         self.tip = tip
@@ -29,13 +29,13 @@ class Group:
         return at - self.used <= self.ttl
 
 
-class Entry:
+class CacheEntry:
     """A stored prefix."""
 
     __slots__ = ("above", "group", "lost", "usable_from")
     group: Group
 
-    def __init__(self, at: float, ttl: float, usable_from: float, above: "Entry | None", *, joins: bool) -> None:
+    def __init__(self, at: float, ttl: float, usable_from: float, above: "CacheEntry | None", *, joins: bool) -> None:
         """joins: the entry may share the group of `above`, which then is used just now."""
         self.above = above
         self.usable_from = usable_from
@@ -72,7 +72,7 @@ class Entry:
         self.group.used = max(self.group.used, at)
 
 
-def _led_by(entry: Entry) -> Group:
+def _led_by(entry: CacheEntry) -> Group:
     """The group with this entry as its tip, split off if need be."""
     left = entry.group
     if left.tip is entry:
@@ -82,10 +82,10 @@ def _led_by(entry: Entry) -> Group:
     return group
 
 
-def _take(entry: Entry, group: Group) -> None:
+def _take(entry: CacheEntry, group: Group) -> None:
     """Move an entry, and all above it in its group, to the top of another group that ends right below it."""
     left = entry.group
-    moving: Entry | None = entry
+    moving: CacheEntry | None = entry
     while moving is not None and moving.group is left:
         moving.group = group
         moving = moving.above

@@ -33,7 +33,7 @@ class Chains:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Breakpoint:
     """A cache breakpoint on the block at `position`, counted from 1. `ttl` is SHORT or LONG, in seconds."""
 
     position: int
@@ -59,7 +59,7 @@ class CacheRequest:
     at: float
     chain: Sequence[int]
     cumulative: Sequence[float]
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Breakpoint, ...] = ()
     output: float = 0.0
     answered_at: float | None = None
     read_cap: float | None = None
@@ -80,7 +80,7 @@ class CacheRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class CacheUsage:
     """How a call was served, in tokens. `hit` is the position of the last block read from the cache whole (0: none).
 
     reason: why as much, or as little, was read. The long lifetime's writes are `written_1h` whatever its length.

@@ -11,7 +11,7 @@ from pagein.providers.caches.cache_values import Chains
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class PromptSettings:
     """What a request says beside its blocks, as far as the cache depends on it. Any hashable value tells its states apart.
 
     images: whether the request has an image anywhere.
@@ -33,7 +33,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PromptPrefix:
     """The prompt up to the messages: `chain` names the blocks of tools and system, `tools` counts those of the tools.
 
     A mark at the end of tools stands at position `tools`, one at the end of system at `len(chain)`.
@@ -46,8 +46,8 @@ class Head:
 
 
 def anthropic_domains(
-    chains: Chains, settings: Settings, tools: Iterable[Hashable], system: Iterable[Hashable]
-) -> Head:
+    chains: Chains, settings: PromptSettings, tools: Iterable[Hashable], system: Iterable[Hashable]
+) -> PromptPrefix:
     """Name the blocks before the messages, under these settings."""
     mind = (settings.thinking, settings.effort)
     everywhere = mind if settings.thinking_voids_all else None
@@ -62,4 +62,4 @@ def anthropic_domains(
         tail = chains.extend(tail, block)
         names.append(tail)
     tail = chains.extend(tail, ("messages", settings.tool_choice, settings.parallel_tools, settings.images, mind))
-    return Head(tuple(names), count, tail)
+    return PromptPrefix(tuple(names), count, tail)

@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left, bisect_right
 
 from pagein.providers.caches.cache_rules import CacheRules
-from pagein.providers.caches.cache_values import CacheRequest, Reason, Served
+from pagein.providers.caches.cache_values import CacheRequest, CacheUsage, Reason
 
 
 class Anywhere:
@@ -20,7 +20,7 @@ class Anywhere:
         self._used: dict[int, float] = {}
         self._usable_from: dict[int, float] = {}
 
-    def serve(self, request: CacheRequest) -> Served:
+    def serve(self, request: CacheRequest) -> CacheUsage:
         """Serve one request and remember all its prefixes."""
         total = request.prompt
         reach, reason = self._reach(request)
@@ -32,7 +32,7 @@ class Anywhere:
         if request.read_cap is not None and request.read_cap < read:
             read, reason = max(request.read_cap, 0.0), "capped"
         self._remember(request, reach)
-        return Served(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
+        return CacheUsage(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
 
     def _reach(self, request: CacheRequest) -> tuple[int, Reason]:
         """Position of the last block of the longest prefix that is live, and what ended it."""

@@ -7,7 +7,7 @@ So of three requests that share A and nothing else, the third is the first to re
 from bisect import bisect_left, bisect_right
 
 from pagein.providers.caches.cache_rules import CacheRules
-from pagein.providers.caches.cache_values import CacheRequest, Reason, Served
+from pagein.providers.caches.cache_values import CacheRequest, CacheUsage, Reason
 
 
 class Units:
@@ -19,7 +19,7 @@ class Units:
         self._seen: dict[int, float] = {}  # id of the prefix -> last use
         self._units: dict[int, tuple[float, float]] = {}  # id of the prefix -> last use, usable from
 
-    def serve(self, request: CacheRequest) -> Served:
+    def serve(self, request: CacheRequest) -> CacheUsage:
         """Serve one request and remember its units."""
         total = request.prompt
         common = self._common(request)
@@ -34,7 +34,7 @@ class Units:
         if request.read_cap is not None and request.read_cap < read:
             read, reason = max(request.read_cap, 0.0), "capped"
         self._remember(request, common, hit)
-        return Served(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
+        return CacheUsage(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
 
     def _common(self, request: CacheRequest) -> int:
         """Blocks shared with some earlier request that is still stored. A prompt uses its prefixes at once, hence bisection."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, Literal, TypeAlias, get_args
 
-from pagein.providers.prices.model_ids import known_as
+from pagein.providers.prices.model_ids import model_name_in
 from pagein.providers.prices.price_table import CATALOGUE
 
 Refused: TypeAlias = Literal[
@@ -131,7 +131,7 @@ TABLE: Final = _by_name([*_anthropic(), *_openai()])
 
 def abilities(model: str | None, on: date | None = None) -> Abilities:
     """What is documented of a model, by its id as hosts record it, on this day (None: the newest). UNKNOWN for one we do not know."""
-    name = known_as(model, TABLE) if model else None
+    name = model_name_in(model, TABLE) if model else None
     if name is None:
         return UNKNOWN
     rows = TABLE[name]

@@ -16,7 +16,7 @@ _DECORATION: Final = (
 )
 
 
-def known_as(model: str, table: Collection[str]) -> str | None:
+def model_name_in(model: str, table: Collection[str]) -> str | None:
     """The name under which this table has the model, None where it has it under none."""
     spellings = _spellings(model)
     names = (ALIASES.get(spelling, spelling) for spelling in spellings if spelling in table or spelling in ALIASES)

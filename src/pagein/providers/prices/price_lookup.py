@@ -9,11 +9,11 @@ from functools import lru_cache
 
 from pagein.errors import BadSetting
 from pagein.providers.caches.cache_rules import ANTHROPIC, KINDS
-from pagein.providers.prices.model_ids import known_as
+from pagein.providers.prices.model_ids import model_name_in
 from pagein.providers.prices.price_table import ALIASES, CATALOGUE, LARGE_WINDOW
 from pagein.providers.prices.token_prices import Prices, charge, cost
 
-__all__ = ["Prices", "charge", "cost", "known_models", "prices"]
+__all__ = ["Prices", "charge", "cost", "models_with_prices", "prices"]
 
 GENERIC = "generic:r=.1,w=1.25"
 _GENERIC_KEYS = "r, w, w1h, out, min, in, window, cache"
@@ -30,8 +30,8 @@ def prices(spec: str, on: date | None = None) -> Prices:
     kind, colon, settings = spec.strip().partition(":")
     if kind == "generic":
         return _generic(spec, settings if colon else "")
-    model, day = _dated(spec)
-    name = known_as(model, CATALOGUE)
+    model, day = _split_date(spec)
+    name = model_name_in(model, CATALOGUE)
     if name is None:
         raise _unknown(spec, [*CATALOGUE, *ALIASES])
     rows = CATALOGUE[name]
@@ -40,7 +40,7 @@ def prices(spec: str, on: date | None = None) -> Prices:
     return replace(found, window=LARGE_WINDOW) if "[1m]" in model.lower() else found
 
 
-def known_models() -> tuple[str, ...]:
+def models_with_prices() -> tuple[str, ...]:
     """The models with prices, in the order of the table."""
     return tuple(CATALOGUE)
 
@@ -50,7 +50,7 @@ def _began(row: Prices, day: date) -> bool:
 
 
 @lru_cache(maxsize=256)
-def known_prices(model: str) -> Prices | None:
+def newest_prices(model: str) -> Prices | None:
     """The newest prices of a model; None where it is not in the tables."""
     try:
         return prices(model)
@@ -58,7 +58,7 @@ def known_prices(model: str) -> Prices | None:
         return None
 
 
-def _dated(spec: str) -> tuple[str, date | None]:
+def _split_date(spec: str) -> tuple[str, date | None]:
     model, at, day = spec.strip().rpartition("@")
     if not at or not re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", day):
         return spec.strip(), None

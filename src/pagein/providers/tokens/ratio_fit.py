@@ -57,22 +57,24 @@ def fit(samples: Sequence[Sample], result: float, said: float) -> Ratios:
     if not telling:
         return Ratios(result, said)
     prior = _Line(1 / result, 1 / said, _TYPICAL_CALL)
-    line = min((_settled(start, telling, prior) for start in _starts(telling, prior)), key=lambda one: one[0])[1]
-    usual = median(sorted(line.misses(sample) for sample in telling)[: _kept(telling)])
+    line = min((_fit_until_stable(start, telling, prior) for start in _starts(telling, prior)), key=lambda one: one[0])[
+        1
+    ]
+    usual = median(sorted(line.misses(sample) for sample in telling)[: _count_kept(telling)])
     near = [sample for sample in telling if line.misses(sample) <= _FAR * usual]
     line = _squares(near, prior, _PRIOR_SAMPLES)
     # thinking that nobody logged grows with what was said, so its ratio is held near the prior
     near_prior = min(max(1 / line.said if line.said > 0 else _RANGE[1], said / _SAID_WITHIN), said * _SAID_WITHIN)
-    return Ratios(_bounded(line.result), near_prior)
+    return Ratios(_bound_ratio(line.result), near_prior)
 
 
-def _kept(samples: Sequence[Sample]) -> int:
+def _count_kept(samples: Sequence[Sample]) -> int:
     return max(1, round(len(samples) * _KEPT))
 
 
-def _settled(line: _Line, samples: Sequence[Sample], prior: _Line) -> tuple[float, _Line]:
+def _fit_until_stable(line: _Line, samples: Sequence[Sample], prior: _Line) -> tuple[float, _Line]:
     """Fit again and again what the line fits best, until that is the same; with the sum of what it still misses."""
-    keep = _kept(samples)
+    keep = _count_kept(samples)
     kept = sorted(samples, key=line.misses)[:keep]
     for _ in range(_ROUNDS):
         line = _squares(kept, prior, _PRIOR_SAMPLES)
@@ -102,10 +104,10 @@ def _squares(samples: Sequence[Sample], prior: _Line, strength: float) -> _Line:
     right = [
         sum(row[i] * s.growth for row, s in zip(rows, samples, strict=True)) + weights[i] * prior[i] for i in range(3)
     ]
-    return _Line(*_solved(matrix, right))
+    return _Line(*_solve(matrix, right))
 
 
-def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
     """Solve a positive definite system: elimination needs no pivoting there."""
     size = len(right)
     for i in range(size):
@@ -119,7 +121,7 @@ def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
     return found
 
 
-def _bounded(tokens_per_char: float) -> float:
+def _bound_ratio(tokens_per_char: float) -> float:
     """Characters per token, kept within what any vocabulary does."""
     low, high = _RANGE
     return min(max(1 / tokens_per_char, low), high) if tokens_per_char > 0 else high

@@ -43,11 +43,11 @@ def exact_counter(model: str | None) -> ExactCounter | None:
     """The exact counter of a model id as recorded; None where its vocabulary is not public or the extra is not installed."""
     name = (model or "").lower().rpartition("/")[2]
     vocabulary = next((known for pattern, known in _MODELS if pattern.search(name)), None)
-    return None if vocabulary is None else _loaded(vocabulary)
+    return None if vocabulary is None else _load(vocabulary)
 
 
 @cache
-def _loaded(vocabulary: str) -> ExactCounter | None:
+def _load(vocabulary: str) -> ExactCounter | None:
     try:
         import splintr
     except ImportError:

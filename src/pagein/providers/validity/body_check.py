@@ -7,8 +7,17 @@ from typing import Any, Final
 from pagein.model.messages import Message
 from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.rules import RULES, Api, Check
-from pagein.providers.validity.target import ANYBODY, Target, target
-from pagein.providers.validity.turns import NOTHING_RECEIVED, Received, Turn, Turns, Wire, cut, extended, neutral_turns
+from pagein.providers.validity.target import ANYBODY, ModelTarget, target
+from pagein.providers.validity.turns import (
+    NOTHING_RECEIVED,
+    AnswerFacts,
+    PromptTurn,
+    Turns,
+    Wire,
+    cut,
+    extend_turns,
+    neutral_turns,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,7 @@ _CHECKS: Final[dict[Api, list[tuple[str, Check, int]]]] = {
 
 
 def view(
-    body: Wire, api: Api, whom: Target | None = None, received: Received = NOTHING_RECEIVED, *, size: int = 0
+    body: Wire, api: Api, whom: ModelTarget | None = None, received: AnswerFacts = NOTHING_RECEIVED, *, size: int = 0
 ) -> Turns:
     """A request body as the rules see it. whom: None for the model it names, with nothing known of headers and account."""
     turns = turns_of(body, api)
@@ -42,7 +51,7 @@ def view(
 
 
 def check_body(
-    body: Wire, api: Api, whom: Target | None = None, received: Received = NOTHING_RECEIVED, *, size: int = 0
+    body: Wire, api: Api, whom: ModelTarget | None = None, received: AnswerFacts = NOTHING_RECEIVED, *, size: int = 0
 ) -> list[Violation]:
     """Why a provider would refuse this request body, given as plain values. Empty: it would not.
 
@@ -55,8 +64,8 @@ def check_body(
 def check_messages(
     messages: Sequence[Message],
     api: Api = "anthropic",
-    whom: Target = ANYBODY,
-    received: Received = NOTHING_RECEIVED,
+    whom: ModelTarget = ANYBODY,
+    received: AnswerFacts = NOTHING_RECEIVED,
 ) -> list[Violation]:
     """Why a provider would refuse these messages, once rendered for it. Empty: it would not."""
     return Checker(api, whom).check(0, messages, received)
@@ -65,13 +74,13 @@ def check_messages(
 class Checker:
     """Checks each request of a conversation at the cost of what is new in it."""
 
-    def __init__(self, api: Api = "anthropic", whom: Target = ANYBODY) -> None:
+    def __init__(self, api: Api = "anthropic", whom: ModelTarget = ANYBODY) -> None:
         self._api: Api = api
         self._target = whom
-        self._turns: list[Turn] = []
+        self._turns: list[PromptTurn] = []
         self._head = 0
 
-    def check(self, keep: int, tail: Sequence[Message], received: Received = NOTHING_RECEIVED) -> list[Violation]:
+    def check(self, keep: int, tail: Sequence[Message], received: AnswerFacts = NOTHING_RECEIVED) -> list[Violation]:
         """Check the request that has the first `keep` messages of the one before and then `tail`.
 
         What is reported for messages that were kept is only what the tail changes for them.
@@ -82,7 +91,7 @@ class Checker:
             # Nothing but system messages was kept: those that follow at once stand outside of the turns like them.
             self._head = keep + next((place for place, one in enumerate(tail) if one.role != "system"), len(tail))
         skip = max(self._head - keep, 0)
-        extended(self._turns, neutral_turns(tail[skip:], keep + skip))
+        extend_turns(self._turns, neutral_turns(tail[skip:], keep + skip))
         return _violations(Turns(self._turns, target=self._target, received=received), self._api, since)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pagein.providers.validity.turns import Api, Part, PartKind, Side, Turn, Turns, Wire, object_at, text_at
+from pagein.providers.validity.turns import Api, PartKind, PromptTurn, Side, TurnPart, Turns, Wire, object_at, text_at
 
 _SIDES: Final[Mapping[str, Side]] = {"assistant": "assistant", "system": "system", "developer": "system"}
 _KINDS: Final[Mapping[str, PartKind]] = {
@@ -26,11 +26,11 @@ def turns_of(body: Wire, api: Api) -> Turns:
 
 def _anthropic(body: Wire) -> Turns:
     head = [
-        Part("tool", -1, index, mark=_lifetime(tool), source=tool)
+        TurnPart("tool", -1, index, mark=_lifetime(tool), source=tool)
         for index, tool in enumerate(_list(body.get("tools")))
     ]
     turns = [
-        Turn(_side(message.get("role")), place, _blocks(message.get("content"), place))
+        PromptTurn(_side(message.get("role")), place, _blocks(message.get("content"), place))
         for place, message in enumerate(_list(body.get("messages")))
     ]
     return Turns(turns, [*head, *_blocks(body.get("system") or [], -1)], body, from_wire=True)
@@ -38,30 +38,30 @@ def _anthropic(body: Wire) -> Turns:
 
 def _chat(body: Wire) -> Turns:
     """Tool messages in a row are one turn."""
-    turns: list[Turn] = []
+    turns: list[PromptTurn] = []
     for place, message in enumerate(_list(body.get("messages"))):
         role = message.get("role")
         if role == "tool":
-            part = Part("result", place, 0, id=text_at(message, "tool_call_id"), source=message)
+            part = TurnPart("result", place, 0, id=text_at(message, "tool_call_id"), source=message)
             if turns and turns[-1].parts and turns[-1].parts[0].kind == "result":
                 turns[-1].parts.append(part)
             else:
-                turns.append(Turn("user", place, [part]))
+                turns.append(PromptTurn("user", place, [part]))
         elif role == "assistant":
             calls = [
-                Part("call", place, index, id=text_at(call, "id"), source=call)
+                TurnPart("call", place, index, id=text_at(call, "id"), source=call)
                 for index, call in enumerate(_list(message.get("tool_calls")))
             ]
-            turns.append(Turn("assistant", place, [*_contents(message, place), *calls]))
+            turns.append(PromptTurn("assistant", place, [*_contents(message, place), *calls]))
         else:
-            turns.append(Turn("user", place, _contents(message, place) or [Part("text", place, 0)]))
+            turns.append(PromptTurn("user", place, _contents(message, place) or [TurnPart("text", place, 0)]))
     return Turns(turns, fields=body, from_wire=True)
 
 
 def _responses(body: Wire) -> Turns:
     """Each item is its own turn."""
     turns = [
-        Turn("assistant" if _is_the_models(item) else "user", place, _item(item, place))
+        PromptTurn("assistant" if _is_the_models(item) else "user", place, _item(item, place))
         for place, item in enumerate(_list(body.get("input")))
     ]
     return Turns(turns, fields=body, from_wire=True)
@@ -83,13 +83,13 @@ def _side(role: object) -> Side:
     return _SIDES.get(role, "user") if isinstance(role, str) else "user"
 
 
-def _blocks(content: object, message: int) -> list[Part]:
+def _blocks(content: object, message: int) -> list[TurnPart]:
     if isinstance(content, str):
-        return [Part("text", message, 0, text=content)]
+        return [TurnPart("text", message, 0, text=content)]
     return [_block(block, message, index) for index, block in enumerate(_list(content))]
 
 
-def _block(block: Wire, message: int, index: int) -> Part:
+def _block(block: Wire, message: int, index: int) -> TurnPart:
     shape = text_at(block, "type")
     kind = _KINDS.get(shape, "other")
     if kind == "other" and shape.endswith("_tool_result") and shape not in _NO_SERVER_RESULTS:
@@ -103,7 +103,7 @@ def _block(block: Wire, message: int, index: int) -> Part:
             name = text_at(block, "signature") or text_at(block, "data")
         case _:
             name = ""
-    return Part(kind, message, index, name, text_at(block, "text"), _lifetime(block), block)
+    return TurnPart(kind, message, index, name, text_at(block, "text"), _lifetime(block), block)
 
 
 def _lifetime(block: Wire) -> str | None:
@@ -111,13 +111,13 @@ def _lifetime(block: Wire) -> str | None:
     return str(mark.get("ttl") or "5m") if isinstance(mark, Mapping) else None
 
 
-def _contents(message: Wire, place: int) -> list[Part]:
+def _contents(message: Wire, place: int) -> list[TurnPart]:
     """The content of a message of OpenAI's formats."""
     content = message.get("content")
     if isinstance(content, str):
-        return [Part("text", place, 0, text=content)]
+        return [TurnPart("text", place, 0, text=content)]
     return [
-        Part("text", place, index, text=text_at(part, "text"), mark=_breakpoint(part), source=part)
+        TurnPart("text", place, index, text=text_at(part, "text"), mark=_breakpoint(part), source=part)
         for index, part in enumerate(_list(content))
     ]
 
@@ -131,15 +131,17 @@ def _is_the_models(item: Wire) -> bool:
     return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
 
 
-def _item(item: Wire, place: int) -> list[Part]:
+def _item(item: Wire, place: int) -> list[TurnPart]:
     kind = text_at(item, "type") or "message"
     if kind.endswith("_call_output"):
-        return [Part("result", place, 0, id=text_at(item, "call_id") or text_at(item, "id"), source=item)]
+        return [TurnPart("result", place, 0, id=text_at(item, "call_id") or text_at(item, "id"), source=item)]
     if kind.endswith("_call") and text_at(item, "call_id"):
         # Calls of other kinds may be answered by the provider itself.
-        return [Part("call" if kind in _CALLS else "server_call", place, 0, id=text_at(item, "call_id"), source=item)]
+        return [
+            TurnPart("call" if kind in _CALLS else "server_call", place, 0, id=text_at(item, "call_id"), source=item)
+        ]
     if kind == "reasoning":
-        return [Part("thinking", place, 0, id=text_at(item, "id"), source=item)]
+        return [TurnPart("thinking", place, 0, id=text_at(item, "id"), source=item)]
     if kind == "message":
-        return _contents(item, place) or [Part("text", place, 0, source=item)]
-    return [Part("other", place, 0, source=item)]
+        return _contents(item, place) or [TurnPart("text", place, 0, source=item)]
+    return [TurnPart("other", place, 0, source=item)]

@@ -5,7 +5,7 @@ from typing import Final
 
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity.call_pairs import Found
-from pagein.providers.validity.turns import Part, Turns, object_at, objects_at
+from pagein.providers.validity.turns import TurnPart, Turns, object_at, objects_at
 
 TOO_MANY: Final = "A maximum of 4 blocks with cache_control may be provided. Found {count}."
 LONG_LATE: Final = (
@@ -31,7 +31,7 @@ _BREAKPOINT: Final = "prompt_cache_breakpoint"
 INPUTS: Final = ("text", "image_url", "file", "input_text", "input_image", "input_file")
 
 
-def marks_of(turns: Turns) -> Iterator[tuple[Part, str]]:
+def marks_of(turns: Turns) -> Iterator[tuple[TurnPart, str]]:
     """The marked blocks of a request with their lifetimes, those inside of results included, in the order of the prompt."""
     if not turns.from_wire:
         return
@@ -47,7 +47,7 @@ def marks_of(turns: Turns) -> Iterator[tuple[Part, str]]:
                 yield part, part.mark
 
 
-def _place(part: Part) -> str:
+def _place(part: TurnPart) -> str:
     return part.place if part.message >= 0 else f"{'tools' if part.kind == 'tool' else 'system'}.{part.block}"
 
 
@@ -73,7 +73,7 @@ def automatic(turns: Turns, _since: int) -> Found:
     mark = object_at(turns.fields, "cache_control")
     if not mark:
         return
-    part = Part("other", -1, 0)
+    part = TurnPart("other", -1, 0)
     if turns.target.platform == "legacy":
         yield part, NO_AUTOMATIC
         return
@@ -87,7 +87,7 @@ def automatic(turns: Turns, _since: int) -> Found:
         yield part, NO_SLOT
 
 
-def misplaced(turns: Turns, _since: int) -> Found:
+def check_breakpoint_places(turns: Turns, _since: int) -> Found:
     """M17."""
     for part, _ in marks_of(turns):
         if part.mark is None:
@@ -105,7 +105,7 @@ def cache_options(turns: Turns, _since: int) -> Found:
     if "cache options" not in turns.target.abilities.refuses:
         return
     if turns.fields.get("prompt_cache_options") is not None:
-        yield Part("other", -1, 0), NO_OPTIONS.format(field="prompt_cache_options")
+        yield TurnPart("other", -1, 0), NO_OPTIONS.format(field="prompt_cache_options")
     marked = next((part for turn in turns.turns for part in turn.parts if part.mark is not None), None)
     if marked is not None:
         yield marked, NO_OPTIONS.format(field=_BREAKPOINT)
@@ -114,13 +114,13 @@ def cache_options(turns: Turns, _since: int) -> Found:
 def options_with_retention(turns: Turns, _since: int) -> Found:
     """R7."""
     if turns.fields.get("prompt_cache_options") is not None and turns.fields.get("prompt_cache_retention") is not None:
-        yield Part("other", -1, 0), BOTH
+        yield TurnPart("other", -1, 0), BOTH
 
 
 def breakpoint_misplaced(turns: Turns, _since: int) -> Found:
     """O6."""
     if any(_BREAKPOINT in tool for tool in objects_at(turns.fields, "tools")):
-        yield Part("other", -1, 0), NOT_AN_INPUT
+        yield TurnPart("other", -1, 0), NOT_AN_INPUT
     for turn in turns.turns:
         for part in turn.parts:
             if part.mark is not None and (turn.side == "assistant" or part.wire.get("type") not in INPUTS):

@@ -7,9 +7,9 @@ one costs what is new. Texts are the providers' own where they are known.
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from pagein.providers.validity.turns import Part, Turn, Turns, object_at, objects_at, recent
+from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at, objects_at, recent
 
-Found: TypeAlias = Iterator[tuple[Part, str]]
+Found: TypeAlias = Iterator[tuple[TurnPart, str]]
 
 UNANSWERED: Final = (
     "messages.{message}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. "
@@ -58,27 +58,27 @@ NO_OUTPUT: Final = "No tool output found for function call {id}."
 _TOOLSET_KINDS: Final = ("text", "image")
 
 
-def of_kind(turn: Turn, kind: str) -> list[Part]:
+def of_kind(turn: PromptTurn, kind: str) -> list[TurnPart]:
     """The parts of one kind in a turn."""
     return [part for part in turn.parts if part.kind == kind]
 
 
-def calls_of(turn: Turn | None) -> list[Part]:
+def calls_of(turn: PromptTurn | None) -> list[TurnPart]:
     """The calls that an assistant turn makes; none for another turn."""
     return of_kind(turn, "call") if turn is not None and turn.side == "assistant" else []
 
 
-def unanswered(turns: Turns, since: int) -> Found:
+def check_unanswered_calls(turns: Turns, since: int) -> Found:
     """M1."""
-    return _unanswered(turns, since, UNANSWERED)
+    return _find_unanswered(turns, since, UNANSWERED)
 
 
 def chat_unanswered(turns: Turns, since: int) -> Found:
     """C1."""
-    return _unanswered(turns, since, CHAT_UNANSWERED)
+    return _find_unanswered(turns, since, CHAT_UNANSWERED)
 
 
-def _unanswered(turns: Turns, since: int, text: str) -> Found:
+def _find_unanswered(turns: Turns, since: int, text: str) -> Found:
     for index, turn in recent(turns, since):
         calls = calls_of(turn)
         if not calls:
@@ -90,7 +90,7 @@ def _unanswered(turns: Turns, since: int, text: str) -> Found:
         yield from ((part, text.format(message=part.message, ids=ids)) for part in missing)
 
 
-def orphaned(turns: Turns, since: int) -> Found:
+def check_orphan_results(turns: Turns, since: int) -> Found:
     """M2."""
     yield from ((part, ORPHANED.format(place=part.place, id=part.id)) for part in _orphans(turns, since))
 
@@ -100,7 +100,7 @@ def chat_orphaned(turns: Turns, since: int) -> Found:
     yield from ((part, CHAT_ORPHANED) for part in _orphans(turns, since))
 
 
-def _orphans(turns: Turns, since: int) -> Iterator[Part]:
+def _orphans(turns: Turns, since: int) -> Iterator[TurnPart]:
     for index, turn in recent(turns, since):
         results = of_kind(turn, "result")
         if results:
@@ -120,7 +120,7 @@ def results_late(turns: Turns, since: int) -> Found:
                 yield part, UNANSWERED.format(message=asked, ids=part.id)
 
 
-def paired_twice(turns: Turns, since: int) -> Found:
+def check_double_results(turns: Turns, since: int) -> Found:
     """M4. An id that comes again in a later turn is not known to be refused."""
     for _, turn in recent(turns, since):
         for kind, text in (("result", TWICE), ("call", CALLED_TWICE)):
@@ -141,7 +141,7 @@ def server_tools(turns: Turns, since: int) -> Found:
                 kind = str(part.wire.get("type"))
                 yield part, SERVER_ORPHANED.format(place=part.place, kind=kind, id=part.id)
             elif part.kind == "server_call":
-                yield from _pending(turns, index, part)
+                yield from _find_pending(turns, index, part)
 
 
 def _called_by_server(turns: Turns, index: int, place: int, name: str) -> bool:
@@ -151,7 +151,7 @@ def _called_by_server(turns: Turns, index: int, place: int, name: str) -> bool:
     return any(part.kind == "server_call" and part.id == name for part in [*own, *(paused.parts if paused else ())])
 
 
-def _pending(turns: Turns, index: int, call: Part) -> Found:
+def _find_pending(turns: Turns, index: int, call: TurnPart) -> Found:
     """What is wrong with a server call that its own turn does not answer."""
     if _answered_by_server(turns.turns[index], call):
         return
@@ -167,7 +167,7 @@ def _pending(turns: Turns, index: int, call: Part) -> Found:
         yield call, SERVER_TOOL_GONE.format(**words)
 
 
-def _answered_by_server(turn: Turn, call: Part) -> bool:
+def _answered_by_server(turn: PromptTurn, call: TurnPart) -> bool:
     return any(part.kind == "server_result" and part.id == call.id for part in turn.parts)
 
 
@@ -193,7 +193,7 @@ def empty(turns: Turns, since: int) -> Found:
     for index, turn in recent(turns, since):
         is_end = index == len(turns.turns) - 1 and turn.side == "assistant"
         if not turn.parts and not is_end:
-            yield Part("text", turn.first, 0), NO_CONTENT.format(message=turn.first)
+            yield TurnPart("text", turn.first, 0), NO_CONTENT.format(message=turn.first)
         for part in of_kind(turn, "text"):
             if not part.text:
                 yield part, NO_TEXT
@@ -207,14 +207,14 @@ def empty(turns: Turns, since: int) -> Found:
 def begins_wrong(turns: Turns, since: int) -> Found:
     """M8."""
     if since <= 1 and not turns.turns:
-        yield Part("text", 0, 0), NO_MESSAGES
+        yield TurnPart("text", 0, 0), NO_MESSAGES
     elif since <= 1 and turns.turns[0].side == "assistant":
-        yield Part("text", turns.turns[0].first, 0), FIRST_ROLE
+        yield TurnPart("text", turns.turns[0].first, 0), FIRST_ROLE
     if turns.target.platform != "legacy":
         return
     for index, turn in recent(turns, since):
         if index and turns.turns[index - 1].side == turn.side:
-            yield Part("text", turn.first, 0), ALTERNATE.format(role=turn.side)
+            yield TurnPart("text", turn.first, 0), ALTERNATE.format(role=turn.side)
 
 
 def system_messages(turns: Turns, since: int) -> Found:
@@ -222,14 +222,14 @@ def system_messages(turns: Turns, since: int) -> Found:
     for index, turn in recent(turns, since):
         if turn.side != "system":
             continue
-        part = Part("text", turn.first, 0)
+        part = TurnPart("text", turn.first, 0)
         if "system messages" in turns.target.abilities.refuses:
             yield part, NO_SYSTEM_ROLE
-        elif broken := _misplaced(turns.turns, index):
+        elif broken := _misplaced_system(turns.turns, index):
             yield part, SYSTEM_PLACE.format(message=turn.first, rule=broken)
 
 
-def _misplaced(turns: Sequence[Turn], index: int) -> str:
+def _misplaced_system(turns: Sequence[PromptTurn], index: int) -> str:
     """What a system message must do and does not, in words; empty where all is well."""
     if index == 0:
         return "not be the first message"
@@ -245,11 +245,11 @@ def _misplaced(turns: Sequence[Turn], index: int) -> str:
     return ""
 
 
-def undeclared_tools(turns: Turns, since: int) -> Found:
+def check_undeclared_tools(turns: Turns, since: int) -> Found:
     """M19. Calls to tools that are gone are no refusal that we know of: hosts send them whenever a tool server has left."""
     tools = objects_at(turns.fields, "tools")
     if tools and all(tool.get("defer_loading") is True for tool in tools):
-        yield Part("other", -1, 0), ALL_DEFERRED
+        yield TurnPart("other", -1, 0), ALL_DEFERRED
     names = [tool.get("name") for tool in tools]
     for _, turn in recent(turns, since):
         for part in turn.parts:
@@ -258,7 +258,7 @@ def undeclared_tools(turns: Turns, since: int) -> Found:
                     yield part, NO_SUCH_TOOL.format(place=part.place, name=name)
 
 
-def _references(part: Part) -> Iterator[object]:
+def _references(part: TurnPart) -> Iterator[object]:
     if part.kind == "result":
         inner = objects_at(part.wire, "content")
     elif part.kind == "server_result":

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pagein.providers.validity.call_pairs import Found
-from pagein.providers.validity.turns import Part, Turns, Wire, object_at, objects_at
+from pagein.providers.validity.turns import TurnPart, Turns, Wire, object_at, objects_at
 
 NO_PREFILL: Final = (
     "This model does not support assistant message prefill. The conversation must end with a user message."
@@ -36,7 +36,7 @@ _MEGABYTE: Final = 1 << 20
 MOST_BYTES: Final = 32 * _MEGABYTE
 MOST_MESSAGES: Final = 100_000
 LEAST_TRIGGER: Final = 50_000
-_WHOLE: Final = Part("other", -1, 0)
+_WHOLE: Final = TurnPart("other", -1, 0)
 _MODES: Final[Mapping[str, str]] = {
     "enabled": "thinking.enabled",
     "adaptive": "thinking.adaptive",
@@ -52,10 +52,10 @@ def prefill(turns: Turns, _since: int) -> Found:
     if last is None or last.side != "assistant" or "prefill" not in turns.target.abilities.refuses:
         return
     if not any(part.kind in ("server_call", "call") for part in last.parts):
-        yield Part("text", last.first, 0), NO_PREFILL
+        yield TurnPart("text", last.first, 0), NO_PREFILL
 
 
-def thinking_mode(turns: Turns, _since: int) -> Found:
+def check_thinking_mode(turns: Turns, _since: int) -> Found:
     """M13."""
     mode = mode_of(turns.fields)
     if _MODES.get(mode) in turns.target.abilities.refuses:
@@ -68,11 +68,11 @@ def mode_of(fields: Wire) -> str:
     return mode if isinstance(mode, str) else ""
 
 
-def sampling(turns: Turns, _since: int) -> Found:
+def check_sampling(turns: Turns, _since: int) -> Found:
     """M20."""
     fields, refuses = turns.fields, turns.target.abilities.refuses
     if "sampling" in refuses:
-        yield from ((_WHOLE, DEPRECATED.format(field=name)) for name in _sampled(fields))
+        yield from ((_WHOLE, DEPRECATED.format(field=name)) for name in _sampling_parameters(fields))
     if "two samplers" in refuses and fields.get("temperature") is not None and fields.get("top_p") is not None:
         yield _WHOLE, TWO_SAMPLERS
     effort = object_at(fields, "output_config").get("effort")
@@ -80,7 +80,7 @@ def sampling(turns: Turns, _since: int) -> Found:
         yield _WHOLE, HIGH_EFFORT.format(effort=effort)
 
 
-def _sampled(fields: Wire) -> Iterator[str]:
+def _sampling_parameters(fields: Wire) -> Iterator[str]:
     """The sampling parameters that are not at their defaults."""
     if fields.get("temperature") not in (None, 1):
         yield "temperature"
@@ -143,7 +143,7 @@ def context_edits(turns: Turns, _since: int) -> Found:
             yield _WHOLE, TRIGGER_LOW.format(index=index)
 
 
-def binding_without_beta(turns: Turns, _since: int) -> Found:
+def check_binding_beta(turns: Turns, _since: int) -> Found:
     """T5."""
     asked = object_at(turns.fields, "thinking").get("block_binding")
     if asked is not None and turns.target.lacks_beta("thinking-binding-controls-"):

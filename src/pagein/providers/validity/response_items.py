@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pagein.providers.validity.call_pairs import Found
-from pagein.providers.validity.turns import Part, Turns, Wire, text_at
+from pagein.providers.validity.turns import TurnPart, Turns, Wire, text_at
 
 NO_REASONING: Final = (
     "Item '{item}' of type '{kind}' was provided without its required 'reasoning' item: '{reasoning}'."
@@ -20,7 +20,7 @@ NOT_KEPT: Final = (
 _PREFIXES: Final = {"function_call": "fc", "message": "msg", "reasoning": "rs"}
 
 
-def named_items(fields: Wire) -> Iterator[tuple[int, Wire, str]]:
+def items_with_id(fields: Wire) -> Iterator[tuple[int, Wire, str]]:
     """The items of a request that have an id: place, item, id."""
     given = fields.get("input")
     for place, item in enumerate(given if isinstance(given, list) else ()):
@@ -34,17 +34,17 @@ def call_without_reasoning(turns: Turns, _since: int) -> Found:
     if turns.fields.get("previous_response_id"):
         return
     seen: set[str] = set()
-    for place, item, name in named_items(turns.fields):
+    for place, item, name in items_with_id(turns.fields):
         needed = turns.received.reasoning.get(name)
         if needed is not None and needed not in seen:
             yield _at(place), NO_REASONING.format(item=name, kind=_kind(item), reasoning=needed)
         seen.add(name)
 
 
-def reasoning_alone(turns: Turns, _since: int) -> Found:
+def check_reasoning_alone(turns: Turns, _since: int) -> Found:
     """R4."""
-    standing = {name for _, _, name in named_items(turns.fields)}
-    for place, item, name in named_items(turns.fields):
+    standing = {name for _, _, name in items_with_id(turns.fields)}
+    for place, item, name in items_with_id(turns.fields):
         if _kind(item) != "reasoning":
             continue
         needed = turns.received.followers.get(name)
@@ -63,7 +63,7 @@ def _goes_on(turns: Turns, place: int) -> bool:
 def id_shape(turns: Turns, _since: int) -> Found:
     """R5."""
     seen: set[str] = set()
-    for place, item, name in named_items(turns.fields):
+    for place, item, name in items_with_id(turns.fields):
         kind = _kind(item)
         if name in seen:
             yield _at(place), DUPLICATE.format(item=name)
@@ -77,13 +77,13 @@ def id_shape(turns: Turns, _since: int) -> Found:
 def not_kept(turns: Turns, _since: int) -> Found:
     """R6."""
     if turns.fields.get("store") is False:
-        for place, item, name in named_items(turns.fields):
+        for place, item, name in items_with_id(turns.fields):
             if _kind(item) == "reasoning" and not item.get("encrypted_content"):
                 yield _at(place), NOT_KEPT.format(item=name)
 
 
-def _at(place: int) -> Part:
-    return Part("other", place, 0)
+def _at(place: int) -> TurnPart:
+    return TurnPart("other", place, 0)
 
 
 def _kind(item: Wire) -> str:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pagein.providers.validity import breakpoint_checks, call_pairs, request_settings, response_items, thinking_checks
-from pagein.providers.validity.turns import Api, Part, Turns
+from pagein.providers.validity.turns import Api, TurnPart, Turns
 
-__all__ = ["RULES", "Api", "Check", "Rule"]
+__all__ = ["RULES", "Api", "Check", "ValidityRule"]
 
-Check: TypeAlias = Callable[[Turns, int], Iterator[tuple[Part, str]]]
+Check: TypeAlias = Callable[[Turns, int], Iterator[tuple[TurnPart, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidityRule:
     """One reason for which requests are refused.
 
     apis: where it holds. says: the rule in one sentence. check: finds what breaks it; None for a rule that refuses nothing: it says
@@ -41,39 +41,45 @@ _TOO_LARGE: Final = 413
 _NOT_FOUND: Final = 404
 
 
-_ANTHROPIC: Final[Mapping[str, Rule]] = {
-    "M1": Rule(
-        _MESSAGES, "every call is answered in the very next message", call_pairs.unanswered, (call_pairs.UNANSWERED,)
+_ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
+    "M1": ValidityRule(
+        _MESSAGES,
+        "every call is answered in the very next message",
+        call_pairs.check_unanswered_calls,
+        (call_pairs.UNANSWERED,),
     ),
-    "M2": Rule(
-        _MESSAGES, "every result answers a call of the message before", call_pairs.orphaned, (call_pairs.ORPHANED,)
+    "M2": ValidityRule(
+        _MESSAGES,
+        "every result answers a call of the message before",
+        call_pairs.check_orphan_results,
+        (call_pairs.ORPHANED,),
     ),
-    "M3": Rule(
+    "M3": ValidityRule(
         _MESSAGES,
         "results stand in front of everything else in their message",
         call_pairs.results_late,
         (call_pairs.UNANSWERED,),
     ),
-    "M4": Rule(
+    "M4": ValidityRule(
         _MESSAGES,
         "every call has an id of its own and exactly one result, all in one message",
-        call_pairs.paired_twice,
+        call_pairs.check_double_results,
         (call_pairs.TWICE, call_pairs.CALLED_TWICE),
     ),
-    "M5": Rule(
+    "M5": ValidityRule(
         _MESSAGES,
         "a server tool's result has its call before it; while a server tool is pending, the user's message holds only "
         "results, and the tool is still offered",
         call_pairs.server_tools,
         (call_pairs.SERVER_ORPHANED, call_pairs.SERVER_UNANSWERED, call_pairs.SERVER_TOOL_GONE),
     ),
-    "M6": Rule(
+    "M6": ValidityRule(
         _MESSAGES,
         "results of members of a toolset carry its name, and text and images only",
         call_pairs.toolset_results,
         words=(call_pairs.TOOLSET_NAME, call_pairs.TOOLSET_CONTENT),
     ),
-    "M7": Rule(
+    "M7": ValidityRule(
         _MESSAGES,
         "no message and no text block is empty, and the assistant's words do not end the request with white space",
         call_pairs.empty,
@@ -85,59 +91,63 @@ _ANTHROPIC: Final[Mapping[str, Rule]] = {
             call_pairs.ENDS_BLANK,
         ),
     ),
-    "M8": Rule(
+    "M8": ValidityRule(
         _MESSAGES,
         "the first message is the user's; older platforms want the sides to alternate",
         call_pairs.begins_wrong,
         (call_pairs.NO_MESSAGES, call_pairs.FIRST_ROLE, call_pairs.ALTERNATE),
     ),
-    "M9": Rule(
+    "M9": ValidityRule(
         _MESSAGES,
         "from 4.6 on the conversation does not end with the assistant's words",
         request_settings.prefill,
         (request_settings.NO_PREFILL,),
     ),
-    "M10": Rule(
+    "M10": ValidityRule(
         _MESSAGES,
         "thinking in the assistant message whose calls are being answered is as it came",
-        thinking_checks.modified,
+        thinking_checks.check_modified_thinking,
         (thinking_checks.MODIFIED,),
     ),
-    "M11": Rule(
+    "M11": ValidityRule(
         _MESSAGES,
         "with thinking on a manual budget that message begins with thinking, and no tool is forced; later models take no "
         "forced tool at all",
         thinking_checks.manual_thinking,
         (thinking_checks.NO_THINKING, thinking_checks.FORCED, thinking_checks.NO_FORCE),
     ),
-    "M12": Rule(_MESSAGES, "thinking stands behind the prefix that it was made for", kept="refused as T2 or T6"),
-    "M13": Rule(
+    "M12": ValidityRule(
+        _MESSAGES, "thinking stands behind the prefix that it was made for", kept="refused as T2 or T6"
+    ),
+    "M13": ValidityRule(
         _MESSAGES,
         "the model knows the mode of thinking that is asked for",
-        request_settings.thinking_mode,
+        request_settings.check_thinking_mode,
         (request_settings.NO_MODE, request_settings.NO_ADAPTIVE),
     ),
-    "M14": Rule(_MESSAGES, "at most four cache marks", breakpoint_checks.too_many, (breakpoint_checks.TOO_MANY,)),
-    "M15": Rule(
+    "M14": ValidityRule(
+        _MESSAGES, "at most four cache marks", breakpoint_checks.too_many, (breakpoint_checks.TOO_MANY,)
+    ),
+    "M15": ValidityRule(
         _MESSAGES,
         "cache marks of one hour stand before those of five minutes",
         breakpoint_checks.long_late,
         (breakpoint_checks.LONG_LATE,),
     ),
-    "M16": Rule(
+    "M16": ValidityRule(
         _MESSAGES,
         "the automatic mark has a free slot and the lifetime of a mark that stands where it falls; legacy platforms have none",
         breakpoint_checks.automatic,
         (breakpoint_checks.CLASH, breakpoint_checks.NO_AUTOMATIC),
         (breakpoint_checks.NO_SLOT,),
     ),
-    "M17": Rule(
+    "M17": ValidityRule(
         _MESSAGES,
         "no cache mark on thinking, empty text or a tool that is loaded later",
-        breakpoint_checks.misplaced,
+        breakpoint_checks.check_breakpoint_places,
         (breakpoint_checks.ON_EMPTY, breakpoint_checks.ON_THINKING, breakpoint_checks.ON_DEFERRED),
     ),
-    "M18": Rule(
+    "M18": ValidityRule(
         _MESSAGES,
         "a system message within the conversation follows a user's, is the last or followed by the assistant's, and is taken "
         "by the model at all",
@@ -145,21 +155,21 @@ _ANTHROPIC: Final[Mapping[str, Rule]] = {
         (call_pairs.NO_SYSTEM_ROLE,),
         (call_pairs.SYSTEM_PLACE,),
     ),
-    "M19": Rule(
+    "M19": ValidityRule(
         _MESSAGES,
         "tools that are referred to are declared, and not all are loaded later",
-        call_pairs.undeclared_tools,
+        call_pairs.check_undeclared_tools,
         (call_pairs.ALL_DEFERRED,),
         (call_pairs.NO_SUCH_TOOL,),
     ),
-    "M20": Rule(
+    "M20": ValidityRule(
         _MESSAGES,
         "no sampling parameters that the model does not take; Opus 5 thinks at the highest efforts",
-        request_settings.sampling,
+        request_settings.check_sampling,
         (request_settings.DEPRECATED, request_settings.TWO_SAMPLERS),
         (request_settings.HIGH_EFFORT,),
     ),
-    "M21": Rule(
+    "M21": ValidityRule(
         _MESSAGES,
         "at most 32 MB and 100,000 messages",
         request_settings.size,
@@ -167,8 +177,10 @@ _ANTHROPIC: Final[Mapping[str, Rule]] = {
         (request_settings.TOO_MANY,),
         _TOO_LARGE,
     ),
-    "M22": Rule(_MESSAGES, "fields of a beta come with its header", request_settings.betas, (request_settings.EXTRA,)),
-    "M23": Rule(
+    "M22": ValidityRule(
+        _MESSAGES, "fields of a beta come with its header", request_settings.betas, (request_settings.EXTRA,)
+    ),
+    "M23": ValidityRule(
         _MESSAGES,
         "clearing of thinking is the first edit, with thinking on; compaction is triggered at 50,000 tokens or more",
         request_settings.context_edits,
@@ -177,114 +189,116 @@ _ANTHROPIC: Final[Mapping[str, Rule]] = {
     ),
 }
 
-_BOUND: Final[Mapping[str, Rule]] = {
-    "T1": Rule(
+_BOUND: Final[Mapping[str, ValidityRule]] = {
+    "T1": ValidityRule(
         _MESSAGES,
         "thinking is bound to its model and to everything before it; what another model made is dropped without an error",
         kept="`abilities.Abilities.binds`",
     ),
-    "T2": Rule(
+    "T2": ValidityRule(
         _MESSAGES,
         "nothing before thinking has changed since it was made",
         thinking_checks.prefix_changed,
         (thinking_checks.BOUND,),
         kept="`thinking.py` drops what a change makes invalid",
     ),
-    "T3": Rule(_MESSAGES, "cache marks are not compared", kept="`bonds.py` leaves them out of its names"),
-    "T4": Rule(
+    "T3": ValidityRule(_MESSAGES, "cache marks are not compared", kept="`bonds.py` leaves them out of its names"),
+    "T4": ValidityRule(
         _MESSAGES,
         "the prefix is checked for accounts made since 2026-08-31, for older ones where the request asks for it",
         kept="`target.Target.account_is_checked`",
     ),
-    "T5": Rule(
+    "T5": ValidityRule(
         _MESSAGES,
         "the setting for broken bindings comes with its beta header; with `drop_block` nothing is refused",
-        request_settings.binding_without_beta,
+        request_settings.check_binding_beta,
         (request_settings.EXTRA,),
     ),
-    "T6": Rule(
+    "T6": ValidityRule(
         _MESSAGES,
         "thinking is removed from the oldest on, none from between others, none moved",
-        thinking_checks.left_out,
+        thinking_checks.check_missing_thinking,
         (thinking_checks.BOUND,),
         kept="`thinking.py`",
     ),
-    "T7": Rule(_MESSAGES, "what the server edits or compacts breaks no binding", kept="nothing of it is compared"),
-    "T8": Rule(
+    "T7": ValidityRule(
+        _MESSAGES, "what the server edits or compacts breaks no binding", kept="nothing of it is compared"
+    ),
+    "T8": ValidityRule(
         _MESSAGES,
         "an edit of the client takes the thinking behind it along",
         kept="`thinking.py`; refused as T2 where it does not",
     ),
-    "T9": Rule(
+    "T9": ValidityRule(
         _MESSAGES,
         "thinking of Sonnet 5.5 and Haiku 5.5 is bound to its account too; that of another is removed without an error",
         kept="sessions do not change accounts",
     ),
 }
 
-_OPENAI_RULES: Final[Mapping[str, Rule]] = {
-    "C1": Rule(
+_OPENAI_RULES: Final[Mapping[str, ValidityRule]] = {
+    "C1": ValidityRule(
         _CHAT,
         "tool messages that answer every call follow it at once",
         call_pairs.chat_unanswered,
         (call_pairs.CHAT_UNANSWERED,),
     ),
-    "C2": Rule(
+    "C2": ValidityRule(
         _CHAT,
         "every tool message answers a call of the assistant message before it",
         call_pairs.chat_orphaned,
         (call_pairs.CHAT_ORPHANED,),
     ),
-    "C3": Rule(
+    "C3": ValidityRule(
         _CHAT,
         "from GPT-5.4 on functions are offered without a reasoning effort",
         request_settings.tools_with_effort,
         (request_settings.TOOLS_WITH_EFFORT, request_settings.TOOLS_WITH_EFFORT_SINCE_5_6),
     ),
-    "C4": Rule(
+    "C4": ValidityRule(
         _OPENAI,
         "cache options and breakpoints from GPT-5.6 on only",
         breakpoint_checks.cache_options,
         words=(breakpoint_checks.NO_OPTIONS,),
     ),
-    "R1": Rule(
+    "R1": ValidityRule(
         _RESPONSES, "every output has its call before it", call_pairs.output_without_call, (call_pairs.NO_CALL,)
     ),
-    "R2": Rule(
+    "R2": ValidityRule(
         _RESPONSES, "every call has its output behind it", call_pairs.call_without_output, (call_pairs.NO_OUTPUT,)
     ),
-    "R3": Rule(
+    "R3": ValidityRule(
         _RESPONSES,
         "a call that goes by its item's id has the reasoning before it that it came with",
         response_items.call_without_reasoning,
         (response_items.NO_REASONING,),
     ),
-    "R4": Rule(
+    "R4": ValidityRule(
         _RESPONSES,
         "reasoning has behind it what came with it",
-        response_items.reasoning_alone,
+        response_items.check_reasoning_alone,
         (response_items.NO_FOLLOWER,),
     ),
-    "R5": Rule(
+    "R5": ValidityRule(
         _RESPONSES,
         "ids begin as their kind of item demands, and stand once",
         response_items.id_shape,
         (response_items.ID_SHAPE, response_items.DUPLICATE),
     ),
-    "R6": Rule(
+    "R6": ValidityRule(
         _RESPONSES,
         "reasoning that was not stored carries its encrypted content",
         response_items.not_kept,
         (response_items.NOT_KEPT,),
         status=_NOT_FOUND,
     ),
-    "R7": Rule(
+    "R7": ValidityRule(
         _OPENAI,
         "cache options and cache retention exclude each other",
         breakpoint_checks.options_with_retention,
         words=(breakpoint_checks.BOTH,),
     ),
-    "O6": Rule(
+    "O6": ValidityRule(
         _OPENAI,
         "breakpoints stand on text, images and files of the input",
         breakpoint_checks.breakpoint_misplaced,
@@ -292,4 +306,4 @@ _OPENAI_RULES: Final[Mapping[str, Rule]] = {
     ),
 }
 
-RULES: Final[Mapping[str, Rule]] = {**_ANTHROPIC, **_BOUND, **_OPENAI_RULES}
+RULES: Final[Mapping[str, ValidityRule]] = {**_ANTHROPIC, **_BOUND, **_OPENAI_RULES}

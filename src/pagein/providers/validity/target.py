@@ -14,7 +14,7 @@ CHECKED_SINCE: Final = date(2026, 8, 31)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ModelTarget:
     """A model behind an API, and the account and headers that it is asked with.
 
     betas: values of the beta header; None: not known, so nothing is refused for one that is missing.
@@ -37,7 +37,7 @@ class Target:
         return self.account is None or self.account >= CHECKED_SINCE
 
 
-ANYBODY: Final = Target()
+ANYBODY: Final = ModelTarget()
 
 
 def target(
@@ -47,6 +47,6 @@ def target(
     betas: Collection[str] | None = None,
     account: date | None = None,
     platform: Platform = "current",
-) -> Target:
+) -> ModelTarget:
     """The target for a model id as hosts record it, as documented on a day (None: the newest)."""
-    return Target(abilities(model, on), None if betas is None else frozenset(betas), account, platform)
+    return ModelTarget(abilities(model, on), None if betas is None else frozenset(betas), account, platform)

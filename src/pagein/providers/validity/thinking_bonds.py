@@ -18,12 +18,12 @@ import msgspec
 from pagein.model.messages import Message
 from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.turns import (
+    AnswerFacts,
     Api,
     Bond,
-    Part,
-    Received,
+    PromptTurn,
     Trail,
-    Turn,
+    TurnPart,
     Turns,
     Wire,
     neutral_turns_of,
@@ -35,17 +35,17 @@ _MARKS: Final = ("cache_control", "prompt_cache_breakpoint")
 _TEXT_FIELDS: Final = frozenset({"type", "text", *_MARKS})
 
 
-def with_request(received: Received, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> Received:
+def with_request(received: AnswerFacts, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> AnswerFacts:
     """What is known after this request was taken, and answered with these blocks (Messages) or items (Responses).
 
     What stands in the request and is not known yet is taken to stand where it was made.
     """
-    return _learned(received, turns_of(_answered(body, api, answer), api))
+    return _learn_turns(received, turns_of(_body_with_answer(body, api, answer), api))
 
 
-def with_messages(received: Received, messages: Sequence[Message]) -> Received:
+def with_messages(received: AnswerFacts, messages: Sequence[Message]) -> AnswerFacts:
     """The same for host-neutral messages, of which the answer is the last. System messages before all others are left out."""
-    return _learned(received, Turns(neutral_turns_of(messages)))
+    return _learn_turns(received, Turns(neutral_turns_of(messages)))
 
 
 def trail_before(turns: Turns, index: int) -> Trail:
@@ -62,19 +62,19 @@ def trail_before(turns: Turns, index: int) -> Trail:
     return trail
 
 
-def after(trail: Trail, turn: Turn, part: Part) -> Trail:
+def after(trail: Trail, turn: PromptTurn, part: TurnPart) -> Trail:
     """The prompt with one part more."""
     if part.kind == "thinking":
         return Trail(trail.name, part.id or trail.thinking)
-    return Trail(hashed(trail.name, turn.side.encode(), canonical(part)), trail.thinking)
+    return Trail(hash_parts(trail.name, turn.side.encode(), canonical(part)), trail.thinking)
 
 
-def words_of(part: Part) -> bytes:
+def words_of(part: TurnPart) -> bytes:
     """A digest of all that a block says."""
-    return hashed(canonical(part))
+    return hash_parts(canonical(part))
 
 
-def _answered(body: Wire, api: Api, answer: Sequence[Wire]) -> Wire:
+def _body_with_answer(body: Wire, api: Api, answer: Sequence[Wire]) -> Wire:
     if not answer:
         return body
     if api == "openai_responses":
@@ -84,7 +84,7 @@ def _answered(body: Wire, api: Api, answer: Sequence[Wire]) -> Wire:
     return {**body, "messages": [*body.get("messages", ()), said]}
 
 
-def _learned(received: Received, turns: Turns) -> Received:
+def _learn_turns(received: AnswerFacts, turns: Turns) -> AnswerFacts:
     bonds, thoughts = dict(received.bonds), dict(received.thoughts)
     for index, turn in enumerate(turns.turns):
         thinking = [part for part in turn.parts if part.kind == "thinking"]
@@ -103,7 +103,7 @@ def _learned(received: Received, turns: Turns) -> Received:
     return _with_items(known, objects_at(turns.fields, "input"))
 
 
-def _with_items(received: Received, items: Sequence[Wire]) -> Received:
+def _with_items(received: AnswerFacts, items: Sequence[Wire]) -> AnswerFacts:
     """Reasoning items and what followed them, in a Responses request."""
     if not items:
         return received
@@ -125,10 +125,10 @@ def _head(turns: Turns) -> bytes:
     tools = sorted(
         canonical(part) for part in turns.head if part.kind == "tool" and part.wire.get("defer_loading") is not True
     )
-    return hashed(*tools, *(canonical(part) for part in turns.head if part.kind != "tool"))
+    return hash_parts(*tools, *(canonical(part) for part in turns.head if part.kind != "tool"))
 
 
-def hashed(*parts: bytes) -> bytes:
+def hash_parts(*parts: bytes) -> bytes:
     """A name for these parts in this order."""
     name = blake2b(digest_size=_SIZE)
     for part in parts:
@@ -137,15 +137,17 @@ def hashed(*parts: bytes) -> bytes:
     return name.digest()
 
 
-def canonical(part: Part) -> bytes:
+def canonical(part: TurnPart) -> bytes:
     """All that a block says, marks aside. A text that is a string and one that is a block say the same."""
     source = part.source
     if source is None or (isinstance(source, Mapping) and part.kind == "text" and _TEXT_FIELDS.issuperset(source)):
         return b"text" + part.text.encode("utf-8", "surrogatepass")
-    return _encoded(_unmarked(source) if isinstance(source, Mapping) else [type(source).__name__, asdict(source)])
+    return _encode_value(
+        _without_breakpoints(source) if isinstance(source, Mapping) else [type(source).__name__, asdict(source)]
+    )
 
 
-def _unmarked(block: Wire) -> Wire:
+def _without_breakpoints(block: Wire) -> Wire:
     """The block without its cache marks, those inside of a result included."""
     bare = {name: value for name, value in block.items() if name not in _MARKS}
     content = bare.get("content")
@@ -157,7 +159,7 @@ def _unmarked(block: Wire) -> Wire:
     return bare
 
 
-def _encoded(value: Any) -> bytes:  # noqa: ANN401 -- plain values of any shape
+def _encode_value(value: Any) -> bytes:  # noqa: ANN401 -- plain values of any shape
     try:
         return msgspec.json.encode(value, order="sorted")
     except UnicodeEncodeError:

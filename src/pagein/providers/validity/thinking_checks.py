@@ -6,7 +6,7 @@ from typing import Final
 from pagein.providers.validity.call_pairs import Found, calls_of, of_kind
 from pagein.providers.validity.request_settings import mode_of
 from pagein.providers.validity.thinking_bonds import after, trail_before, words_of
-from pagein.providers.validity.turns import Part, Turn, Turns, object_at, recent
+from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at, recent
 
 MODIFIED: Final = (
     "{place}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. "
@@ -26,7 +26,7 @@ BOUND: Final = (
 )
 
 
-def in_tool_loop(turns: Turns) -> Turn | None:
+def in_tool_loop(turns: Turns) -> PromptTurn | None:
     """The assistant turn whose calls the last turn answers: the one that must go back as it came. None outside of tool loops."""
     if len(turns.turns) < 2 or turns.turns[-1].side != "user":  # noqa: PLR2004 -- a turn and its results
         return None
@@ -34,7 +34,7 @@ def in_tool_loop(turns: Turns) -> Turn | None:
     return latest if calls_of(latest) and of_kind(turns.turns[-1], "result") else None
 
 
-def modified(turns: Turns, _since: int) -> Found:
+def check_modified_thinking(turns: Turns, _since: int) -> Found:
     """M10. Where all of it is gone nothing is left to compare, and nothing is refused."""
     latest = in_tool_loop(turns)
     if latest is None:
@@ -48,7 +48,7 @@ def modified(turns: Turns, _since: int) -> Found:
         yield thinking[0], MODIFIED.format(place=thinking[0].place)
 
 
-def _is_reused(turns: Turns, latest: Turn) -> bool:
+def _is_reused(turns: Turns, latest: PromptTurn) -> bool:
     """Whether an id of its calls stands in another answer too: then what is known by that id may be the other's."""
     ids = {part.id for part in calls_of(latest)}
     return any(part.id in ids for turn in turns.turns if turn is not latest for part in calls_of(turn))
@@ -62,7 +62,7 @@ def manual_thinking(turns: Turns, _since: int) -> Found:
         part = latest.parts[0]
         yield part, NO_THINKING.format(message=part.message, kind=part.wire.get("type"))
     if object_at(turns.fields, "tool_choice").get("type") in ("any", "tool"):
-        whole = Part("other", -1, 0)
+        whole = TurnPart("other", -1, 0)
         if "forced tools" in turns.target.abilities.refuses:
             yield whole, NO_FORCE
         elif enabled:
@@ -85,14 +85,14 @@ def prefix_changed(turns: Turns, since: int) -> Found:
             yield part, BOUND.format(place=part.place, kind=part.wire.get("type", "thinking"))
 
 
-def left_out(turns: Turns, since: int) -> Found:
+def check_missing_thinking(turns: Turns, since: int) -> Found:
     """T6."""
     for part, why in _unbound(turns, since):
         if why == "thinking":
             yield part, BOUND.format(place=part.place, kind=part.wire.get("type", "thinking"))
 
 
-def _unbound(turns: Turns, since: int) -> Iterator[tuple[Part, str]]:
+def _unbound(turns: Turns, since: int) -> Iterator[tuple[TurnPart, str]]:
     """Thinking that does not stand where it was made, and whether it is the prefix or the thinking before it that differs."""
     bonds = turns.received.bonds
     if not bonds or not checks_prefix(turns):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.validity.target import ANYBODY, Target
+from pagein.providers.validity.target import ANYBODY, ModelTarget
 
 Api: TypeAlias = Literal["anthropic", "openai_chat", "openai_responses"]
 PartKind: TypeAlias = Literal[
@@ -22,7 +22,7 @@ _NOTHING: Final[Wire] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TurnPart:
     """One block. `message` and `block` are its place in what was checked, from 0; -1 stands for tools and system.
 
     id: of the call it makes or answers; of thinking, its signature ("" without one). text: of text blocks.
@@ -57,7 +57,7 @@ class Trail:
 
 
 @dataclass(slots=True)
-class Turn:
+class PromptTurn:
     """Parts that one side said in a row. `first` is the first message in it.
 
     trail: the prompt up to its end, where it was asked for and has not changed since.
@@ -65,7 +65,7 @@ class Turn:
 
     side: Side
     first: int
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TurnPart] = field(default_factory=list)
     trail: Trail | None = None
 
 
@@ -78,7 +78,7 @@ class Bond:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class AnswerFacts:
     """What is known of answers that later requests hold again.
 
     bonds: of thinking blocks, by signature. thoughts: the digests of an answer's thinking, by the id of each call in it.
@@ -91,7 +91,7 @@ class Received:
     followers: Mapping[str, str] = field(default_factory=dict)
 
 
-NOTHING_RECEIVED: Final = Received()
+NOTHING_RECEIVED: Final = AnswerFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ class Turns:
     host-neutral messages, which have no head, no fields and no marks.
     """
 
-    turns: Sequence[Turn]
-    head: Sequence[Part] = ()
+    turns: Sequence[PromptTurn]
+    head: Sequence[TurnPart] = ()
     fields: Wire = field(default_factory=dict)
-    target: Target = ANYBODY
-    received: Received = NOTHING_RECEIVED
+    target: ModelTarget = ANYBODY
+    received: AnswerFacts = NOTHING_RECEIVED
     size: int = 0
     from_wire: bool = False
 
@@ -129,28 +129,28 @@ def objects_at(value: Wire, name: str) -> list[Wire]:
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
-def recent(turns: Turns, since: int) -> Iterator[tuple[int, Turn]]:
+def recent(turns: Turns, since: int) -> Iterator[tuple[int, PromptTurn]]:
     """The turns from `since` on and the one before: what a request adds, and what that may change for what stood there."""
     for index in range(max(since - 1, 0), len(turns.turns)):
         yield index, turns.turns[index]
 
 
-def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[Turn]:
+def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[PromptTurn]:
     """One turn per message; `start` is the place of the first. System messages before all others are no turns: leave them out."""
     for place, message in enumerate(messages, start=start):
         side: Side = "assistant" if message.role == "assistant" else "user"
-        yield Turn(side, place, [_part(block, place, index) for index, block in enumerate(message.blocks)])
+        yield PromptTurn(side, place, [_part(block, place, index) for index, block in enumerate(message.blocks)])
 
 
-def neutral_turns_of(messages: Sequence[Message]) -> list[Turn]:
+def neutral_turns_of(messages: Sequence[Message]) -> list[PromptTurn]:
     """All the turns of a conversation, as they are rendered."""
     head = next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
-    turns: list[Turn] = []
-    extended(turns, neutral_turns(messages[head:], head))
+    turns: list[PromptTurn] = []
+    extend_turns(turns, neutral_turns(messages[head:], head))
     return turns
 
 
-def extended(turns: list[Turn], more: Iterable[Turn]) -> None:
+def extend_turns(turns: list[PromptTurn], more: Iterable[PromptTurn]) -> None:
     """Add turns, those of the user's side to the one before where that is of the same side."""
     for turn in more:
         if turns and turn.side == "user" and turns[-1].side == "user":
@@ -160,7 +160,7 @@ def extended(turns: list[Turn], more: Iterable[Turn]) -> None:
             turns.append(turn)
 
 
-def cut(turns: list[Turn], keep: int) -> None:
+def cut(turns: list[PromptTurn], keep: int) -> None:
     """Take away what came from messages at `keep` and behind."""
     while turns and turns[-1].first >= keep:
         turns.pop()
@@ -171,17 +171,17 @@ def cut(turns: list[Turn], keep: int) -> None:
             turns[-1].trail = None
 
 
-def _part(block: Block, message: int, index: int) -> Part:
+def _part(block: Block, message: int, index: int) -> TurnPart:
     match block:
         case Text():
-            return Part("text", message, index, text=block.text, source=block)
+            return TurnPart("text", message, index, text=block.text, source=block)
         case Thinking():
-            return Part("thinking", message, index, id=block.signature or "", source=block)
+            return TurnPart("thinking", message, index, id=block.signature or "", source=block)
         case ToolCall():
-            return Part("call", message, index, id=block.id, source=block)
+            return TurnPart("call", message, index, id=block.id, source=block)
         case ToolResult():
-            return Part("result", message, index, id=block.call_id, source=block)
+            return TurnPart("result", message, index, id=block.call_id, source=block)
         case Image():
-            return Part("image", message, index, source=block)
+            return TurnPart("image", message, index, source=block)
         case Other():
-            return Part("other", message, index, source=block)
+            return TurnPart("other", message, index, source=block)

@@ -11,17 +11,17 @@ from pagein.providers.wire.json_values import (
     THINKING_LEFT_OUT,
     Json,
     arguments_of,
+    block_words,
+    count_leading_system,
     image_of,
+    image_words,
     is_blank,
     json_bytes,
     json_text,
-    leading_system,
-    parsed,
+    parse_json,
     parts_of,
-    replaced_content,
+    replace_content,
     result_parts,
-    shown_image,
-    shown_other,
     text_at,
     with_field,
 )
@@ -86,7 +86,7 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
     def in_blocks(content: bytes | None) -> bytes:
         blocks = json_spans.items(content or b"[]", "content")
         for index, text in texts.items():
-            blocks[index] = with_field(blocks[index], "content", partial(replaced_content, text=text, kind="text"))
+            blocks[index] = with_field(blocks[index], "content", partial(replace_content, text=text, kind="text"))
         return json_spans.array_of(blocks)
 
     return with_field(item, "content", in_blocks)
@@ -119,7 +119,7 @@ def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[
 
     Everything between two assistant messages becomes one message, results first (rules M3, M4, M8).
     """
-    head = leading_system(tuple(messages))
+    head = count_leading_system(tuple(messages))
     body: dict[str, Any] = {"model": model, "max_tokens": max_tokens}
     prompt = [part for one in messages[:head] for block in one.blocks for part in _wire_block(block)]
     if prompt:
@@ -175,13 +175,13 @@ def _wire_result(block: ToolResult) -> dict[str, Any]:
 
 def _wire_image(image: Image) -> dict[str, Any]:
     if image.data is None:
-        return {"type": "text", "text": shown_image(image)}
+        return {"type": "text", "text": image_words(image)}
     return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
 def _wire_other(block: Other) -> dict[str, Any]:
-    value = parsed(block.json) if block.kind in _OWN_KINDS else None
-    return value if isinstance(value, dict) else {"type": "text", "text": shown_other(block)}
+    value = parse_json(block.json) if block.kind in _OWN_KINDS else None
+    return value if isinstance(value, dict) else {"type": "text", "text": block_words(block)}
 
 
 FORMAT: Final = Format("messages", system, message, with_results, with_arguments, render, without_blocks)

@@ -9,13 +9,13 @@ from itertools import accumulate
 from typing import Any, Final, Literal, TypeAlias
 
 from pagein.errors import HostError
-from pagein.providers.caches.breakpoint_plan import DEFAULT, FIRST, Manner, Memory, Outline, placed
+from pagein.providers.caches.breakpoint_plan import DEFAULT, FIRST, Manner, Memory, Outline, plan_breakpoints
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
-from pagein.providers.caches.cache_values import LONG, SHORT, Mark
+from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.breakpoint_checks import INPUTS, marks_of
-from pagein.providers.validity.thinking_bonds import canonical, hashed
-from pagein.providers.validity.turns import Api, Part, Turn, Turns, Wire, object_at, objects_at
+from pagein.providers.validity.thinking_bonds import canonical, hash_parts
+from pagein.providers.validity.turns import Api, PromptTurn, TurnPart, Turns, Wire, object_at, objects_at
 
 Client: TypeAlias = Literal["kept", "replaced"]
 """What becomes of the marks that the client set."""
@@ -98,7 +98,7 @@ def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
     parts = [part for _, part in placing]
     replaced = wishes.client == "replaced"
     automatic = object_at(body, "cache_control") if api == "anthropic" else {}
-    taken = [] if replaced else _taken(placing, automatic)
+    taken = [] if replaced else _client_breakpoints(placing, automatic)
     used = 0 if replaced else len(list(marks_of(turns))) + bool(automatic)
     manner = wishes.manner or _as_the_client(parts, automatic)
     most = MAX_MARKS
@@ -107,7 +107,7 @@ def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
         manner, most = replace(manner, ends=False), MAX_MARKS - 1
     outline = _outline(turns, placing, wishes.tokens, openai=api != "anthropic")
     position = _position(parts, wishes.frontier)
-    chosen = placed(outline, position, wishes.memory, manner, taken, max(most - used, 0))
+    chosen = plan_breakpoints(outline, position, wishes.memory, manner, taken, max(most - used, 0))
     wanted = {mark.position: _word(mark, api) for mark in chosen.marks}
     marks: dict[Address, Wire | None] = {}
     for place, part in enumerate(parts, 1):
@@ -137,19 +137,19 @@ def with_changes(body: Wire, changes: Changes) -> dict[str, Any]:
     return made
 
 
-def marked(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> tuple[dict[str, Any], Memory]:
+def add_breakpoints(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> tuple[dict[str, Any], Memory]:
     """The body with its marks, and what to remember once it was answered."""
     made = changes(body, api, wishes)
     return with_changes(body, made), made.memory
 
 
-def _parts(turns: Turns) -> Iterator[tuple[Turn | None, Part]]:
+def _parts(turns: Turns) -> Iterator[tuple[PromptTurn | None, TurnPart]]:
     """All blocks of a prompt, in order, with the turns they stand in."""
     yield from ((None, part) for part in turns.head)
     yield from ((turn, part) for turn in turns.turns for part in turn.parts)
 
 
-def _may_carry(turn: Turn | None, part: Part, *, openai: bool) -> bool:
+def _may_carry(turn: PromptTurn | None, part: TurnPart, *, openai: bool) -> bool:
     """Whether the provider takes a mark on this block (A9, M17, O6)."""
     if part.kind == "text" and not part.text.strip() and part.wire.get("type") in (None, "text", "input_text"):
         return False
@@ -162,12 +162,12 @@ def _may_carry(turn: Turn | None, part: Part, *, openai: bool) -> bool:
 
 
 def _outline(
-    turns: Turns, placing: Sequence[tuple[Turn | None, Part]], tokens: Sequence[float] | None, *, openai: bool
+    turns: Turns, placing: Sequence[tuple[PromptTurn | None, TurnPart]], tokens: Sequence[float] | None, *, openai: bool
 ) -> Outline:
     names: list[bytes] = []
     name = b""
     for turn, part in placing:
-        name = hashed(name, turn.side.encode() if turn is not None else b"", canonical(part))
+        name = hash_parts(name, turn.side.encode() if turn is not None else b"", canonical(part))
         names.append(name)
     if tokens is not None and len(tokens) != len(names):
         raise HostError(f"sizes were given for {len(tokens)} blocks of a prompt of {len(names)}")
@@ -176,19 +176,21 @@ def _outline(
     return Outline(names, eligible, len(turns.head), cumulative)
 
 
-def _taken(placing: Sequence[tuple[Turn | None, Part]], automatic: Wire) -> list[Mark]:
+def _client_breakpoints(placing: Sequence[tuple[PromptTurn | None, TurnPart]], automatic: Wire) -> list[Breakpoint]:
     """The client's marks that stand, the automatic one where it falls."""
-    found = [Mark(place, _seconds(part.mark)) for place, (_, part) in enumerate(placing, 1) if part.mark is not None]
+    found = [
+        Breakpoint(place, _seconds(part.mark)) for place, (_, part) in enumerate(placing, 1) if part.mark is not None
+    ]
     if automatic:
         falls = next(
             (len(placing) - back for back, one in enumerate(reversed(placing)) if _may_carry(*one, openai=False)), 0
         )
         if falls and falls not in {mark.position for mark in found}:
-            found.append(Mark(falls, _seconds(str(automatic.get("ttl") or "5m"))))
+            found.append(Breakpoint(falls, _seconds(str(automatic.get("ttl") or "5m"))))
     return found
 
 
-def _as_the_client(parts: Sequence[Part], automatic: Wire) -> Manner:
+def _as_the_client(parts: Sequence[TurnPart], automatic: Wire) -> Manner:
     """Lifetimes as the client's marks ask for: those of the head, and of the last one."""
     head = [_seconds(part.mark) for part in parts if part.mark is not None and part.message < 0]
     rest = [_seconds(part.mark) for part in parts if part.mark is not None and part.message >= 0]
@@ -198,17 +200,17 @@ def _as_the_client(parts: Sequence[Part], automatic: Wire) -> Manner:
     return replace(DEFAULT, head=max([*head, end]), frontier=end, end=end)
 
 
-def _position(parts: Sequence[Part], address: Address | None) -> int | None:
+def _position(parts: Sequence[TurnPart], address: Address | None) -> int | None:
     if address is None:
         return None
     return next((place for place, part in enumerate(parts, 1) if (part.message, part.block) == address), None)
 
 
-def _address(part: Part) -> Address:
+def _address(part: TurnPart) -> Address:
     return (TOOLS if part.kind == "tool" else part.message, part.block)
 
 
-def _has_inner(part: Part) -> bool:
+def _has_inner(part: TurnPart) -> bool:
     return part.kind == "result" and any("cache_control" in one for one in objects_at(part.wire, "content"))
 
 
@@ -216,13 +218,13 @@ def _seconds(word: str | None) -> int:
     return LONG if word == "1h" else SHORT
 
 
-def _word(mark: Mark, api: Api) -> str:
+def _word(mark: Breakpoint, api: Api) -> str:
     if api != "anthropic":
         return "30m"
     return "1h" if mark.ttl == LONG else "5m"
 
 
-def _mark(part: Part, word: str | None, api: Api) -> Wire | None:
+def _mark(part: TurnPart, word: str | None, api: Api) -> Wire | None:
     if word is None:
         return None
     if word == part.mark:

@@ -26,7 +26,7 @@ def fields(text: bytes, what: str) -> dict[str, bytes]:
     try:
         return {name: bytes(raw) for name, raw in _FIELDS.decode(text).items()}
     except (ValueError, RecursionError):
-        return dict(_scanned(text, "{", "}", what))
+        return dict(_scan(text, "{", "}", what))
 
 
 def items(text: bytes, what: str) -> list[bytes]:
@@ -34,7 +34,7 @@ def items(text: bytes, what: str) -> list[bytes]:
     try:
         return [bytes(raw) for raw in _ITEMS.decode(text)]
     except (ValueError, RecursionError):
-        return [value for _, value in _scanned(text, "[", "]", what)]
+        return [value for _, value in _scan(text, "[", "]", what)]
 
 
 def object_of(parts: Mapping[str, bytes]) -> bytes:
@@ -60,7 +60,7 @@ def array_of(parts: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(parts) + b"]"
 
 
-def _scanned(content: bytes, opening: str, closing: str, what: str) -> list[tuple[str, bytes]]:
+def _scan(content: bytes, opening: str, closing: str, what: str) -> list[tuple[str, bytes]]:
     try:
         return _members(content.decode(), opening, closing)
     except (ValueError, IndexError, RecursionError) as problem:
@@ -70,21 +70,21 @@ def _scanned(content: bytes, opening: str, closing: str, what: str) -> list[tupl
 
 def _members(text: str, opening: str, closing: str) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
-    at = _expected(text, _after_blank(text, 0), opening)
+    at = _expect(text, _after_blank(text, 0), opening)
     if text[_after_blank(text, at)] == closing:
-        return _ended(text, _after_blank(text, at) + 1, found)
+        return _end_scan(text, _after_blank(text, at) + 1, found)
     while True:
         at = _after_blank(text, at)
         name = ""
         if opening == "{":
-            name, at = scanstring(text, _expected(text, at, '"'))
-            at = _after_blank(text, _expected(text, _after_blank(text, at), ":"))
+            name, at = scanstring(text, _expect(text, at, '"'))
+            at = _after_blank(text, _expect(text, _after_blank(text, at), ":"))
         _, end = _VALUE.raw_decode(text, at)
         found.append((name, text[at:end].encode()))
         at = _after_blank(text, end)
         if text[at] == closing:
-            return _ended(text, at + 1, found)
-        at = _expected(text, at, ",")
+            return _end_scan(text, at + 1, found)
+        at = _expect(text, at, ",")
 
 
 def _after_blank(text: str, at: int) -> int:
@@ -92,13 +92,13 @@ def _after_blank(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _expected(text: str, at: int, char: str) -> int:
+def _expect(text: str, at: int, char: str) -> int:
     if text[at] != char:
         raise ValueError(f"expected {char!r} at character {at}")
     return at + 1
 
 
-def _ended(text: str, at: int, found: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+def _end_scan(text: str, at: int, found: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     if _after_blank(text, at) != len(text):
         raise ValueError(f"something follows at character {at}")
     return found

@@ -36,11 +36,11 @@ def json_bytes(text: str) -> bytes:
 
 def arguments_of(text: str) -> dict[str, Any]:
     """The arguments of a call as an object: those that are none (a patch, a string) become its field `input`."""
-    value = parsed(text)
+    value = parse_json(text)
     return value if isinstance(value, dict) else {"input": text if value is None else value}
 
 
-def parsed(text: str) -> object:
+def parse_json(text: str) -> object:
     """The value of JSON text, None where it is none."""
     try:
         return decode_json(text.encode("utf-8", "surrogatepass"))
@@ -54,7 +54,7 @@ def is_blank(part: Json) -> bool:
     return part.get("type") in _TEXT_KINDS and isinstance(text, str) and (not text or text.isspace())
 
 
-def parsed_fields(item: bytes) -> Json:
+def parse_item(item: bytes) -> Json:
     """The fields of a message that was read before, as plain values."""
     value = decode_json(item)
     return value if isinstance(value, dict) else {}
@@ -82,17 +82,17 @@ def image_of(part: Json) -> Image:
     return Image(kind or text_at(part, "type") or "unknown", len(encode_json(part)))
 
 
-def shown_image(image: Image) -> str:
+def image_words(image: Image) -> str:
     """Words for an image whose data we do not have, or that cannot stand where it would."""
     return f"[image: {image.media_type}, {image.size:,} characters]"
 
 
-def shown_other(block: Other) -> str:
+def block_words(block: Other) -> str:
     """Words for a block that the receiving format has no form for: its JSON."""
     return block.json
 
 
-def replaced_content(content: bytes | None, text: str, kind: str) -> bytes:
+def replace_content(content: bytes | None, text: str, kind: str) -> bytes:
     """A new content in the form of the old one: a string, or a list with one part of this kind."""
     if content is not None and content.lstrip()[:1] == b"[":
         return encode_json([{"type": kind, "text": text}])
@@ -105,7 +105,7 @@ def with_field(item: bytes, name: str, change: Callable[[bytes | None], bytes]) 
     return json_spans.object_of({**parts, name: change(parts.get(name))})
 
 
-def leading_system(messages: tuple[Message, ...]) -> int:
+def count_leading_system(messages: tuple[Message, ...]) -> int:
     """How many system messages a conversation begins with."""
     return next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
 

@@ -24,7 +24,7 @@ _CONTENTS: Final = frozenset({"content", "output"})
 _DEFAULTS: Final[Mapping[str, object]] = {"is_error": False, "type": "message"}
 
 
-def chained(before: str, value: Json) -> str:
+def chain_name(before: str, value: Json) -> str:
     """The name of a message behind the one that has the name `before` ("": the first): 32 hexadecimal digits."""
     digest = blake2b(before.encode(), digest_size=_SIZE)
     digest.update(b"\n")

@@ -9,15 +9,15 @@ from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thin
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.json_values import (
     Json,
+    block_words,
     image_of,
+    image_words,
     json_bytes,
     json_text,
-    parsed_fields,
+    parse_item,
     parts_of,
-    replaced_content,
+    replace_content,
     result_parts,
-    shown_image,
-    shown_other,
     text_at,
     with_field,
 )
@@ -89,7 +89,7 @@ def _call(call: Json) -> ToolCall:
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
     """The tool message with its content replaced; it has but one block."""
-    return with_field(item, "content", partial(replaced_content, text=texts[0], kind="text"))
+    return with_field(item, "content", partial(replace_content, text=texts[0], kind="text"))
 
 
 def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
@@ -102,7 +102,7 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
     )
     places = [place for place, call in enumerate(calls) if call.lstrip()[:1] == b"{"]
     is_old = fields.get("function_call", b"").lstrip()[:1] == b"{"
-    first = len(message(parsed_fields(item)).blocks) - len(places) - is_old
+    first = len(message(parse_item(item)).blocks) - len(places) - is_old
     for block, text in arguments.items():
         at = block - first
         if at < len(places):
@@ -129,7 +129,7 @@ def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[
     for one in messages:
         results = [block for block in one.blocks if isinstance(block, ToolResult)]
         others = [block for block in one.blocks if not isinstance(block, ToolResult)]
-        out.extend({"role": "tool", "tool_call_id": block.call_id, "content": _shown(block)} for block in results)
+        out.extend({"role": "tool", "tool_call_id": block.call_id, "content": _result_text(block)} for block in results)
         if one.role == "assistant":
             out.extend(_wire_answer(others))
         elif others:
@@ -164,15 +164,15 @@ def _wire_part(block: Block) -> dict[str, Any]:
         case Image(data=str(data)):
             return {"type": "image_url", "image_url": {"url": f"data:{block.media_type};base64,{data}"}}
         case Image():
-            return {"type": "text", "text": shown_image(block)}
+            return {"type": "text", "text": image_words(block)}
         case Other():
-            return {"type": "text", "text": shown_other(block)}
+            return {"type": "text", "text": block_words(block)}
         case _:
             return {"type": "text", "text": ""}
 
 
-def _shown(block: ToolResult) -> str:
-    return "\n".join([block.text, *(shown_image(image) for image in block.images)]) if block.images else block.text
+def _result_text(block: ToolResult) -> str:
+    return "\n".join([block.text, *(image_words(image) for image in block.images)]) if block.images else block.text
 
 
 FORMAT: Final = Format("messages", system, message, with_results, with_arguments, render)

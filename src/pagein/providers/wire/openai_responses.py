@@ -8,16 +8,16 @@ from pagein.model.codec import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.wire.json_values import (
     Json,
+    block_words,
+    count_leading_system,
     image_of,
+    image_words,
     json_bytes,
     json_text,
-    leading_system,
-    parsed_fields,
+    parse_item,
     parts_of,
-    replaced_content,
+    replace_content,
     result_parts,
-    shown_image,
-    shown_other,
     text_at,
     with_field,
 )
@@ -47,20 +47,20 @@ def _spoken(value: Json) -> Message:
 
 
 def _function_call(value: Json) -> Message:
-    return _said(ToolCall(text_at(value, "call_id"), text_at(value, "name"), text_at(value, "arguments")))
+    return _block_message(ToolCall(text_at(value, "call_id"), text_at(value, "name"), text_at(value, "arguments")))
 
 
 def _custom_call(value: Json) -> Message:
-    return _said(ToolCall(text_at(value, "call_id"), text_at(value, "name"), json_text(value.get("input"))))
+    return _block_message(ToolCall(text_at(value, "call_id"), text_at(value, "name"), json_text(value.get("input"))))
 
 
 def _shell_call(value: Json) -> Message:
-    return _said(ToolCall(text_at(value, "call_id"), "local_shell", json_text(value.get("action"))))
+    return _block_message(ToolCall(text_at(value, "call_id"), "local_shell", json_text(value.get("action"))))
 
 
-def _reasoning(value: Json) -> Message:
+def _reasoning_message(value: Json) -> Message:
     text = "\n".join(text_at(part, "text") for part in parts_of(value.get("summary")))
-    return _said(Thinking(text, text_at(value, "encrypted_content") or None))
+    return _block_message(Thinking(text, text_at(value, "encrypted_content") or None))
 
 
 def _output(value: Json) -> Message:
@@ -73,14 +73,14 @@ _READERS: Final[Mapping[str, Callable[[Json], Message]]] = {
     "function_call": _function_call,
     "custom_tool_call": _custom_call,
     "local_shell_call": _shell_call,
-    "reasoning": _reasoning,
+    "reasoning": _reasoning_message,
     "function_call_output": _output,
     "custom_tool_call_output": _output,
     "local_shell_call_output": _output,
 }
 
 
-def _said(block: Block) -> Message:
+def _block_message(block: Block) -> Message:
     return Message("assistant", (block,))
 
 
@@ -98,13 +98,13 @@ def _block(part: Json) -> Block:
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
     """The output item with its output replaced; it has but one block."""
-    return with_field(item, "output", partial(replaced_content, text=texts[0], kind="input_text"))
+    return with_field(item, "output", partial(replace_content, text=texts[0], kind="input_text"))
 
 
 def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
     """The call with its arguments replaced; it has but one block. A custom tool's are its input, a shell's an action."""
     text = arguments[0]
-    match text_at(parsed_fields(item), "type"):
+    match text_at(parse_item(item), "type"):
         case "custom_tool_call":
             return with_field(item, "input", lambda _: json_bytes(text))
         case "local_shell_call":
@@ -115,7 +115,7 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
 
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
     """Neutral messages as a request body. Thinking is left out: it can only be sent with the ids of the items around it."""
-    head = leading_system(tuple(messages))
+    head = count_leading_system(tuple(messages))
     body: dict[str, Any] = {"model": model, "max_output_tokens": max_tokens}
     instructions = "\n\n".join(block.text for one in messages[:head] for block in one.blocks if isinstance(block, Text))
     if instructions:
@@ -126,7 +126,7 @@ def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[
 
 def _wire_items(one: Message) -> list[dict[str, Any]]:
     results = [
-        {"type": "function_call_output", "call_id": block.call_id, "output": _shown(block)}
+        {"type": "function_call_output", "call_id": block.call_id, "output": _result_text(block)}
         for block in one.blocks
         if isinstance(block, ToolResult)
     ]
@@ -149,15 +149,15 @@ def _wire_part(block: Block, kind: str) -> dict[str, Any]:
         case Image(data=str(data)):
             return {"type": "input_image", "image_url": f"data:{block.media_type};base64,{data}"}
         case Image():
-            return {"type": kind, "text": shown_image(block)}
+            return {"type": kind, "text": image_words(block)}
         case Other():
-            return {"type": kind, "text": shown_other(block)}
+            return {"type": kind, "text": block_words(block)}
         case _:
             return {"type": kind, "text": ""}
 
 
-def _shown(block: ToolResult) -> str:
-    return "\n".join([block.text, *(shown_image(image) for image in block.images)]) if block.images else block.text
+def _result_text(block: ToolResult) -> str:
+    return "\n".join([block.text, *(image_words(image) for image in block.images)]) if block.images else block.text
 
 
 FORMAT: Final = Format("input", system, message, with_results, with_arguments, render)

@@ -111,7 +111,7 @@ class Envelope:
         return json_spans.object_with(around, _FORMATS[self.api].items, items)
 
 
-def opened(body: bytes, api: Api) -> Envelope:
+def open_body(body: bytes, api: Api) -> Envelope:
     """Take a request body apart. Raises BadInput where it is no JSON object with a list of messages."""
     key = _FORMATS[api].items
     fields = json_spans.fields(body, "the request body")
@@ -178,7 +178,7 @@ def _with_blocks(content: bytes | None, notes: Sequence[str]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class MessageTexts:
     """Other words in a message of the user's. texts: in place of its own, by block. front, behind: in front of and behind all of them."""
 
     texts: Mapping[int, str] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Words:
     behind: str = ""
 
 
-def with_words(item: bytes, api: Api, words: Words) -> bytes:
+def with_words(item: bytes, api: Api, words: MessageTexts) -> bytes:
     """A message of the user's with other words. What is not replaced keeps its bytes, but for a content that is one string: texts of
     ours are then added to it, for Messages as blocks beside it.
     """

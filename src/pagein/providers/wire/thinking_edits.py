@@ -15,10 +15,20 @@ from typing import Any, Final, TypeAlias
 
 from pagein.model.messages import Message, Text
 from pagein.providers.validity.body_check import view
-from pagein.providers.validity.target import ANYBODY, Target
+from pagein.providers.validity.target import ANYBODY, ModelTarget
 from pagein.providers.validity.thinking_bonds import after, trail_before
 from pagein.providers.validity.thinking_checks import checks_prefix, in_tool_loop
-from pagein.providers.validity.turns import Api, Part, Received, Trail, Turn, Turns, Wire, neutral_turns_of, object_at
+from pagein.providers.validity.turns import (
+    AnswerFacts,
+    Api,
+    PromptTurn,
+    Trail,
+    TurnPart,
+    Turns,
+    Wire,
+    neutral_turns_of,
+    object_at,
+)
 from pagein.providers.wire.json_values import THINKING_LEFT_OUT
 
 Place: TypeAlias = tuple[int, int]
@@ -42,22 +52,22 @@ class Stale:
 NOTHING_STALE: Final = Stale()
 
 
-def after_edit(messages: Sequence[Message], edited: Place, whom: Target = ANYBODY) -> Stale:
+def after_edit(messages: Sequence[Message], edited: Place, whom: ModelTarget = ANYBODY) -> Stale:
     """The thinking that has to go when the block at `edited` changes, the first one to do so."""
     return _behind(Turns(neutral_turns_of(messages), target=whom), edited)
 
 
-def after_body_edit(body: Wire, edited: Place, whom: Target | None = None) -> Stale:
+def after_body_edit(body: Wire, edited: Place, whom: ModelTarget | None = None) -> Stale:
     """The same for the body of a Messages request. A change of tools or system is one at (-1, 0)."""
     return _behind(view(body, _MESSAGES, whom), edited)
 
 
-def stale(messages: Sequence[Message], received: Received, whom: Target) -> Stale:
+def stale(messages: Sequence[Message], received: AnswerFacts, whom: ModelTarget) -> Stale:
     """The thinking that stands elsewhere than where it was made, as far as that is known."""
     return _unbound(Turns(neutral_turns_of(messages), target=whom, received=received))
 
 
-def stale_in_body(body: Wire, received: Received, whom: Target | None = None) -> Stale:
+def stale_in_body(body: Wire, received: AnswerFacts, whom: ModelTarget | None = None) -> Stale:
     """The same for the body of a Messages request."""
     return _unbound(view(body, _MESSAGES, whom, received))
 
@@ -65,7 +75,7 @@ def stale_in_body(body: Wire, received: Received, whom: Target | None = None) ->
 def without(messages: Sequence[Message], places: Collection[Place]) -> list[Message]:
     """The messages without these blocks."""
     gone = _by_message(places)
-    return [_left(one, gone[place]) if place in gone else one for place, one in enumerate(messages)]
+    return [_without_blocks(one, gone[place]) if place in gone else one for place, one in enumerate(messages)]
 
 
 def body_without(body: Wire, places: Collection[Place]) -> dict[str, Any]:
@@ -74,7 +84,9 @@ def body_without(body: Wire, places: Collection[Place]) -> dict[str, Any]:
     given = body.get("messages", ())
     return {
         **body,
-        "messages": [_body_left(one, gone[place]) if place in gone else one for place, one in enumerate(given)],
+        "messages": [
+            _body_without_blocks(one, gone[place]) if place in gone else one for place, one in enumerate(given)
+        ],
     }
 
 
@@ -82,7 +94,9 @@ def _behind(turns: Turns, edited: Place) -> Stale:
     latest = in_tool_loop(turns)
     in_latest = latest is not None and any((part.message, part.block) == edited for part in latest.parts)
     places = (
-        frozenset(place for place in _thinking(turns.turns) if place > edited) if _may_be_held(turns) else frozenset()
+        frozenset(place for place in _thinking_places(turns.turns) if place > edited)
+        if _may_be_held(turns)
+        else frozenset()
     )
     return Stale(places, in_latest or _touches(latest, places))
 
@@ -114,7 +128,7 @@ def _unbound(turns: Turns) -> Stale:
     return Stale(frozenset(places), _touches(in_tool_loop(turns), places))
 
 
-def _holds(part: Part, received: Received, trail: Trail) -> bool:
+def _holds(part: TurnPart, received: AnswerFacts, trail: Trail) -> bool:
     """Whether the thinking is valid behind this prompt. What is not known is taken to be."""
     bond = received.bonds.get(part.id)
     if bond is None:
@@ -122,11 +136,11 @@ def _holds(part: Part, received: Received, trail: Trail) -> bool:
     return bond.before.name == trail.name and trail.thinking in ("", bond.before.thinking)
 
 
-def _touches(latest: Turn | None, places: Collection[Place]) -> bool:
+def _touches(latest: PromptTurn | None, places: Collection[Place]) -> bool:
     return latest is not None and any((part.message, part.block) in places for part in latest.parts)
 
 
-def _thinking(turns: Sequence[Turn]) -> Iterator[Place]:
+def _thinking_places(turns: Sequence[PromptTurn]) -> Iterator[Place]:
     return ((part.message, part.block) for turn in turns for part in turn.parts if part.kind == "thinking")
 
 
@@ -137,12 +151,12 @@ def _by_message(places: Collection[Place]) -> dict[int, set[int]]:
     return found
 
 
-def _left(message: Message, gone: Collection[int]) -> Message:
+def _without_blocks(message: Message, gone: Collection[int]) -> Message:
     kept = tuple(block for place, block in enumerate(message.blocks) if place not in gone)
     return replace(message, blocks=kept or (Text(THINKING_LEFT_OUT, injected="thinking"),))
 
 
-def _body_left(message: Wire, gone: Collection[int]) -> Wire:
+def _body_without_blocks(message: Wire, gone: Collection[int]) -> Wire:
     content = message.get("content")
     if not isinstance(content, list):
         return message

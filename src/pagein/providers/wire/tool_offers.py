@@ -20,7 +20,7 @@ from pagein.providers.wire.json_values import with_field
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolOffer:
     """A tool to offer. schema: of its arguments, a JSON schema of an object."""
 
     name: str
@@ -28,7 +28,7 @@ class Offer:
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
-def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[Offer]) -> Mapping[str, bytes]:
+def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[ToolOffer]) -> Mapping[str, bytes]:
     """The fields of a request with these tools offered too; the same where there is nothing to add."""
     raw = fields.get("tools")
     if raw is None or not offers or raw.lstrip()[:1] != b"[":  # null among others, which is as good as none
@@ -68,7 +68,7 @@ def _names(tools: bytes) -> frozenset[str]:
     return frozenset(str(one.get("name")) for one in inner)
 
 
-def definition(offer: Offer, api: Api) -> dict[str, Any]:
+def definition(offer: ToolOffer, api: Api) -> dict[str, Any]:
     """A tool as it stands among the tools of a request."""
     about = {"name": offer.name, "description": offer.description}
     match api:

@@ -15,7 +15,7 @@ from pagein.model.codec import decode_json, encode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Address, Changes
-from pagein.providers.wire.request_body import Envelope, WireRequest, opened
+from pagein.providers.wire.request_body import Envelope, WireRequest, open_body
 from pagein.providers.wire.spliced_breakpoints import with_marks
 
 _API: Final[Api] = "anthropic"
@@ -29,7 +29,7 @@ _NO_RESULT: Final = "..."
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class RequestBreakpoints:
     """The marks of a request in the order of its prompt. automatic: the one of the whole request, None where it has none."""
 
     places: tuple[tuple[Address, Mapping[str, Any]], ...] = ()
@@ -41,7 +41,7 @@ class Marks:
         return len(self.places) + (self.automatic is not None)
 
 
-def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> Marks | None:
+def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> RequestBreakpoints | None:
     """The marks of a request; None where some stand inside of results, so that they cannot be told one by one."""
     found: list[tuple[Address, Mapping[str, Any]]] = []
     places = ((TOOLS, fields.get("tools", b"")), (SYSTEM, fields.get("system", b"")), *enumerate(items))
@@ -49,15 +49,17 @@ def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> Marks | Non
         if _MARK not in raw:
             continue
         for block, value in enumerate(blocks_in(raw)):
-            if value.get("type") == "tool_result" and any(_FIELD in one for one in _listed(value.get("content"))):
+            if value.get("type") == "tool_result" and any(
+                _FIELD in one for one in _list_mappings(value.get("content"))
+            ):
                 return None
             if isinstance(mark := value.get(_FIELD), dict):
                 found.append(((message, block), mark))
     automatic = decode_json(fields[_FIELD]) if _FIELD in fields else None
-    return Marks(tuple(found), automatic if isinstance(automatic, dict) else None)
+    return RequestBreakpoints(tuple(found), automatic if isinstance(automatic, dict) else None)
 
 
-def shortened(request: WireRequest) -> WireRequest:
+def shorten_ttl(request: WireRequest) -> WireRequest:
     """The request with all marks of an hour asking for five minutes."""
     marks = marks_in(request.fields, request.items)
     if marks is None:
@@ -69,7 +71,7 @@ def shortened(request: WireRequest) -> WireRequest:
     return replace(made, fields={**made.fields, _FIELD: encode_json(_short(marks.automatic))}, changed=True)
 
 
-def anchored(request: WireRequest, message: int) -> WireRequest:
+def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
     """The request with a mark on the end of this message: there stands the last entry that lives for an hour.
 
     It asks for as long as the last mark, which stands behind it. Where four stand already the one in front of that gives way, as
@@ -92,14 +94,14 @@ def anchored(request: WireRequest, message: int) -> WireRequest:
     return with_marks(request, Changes(_API, changed))
 
 
-def kept_alive(body: bytes, behind: Sequence[bytes]) -> bytes | None:
+def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
     """The request that keeps a window alive: `body` as it was sent last, and what was said behind it under a mark of an hour.
 
     One token is asked for. It reads the window, whose last mark stays as it was but for an hour, and writes the rest (A6, V3).
     behind: messages, the last one of the model's. None where no such request can be made: nothing was said, the window is not marked,
     thinking has a budget above one token (M13), or the server may compact. Raises BadInput for what is no request.
     """
-    envelope = opened(body, _API)
+    envelope = open_body(body, _API)
     if not _can_be_short(envelope):
         return None
     marks = marks_in(envelope.fields, envelope.items)
@@ -125,7 +127,7 @@ def _can_be_short(envelope: Envelope) -> bool:
     return not has_budget and _COMPACTS not in envelope.fields.get("context_management", b"")
 
 
-def _end_of(marks: Marks, items: Sequence[bytes]) -> Address | None:
+def _end_of(marks: RequestBreakpoints, items: Sequence[bytes]) -> Address | None:
     """The last block that the cache was asked to hold."""
     if marks.automatic is None:
         return marks.places[-1][0]
@@ -170,13 +172,13 @@ def _short(mark: Mapping[str, Any]) -> dict[str, Any]:
 def blocks_in(raw: bytes) -> list[Mapping[str, Any]]:
     """The blocks of a message, or of a list of tools or instructions; those that are no objects as empty ones."""
     value = decode_json(raw)
-    return list(_content(value) if isinstance(value, dict) else _listed(value))
+    return list(_content(value) if isinstance(value, dict) else _list_mappings(value))
 
 
 def _content(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     content = message.get("content")
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(_listed(content))
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(_list_mappings(content))
 
 
-def _listed(value: object) -> Iterator[Mapping[str, Any]]:
+def _list_mappings(value: object) -> Iterator[Mapping[str, Any]]:
     yield from (one if isinstance(one, dict) else {} for one in value) if isinstance(value, list) else ()

@@ -14,11 +14,11 @@ def usage_of(reply: Mapping[str, Any], api: Api) -> Usage | None:
     for holder in (reply, reply.get("message"), reply.get("response")):
         told = holder.get("usage") if isinstance(holder, Mapping) else None
         if isinstance(told, Mapping):
-            return counted(told, api)
+            return parse_usage(told, api)
     return None
 
 
-def counted(told: object, api: Api) -> Usage | None:
+def parse_usage(told: object, api: Api) -> Usage | None:
     """The usage that a provider's own account of it tells, None where this is none."""
     if not isinstance(told, Mapping):
         return None

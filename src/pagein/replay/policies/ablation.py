@@ -31,7 +31,7 @@ _NEVER: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Planning:
+class PlannerSettings:
     """What pagein decides by in a replay. frontier_mark: whether a cache mark is spent on the first block that may change next.
 
     keeps_alive: whether it chooses lifetimes and bridges pauses. in_loops: whether old results may leave while tools answer.
@@ -44,22 +44,22 @@ class Planning:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class PolicyLayer:
     """One layer: what it does, in words, and the planning without it."""
 
     does: str
-    without: Callable[[Planning], Planning]
+    without: Callable[[PlannerSettings], PlannerSettings]
 
 
-def _residency(change: Callable[[Residency], Residency]) -> Callable[[Planning], Planning]:
-    def without(planning: Planning) -> Planning:
+def _residency(change: Callable[[Residency], Residency]) -> Callable[[PlannerSettings], PlannerSettings]:
+    def without(planning: PlannerSettings) -> PlannerSettings:
         settings = planning.settings
         return replace(planning, settings=replace(settings, residency=change(settings.residency)))
 
     return without
 
 
-def _economics(change: Callable[[Economics], Economics]) -> Callable[[Planning], Planning]:
+def _economics(change: Callable[[Economics], Economics]) -> Callable[[PlannerSettings], PlannerSettings]:
     def without(residency: Residency) -> Residency:
         prices = residency.economics
         return residency if prices is None else replace(residency, economics=change(prices))
@@ -75,52 +75,52 @@ def _thrifty(usual: Residency) -> Residency:
     return replace(_thoughtless(THRIFTY.with_prices_of(usual)), arguments=SOON)
 
 
-LAYERS: Final[Mapping[str, Layer]] = {
-    "birth": Layer(
+LAYERS: Final[Mapping[str, PolicyLayer]] = {
+    "birth": PolicyLayer(
         "big outputs enter as previews",
         _residency(lambda residency: replace(residency, previews=None)),
     ),
-    "rereads": Layer(
+    "rereads": PolicyLayer(
         "what a client's tools read again enters as a marker or a diff",
         lambda planning: replace(planning, settings=replace(planning.settings, rereads=False)),
     ),
-    "epochs": Layer(
+    "epochs": PolicyLayer(
         "old results leave in batches",
         _residency(lambda residency: replace(residency, economics=None, batch_tokens=_NEVER)),
     ),
-    "files": Layer(
+    "files": PolicyLayer(
         "a read of a file stays for as long as the file is worked on",
         _residency(lambda residency: replace(residency, files=None)),
     ),
-    "marks": Layer(
+    "marks": PolicyLayer(
         "a cache mark stands where the next batch would begin",
         lambda planning: replace(planning, frontier_mark=False),
     ),
-    "bankroll": Layer(
+    "bankroll": PolicyLayer(
         "a rewrite costs no more than what was saved so far and 2 % of the bill",
         _economics(lambda prices: replace(prices, share=float(_NEVER))),
     ),
-    "cold": Layer(
+    "cold": PolicyLayer(
         "a pause beyond the cache's lifetime makes a rewrite free",
         _economics(lambda prices: replace(prices, lifetime=float("inf"))),
     ),
-    "user-turn": Layer(
+    "user-turn": PolicyLayer(
         "a fresh user turn makes a rewrite cheap",
         _economics(lambda prices: replace(prices, user_turns=False)),
     ),
-    "tool-loops": Layer(
+    "tool-loops": PolicyLayer(
         "old results may leave between a tool's result and the next call, and thinking stays; not where a model binds its thinking",
         lambda planning: _residency(_thoughtless)(replace(planning, in_loops=False)),
     ),
-    "keep-alive": Layer(
+    "keep-alive": PolicyLayer(
         "the cache's lifetimes are chosen, and pauses bridged by keep-alive requests",
         lambda planning: replace(planning, keeps_alive=False),
     ),
-    MASKING: Layer(
+    MASKING: PolicyLayer(
         "of `pagein-thrifty`: text of files leaves the arguments of old calls",
         _residency(lambda residency: replace(residency, arguments=None)),
     ),
-    THINKING: Layer(
+    THINKING: PolicyLayer(
         "of `pagein-thrifty`: an epoch takes the thinking of finished turns behind its frontier along",
         _residency(lambda residency: replace(residency, thinking="kept")),
     ),
@@ -130,7 +130,7 @@ LAYERS: Final[Mapping[str, Layer]] = {
 
 def ablation(names: Iterable[str]) -> str:
     """The name of the policy without these layers. Raises BadSetting for a layer that there is none of."""
-    missing = [_known(name.strip()) for name in names]
+    missing = [_check_layer(name.strip()) for name in names]
     return _PREFIX + "+".join(name for name in LAYERS if name in missing)
 
 
@@ -143,12 +143,12 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
         return ()
     if not policy.startswith(_PREFIX):
         return None
-    return tuple(map(_known, policy.removeprefix(_PREFIX).split("+")))
+    return tuple(map(_check_layer, policy.removeprefix(_PREFIX).split("+")))
 
 
-def planned(policy: str, settings: Settings) -> Planning:
+def planner_settings(policy: str, settings: Settings) -> PlannerSettings:
     """How the policy of this name plans, by settings that hold for all of it."""
-    planning = Planning(settings)
+    planning = PlannerSettings(settings)
     if policy == QUIET:
         return LAYERS["keep-alive"].without(planning)
     missing = layers_missing(policy) or ()
@@ -161,10 +161,10 @@ def planned(policy: str, settings: Settings) -> Planning:
 
 def keeps_alive(policy: str) -> bool:
     """Whether the policy of this name chooses lifetimes and bridges pauses."""
-    return planned(policy, Settings()).keeps_alive
+    return planner_settings(policy, Settings()).keeps_alive
 
 
-def _known(name: str) -> str:
+def _check_layer(name: str) -> str:
     if name in LAYERS:
         return name
     near = get_close_matches(name, LAYERS, 1)

@@ -10,18 +10,18 @@ from itertools import accumulate
 
 from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.model.read_events import ReadServed
+from pagein.model.read_events import FileRead
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.window_files import ClientReads, Held
+from pagein.policy.clients.window_files import ClientReads, FileStatement
 from pagein.replay.prompt.model_calls import Block, without_gutter
 from pagein.replay.prompt.prompt_changes import ReadAgain, Removable
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 
 
-class Rereads:
+class RecordedRereads:
     """The reads of one recording, and what stands in place of those that were made again."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: BillableSession) -> None:
         self._client: Profile = recording.client
         self._ratio = recording.chars_per_token
         blocks = recording.calls.blocks
@@ -40,14 +40,10 @@ class Rereads:
         base = None if repeat is None else self._results.get(repeat.base)
         return ReadAgain(resident, tokens, again=None if base is None else base.ordinal)
 
-    def _runs(self, held: Held) -> tuple[tuple[int, int], ...]:
+    def _runs(self, held: FileStatement) -> tuple[tuple[int, int], ...]:
         """Characters of a read, line numbers removed, that the answer to it shows as lines of its own."""
-        call, result = _said(self._calls[held.call]), _said(self._results[held.call])
-        if (
-            not isinstance(call, ToolCall)
-            or not isinstance(result, ToolResult)
-            or not isinstance(held.event, ReadServed)
-        ):
+        call, result = _block_value(self._calls[held.call]), _block_value(self._results[held.call])
+        if not isinstance(call, ToolCall) or not isinstance(result, ToolResult) or not isinstance(held.event, FileRead):
             return ()
         shown, emitted = self._client.shown(call, result), held.event.emitted
         rows = result.text.count("\n") + 1
@@ -60,5 +56,5 @@ class Rereads:
         return tuple((starts[first + ahead], starts[last + ahead + 1] - 1) for first, last in own)
 
 
-def _said(block: Block) -> object:
+def _block_value(block: Block) -> object:
     return block.message.get().blocks[block.place]

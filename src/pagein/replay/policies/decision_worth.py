@@ -11,30 +11,30 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.engine.log.state import State
-from pagein.engine.prepared_request import Prepared
+from pagein.engine.prepared_request import WindowRequest
 from pagein.engine.session import Session
-from pagein.engine.window.decision_inputs import credited, moment_of
-from pagein.model.bill import Decided, Why
-from pagein.model.entries import EpochOpened
-from pagein.model.entries import Previewed as Entered
+from pagein.engine.window.decision_inputs import account_after_previews, moment_of
+from pagein.model.bill import DecisionRow, Why
+from pagein.model.entries import EpochEntry
+from pagein.model.entries import PreviewEntry as Entered
 from pagein.policy.economics.rewrite_cost import CAUTION, USER_TURN_RENT, Economics, in_hand, is_user_turn, rewrite_cost
 from pagein.policy.eviction.residency import Residency, plan
-from pagein.providers.cache_simulator import Served
+from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.frontier import Frontier
 from pagein.replay.policies.keepalive_bill import Course, KeptLedger
 from pagein.replay.policies.ledger import Ledger, Recall
 from pagein.replay.prompt.model_calls import Block
-from pagein.replay.prompt.prompt_changes import NOTHING, Hide, Masked, Previewed, ReadAgain, Removable
-from pagein.replay.prompt.prompt_sizes import Sized
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_changes import NOTHING, Hide, MaskedArguments, PreviewedBlock, ReadAgain, Removable
+from pagein.replay.prompt.prompt_sizes import SizedCall
+from pagein.replay.prompt.recording import BillableSession
 
 _MOST_WORK: Final = 400_000
 """Calls that are billed again for one session at most; beyond it only the whole is known, not the parts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DecisionStep:
     """One decision, on record: an epoch or a batch of previews. expected, bankroll: in BIT, as the engine saw it then."""
 
     call: int
@@ -50,22 +50,24 @@ class Steps:
     """The decisions of one session under one policy, as they are made."""
 
     residency: Residency
-    all: list[Step] = field(default_factory=list)
+    all: list[DecisionStep] = field(default_factory=list)
 
-    def note(self, sized: Sized, hide: Hide, prepared: Prepared, session: Session, prices: Economics | None) -> None:
+    def note(
+        self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
+    ) -> None:
         """A decision was made at this call, by these prices. Asked right after it, while the journal holds what led to it."""
         at = sized.call.at
         if hide.previews or hide.rereads:
             self._entered(sized, hide, prepared, session, prices)
         if prepared.opened is not None and hide.rewrites:
-            state = _before(session, EpochOpened)
+            state = _before(session, EpochEntry)
             expected = self._expected(state, at, prices)
             hidden = replace(hide, previews=(), rereads=())
             bankroll = _bankroll(state, prices)
-            self.all.append(Step(sized.call.index, at, prepared.opened.reason, hidden, expected, bankroll))
+            self.all.append(DecisionStep(sized.call.index, at, prepared.opened.reason, hidden, expected, bankroll))
 
     def _entered(
-        self, sized: Sized, hide: Hide, prepared: Prepared, session: Session, prices: Economics | None
+        self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
     ) -> None:
         """Results entered as something shorter: big outputs, and reads made again."""
         state = _before(session, Entered)
@@ -76,10 +78,10 @@ class Steps:
         ):
             paged = tuple(one for one in prepared.previewed if (one.call_id in read) == bool(entering.rereads))
             if entering.previews or entering.rereads:
-                after = credited(state.account, paged, self.residency, state.scale)
+                after = account_after_previews(state.account, paged, self.residency, state.scale)
                 expected = after.saved - state.account.saved
                 self.all.append(
-                    Step(sized.call.index, sized.call.at, reason, entering, expected, _bankroll(state, prices))
+                    DecisionStep(sized.call.index, sized.call.at, reason, entering, expected, _bankroll(state, prices))
                 )
 
     def _expected(self, state: State, at: float, prices: Economics | None) -> float:
@@ -100,7 +102,7 @@ def _bankroll(state: State, prices: Economics | None) -> float:
     return 0.0 if prices is None else in_hand(state.account, prices)
 
 
-def _before(session: Session, kind: type[EpochOpened] | type[Entered]) -> State:
+def _before(session: Session, kind: type[EpochEntry] | type[Entered]) -> State:
     """The state at which the latest decision of this kind was made."""
     name = session.leaf
     while name is not None:
@@ -145,15 +147,15 @@ class _Rerun:
     recall: Recall = "slice"
     caches = True
 
-    def __init__(self, steps: Sequence[Step], frontier: Frontier, course: Course) -> None:
+    def __init__(self, steps: Sequence[DecisionStep], frontier: Frontier, course: Course) -> None:
         self._course = course
         self.ttl: int | None = None
-        self._steps: dict[int, list[Step]] = {}
+        self._steps: dict[int, list[DecisionStep]] = {}
         for step in steps:
             self._steps.setdefault(step.call, []).append(step)
         self._frontier = frontier
 
-    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+    def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
         self.ttl = self._course.asked.get(sized.call.index)
         notices = self._course.notices.get(sized.call.index, 0.0)
         steps = self._steps.get(sized.call.index, ())
@@ -203,31 +205,31 @@ class _Rerun:
     def recalled(self, copy: Removable, ledger: Ledger) -> None:  # noqa: ARG002 nothing is decided any more
         return
 
-    def served(self, sized: Sized, served: Served) -> None:  # noqa: ARG002 it was decided
+    def served(self, sized: SizedCall, served: CacheUsage) -> None:  # noqa: ARG002 it was decided
         return
 
-    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 it was decided
+    def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:  # noqa: ARG002 it was decided
         return sized.call.index in self._course.kept
 
-    def kept(self, sized: Sized, at: float, cost: float) -> None:  # noqa: ARG002 it is on record
+    def kept(self, sized: SizedCall, at: float, cost: float) -> None:  # noqa: ARG002 it is on record
         return
 
 
 @dataclass(frozen=True, slots=True)
-class Reckoning:
+class DecisionWorth:
     """What is needed to know what each decision saved. smallest: tokens of what may leave. paid: what the session cost.
 
     course: the lifetimes and keep-alive requests of the session.
     """
 
-    recording: Recording
+    recording: BillableSession
     prices: Prices
     smallest: float
     paid: float
     stress: bool = True
     course: Course = field(default_factory=Course)
 
-    def why(self, steps: Sequence[Step], held: str) -> Why:
+    def why(self, steps: Sequence[DecisionStep], held: str) -> Why:
         """The why of a session. held: why nothing more left."""
         head = self.recording.head
         begin = self.recording.calls.calls[0].at
@@ -236,7 +238,7 @@ class Reckoning:
         costs = [bare, *(self._cost(steps[:number], self.course) for number in range(1, len(steps)))] if known else []
         costs.append(self.paid)
         decisions = [
-            _decided(step, step.at - begin, costs[number] - costs[number + 1] if known else None)
+            _decision_row(step, step.at - begin, costs[number] - costs[number + 1] if known else None)
             for number, step in enumerate(steps)
         ]
         return Why(
@@ -250,19 +252,23 @@ class Reckoning:
             idle=held,
         )
 
-    def _cost(self, steps: Sequence[Step], course: Course) -> float:
+    def _cost(self, steps: Sequence[DecisionStep], course: Course) -> float:
         policy = _Rerun(steps, Frontier(self.smallest), course)
         ledger = KeptLedger(self.recording, policy, self.prices, stress=self.stress, trace=False)
         ledger.run()
         return ledger.tally.cost
 
 
-def _decided(step: Step, at: float, realised: float | None) -> Decided:
-    partly: list[Previewed | ReadAgain | Masked] = [*step.hide.previews, *step.hide.rereads, *step.hide.masked]
+def _decision_row(step: DecisionStep, at: float, realised: float | None) -> DecisionRow:
+    partly: list[PreviewedBlock | ReadAgain | MaskedArguments] = [
+        *step.hide.previews,
+        *step.hide.rereads,
+        *step.hide.masked,
+    ]
     leaving = [one for one, _ in step.hide.stubs] + [one.block for one in partly]
     whole = step.hide.gone
     stays = sum(stub for _, stub in step.hide.stubs) + sum(one.tokens for one in partly)
-    return Decided(
+    return DecisionRow(
         call=step.call,
         at=round(at, 1),
         kind=_kind(step.hide),

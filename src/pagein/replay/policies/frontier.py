@@ -31,7 +31,7 @@ class Frontier:
         if not self._marked:
             return 0
         if self._position is None and self._first is not None:
-            self._position = _placed(self._first(), ledger)
+            self._position = _frontier_place(self._first(), ledger)
         elif self._position is None:
             for one in islice(ledger.resident, self._passed, None):
                 if self._may_leave(one, ledger):
@@ -45,7 +45,7 @@ class Frontier:
         return one.tokens >= self._smallest and not block.is_error
 
 
-def _placed(first: tuple[str, bool] | None, ledger: Ledger) -> int | None:
+def _frontier_place(first: tuple[str, bool] | None, ledger: Ledger) -> int | None:
     if first is None:
         return None
     call, is_arguments = first

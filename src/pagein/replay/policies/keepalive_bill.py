@@ -9,27 +9,27 @@ from itertools import islice, takewhile
 from typing import Protocol
 
 from pagein.policy.economics.cache_keepalive import MARGIN
-from pagein.providers.cache_simulator import CacheRequest, Mark, Served, bill
+from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheUsage, bill
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.prompt.model_calls import Block
-from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, Sized
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
+from pagein.replay.prompt.recording import BillableSession
 
 
-class Keeper(Policy, Protocol):
+class KeepAlivePolicy(Policy, Protocol):
     """A policy that also chooses lifetimes (`ttl`, asked before each request) and says when to keep a window alive."""
 
-    def served(self, sized: Sized, served: Served) -> None:
+    def served(self, sized: SizedCall, served: CacheUsage) -> None:
         """Told what the provider says of a request."""
         ...
 
-    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:
+    def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:
         """Whether the window is to be kept alive behind the answer to this call."""
         ...
 
-    def kept(self, sized: Sized, at: float, cost: float) -> None:
+    def kept(self, sized: SizedCall, at: float, cost: float) -> None:
         """Told that a keep-alive request went out behind this call, when, and what it cost."""
         ...
 
@@ -50,7 +50,13 @@ class KeptLedger(Ledger):
     """The bill of a session that may be kept alive through its pauses."""
 
     def __init__(
-        self, recording: Recording, policy: Keeper, prices: Prices, *, stress: bool = True, trace: bool = False
+        self,
+        recording: BillableSession,
+        policy: KeepAlivePolicy,
+        prices: Prices,
+        *,
+        stress: bool = True,
+        trace: bool = False,
     ) -> None:
         super().__init__(recording, policy, prices, stress=stress, trace=trace)
         self._keeping = policy
@@ -61,7 +67,7 @@ class KeptLedger(Ledger):
         super()._begin(ordinal)
         self._anchor = 0
 
-    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> Served:
+    def _serve(self, sized: SizedCall, output: float, *, cap: float | None = None, counted: bool = True) -> CacheUsage:
         self._is_late = sized.call.at - self._sent_at > FIVE_MINUTES
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
@@ -72,7 +78,7 @@ class KeptLedger(Ledger):
             self._wait(sized)
         return served
 
-    def _marks(self) -> tuple[Mark, ...]:
+    def _marks(self) -> tuple[Breakpoint, ...]:
         frontier_before = self._frontier
         marks = super()._marks()
         if self._first_changed and self._anchor >= self._first_changed:
@@ -86,9 +92,9 @@ class KeptLedger(Ledger):
         for gone in (frontier_before, self._first_changed - 1):  # what stood there is gone by now as well
             if len(positions) > MAX_MARKS:
                 positions.discard(gone)
-        return tuple(Mark(position, marks[-1].ttl) for position in sorted(positions))
+        return tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions))
 
-    def _wait(self, sized: Sized) -> None:
+    def _wait(self, sized: SizedCall) -> None:
         answer = self._answer(sized)
         at = sized.call.at + FIVE_MINUTES - MARGIN
         if sized.call.answered_at > at:  # nobody knows yet what is to be kept
@@ -103,14 +109,14 @@ class KeptLedger(Ledger):
             chain.append(self.window.after(chain[-1], ("b", block.ordinal)))
             cumulative.append(cumulative[-1] + tokens)
         self._anchor = len(chain)
-        marks = tuple(Mark(position, ONE_HOUR) for position in sorted({1, len(self.window), self._anchor}))
+        marks = tuple(Breakpoint(position, ONE_HOUR) for position in sorted({1, len(self.window), self._anchor}))
         request = CacheRequest(
             at=at, chain=chain, cumulative=cumulative, marks=marks, output=1.0, answered_at=at, read_cap=None, warm=0.0
         )
         served = self._simulator.serve(request)
         self._keeping.kept(sized, at, self._charge(served, at))
 
-    def _charge(self, served: Served, at: float) -> float:
+    def _charge(self, served: CacheUsage, at: float) -> float:
         """What a keep-alive request costs. In the pictures it stands with the call that it follows."""
         cost, tally = bill(served, self.prices, at), self.tally
         tally.cost += cost
@@ -128,7 +134,7 @@ class KeptLedger(Ledger):
             self.trace.cost[-1] += cost
         return cost
 
-    def _answer(self, sized: Sized) -> list[tuple[Block, float]]:
+    def _answer(self, sized: SizedCall) -> list[tuple[Block, float]]:
         """The blocks of the answer to a call, as the next request will hold them, with their tokens; none of a later answer."""
         first = sized.call.blocks[1]
         blocks = self.recording.calls.blocks

@@ -12,24 +12,24 @@ from pagein.engine.engine import Settings
 from pagein.policy.economics import cache_keepalive
 from pagein.policy.economics.cache_keepalive import Lease, Lifetimes, Request
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
-from pagein.providers.cache_simulator import Served
+from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL
 from pagein.replay.policies.keepalive_bill import Course
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, Paging
+from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import Hide
-from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, Sized
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, ONE_HOUR, SizedCall
+from pagein.replay.prompt.recording import BillableSession
 
 
-class KeptPaging(Paging):
+class KeepAlivePagein(PageinPolicy):
     """The engine at work, and the cache's lifetimes chosen beside it."""
 
     def __init__(
         self,
-        recording: Recording,
+        recording: BillableSession,
         open_engine: OpenEngine,
         prices: Prices,
         name: str = FULL,
@@ -57,26 +57,26 @@ class KeptPaging(Paging):
             return None
         return ONE_HOUR if self._asking > self.lifetimes.short else FIVE_MINUTES
 
-    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+    def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
         """Choose the lifetime, then let the engine decide by it."""
         if not self._works:
             return super().decide(sized, ledger)
         if sized.opens_segment:
-            self.lease = cache_keepalive.begun_anew(self.lease)
+            self.lease = cache_keepalive.lease_after_restart(self.lease)
         model, self._model = self._model, sized.call.model
         if model not in (None, self._model):  # each model has a cache of its own
-            self.lease = cache_keepalive.switched(self.lease, self.lifetimes)
+            self.lease = cache_keepalive.lease_after_switch(self.lease, self.lifetimes)
         size, before, at = ledger.window.size, self.lease, sized.call.at
         floor = ledger.recording.floor[0]
         goes_on = before.held > 0 and not sized.opens_segment
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
         # of what others hold of a front nobody knows before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
-        asked, in_hand = cache_keepalive.Asked(at, size, certain), self._in_hand
+        asked, in_hand = cache_keepalive.UpcomingRequest(at, size, certain), self._in_hand
         self._asking = cache_keepalive.chosen(before, self.lifetimes, asked, in_hand)
         self._rewriting = cache_keepalive.chosen_rewritten(before, self.lifetimes, asked, in_hand)
         hide = super().decide(sized, ledger)
-        self._fresh = max(0.0, self._fresh - _spared(hide))
+        self._fresh = max(0.0, self._fresh - _tokens_spared(hide))
         self._rewrites = hide.rewrites
         if self._rewrites:
             self._asking = self._rewriting
@@ -106,16 +106,16 @@ class KeptPaging(Paging):
         economics = self._settings.residency.economics
         return account.saved + (0.0 if economics is None else at_risk(account, economics))
 
-    def served(self, sized: Sized, served: Served) -> None:
+    def served(self, sized: SizedCall, served: CacheUsage) -> None:
         """Told what the provider says of a request."""
         if self._works:
             cached = served.read + served.written  # of what is too small to be cached nothing is held
             front = self._front
             request = Request(sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front)
-            self.lease = cache_keepalive.sent(self.lease, self.lifetimes, request)
+            self.lease = cache_keepalive.lease_after_request(self.lease, self.lifetimes, request)
             self._fresh, self._rewrites = 0.0, False
 
-    def keeps(self, sized: Sized, answered: Sequence[Block]) -> bool:  # noqa: ARG002 -- the keeper's interface
+    def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:  # noqa: ARG002 -- the keeper's interface
         """Whether the window is to be kept alive behind this answer."""
         if not self._works:
             return False
@@ -126,13 +126,13 @@ class KeptPaging(Paging):
         answer = sum(block.chars for block in answered) / self._ratio
         return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer)
 
-    def kept(self, sized: Sized, at: float, cost: float) -> None:
+    def kept(self, sized: SizedCall, at: float, cost: float) -> None:
         """A keep-alive request went out."""
         self.course.kept.add(sized.call.index)
-        self.lease = cache_keepalive.kept(self.lease, self.lifetimes, at, cost)
+        self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)
 
 
-def _spared(hide: Hide) -> float:
+def _tokens_spared(hide: Hide) -> float:
     """Tokens that do not enter, less those that enter besides."""
     previews = sum(one.block.tokens - one.tokens for one in hide.previews)
     return previews + sum(one.block.tokens - one.tokens for one in hide.rereads) - hide.notices

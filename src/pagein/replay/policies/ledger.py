@@ -12,15 +12,22 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from pagein.model.bill import EpochMark
-from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, Chains, Mark, Reason, Served, bill
+from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, CacheUsage, Chains, Reason, bill
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.prompt.hidden_tokens import HiddenGrowth
 from pagein.replay.prompt.model_calls import Block
-from pagein.replay.prompt.prompt_changes import Gone, Hide, Masked, Previewed, ReadAgain, Removable
-from pagein.replay.prompt.prompt_sizes import Sized
-from pagein.replay.prompt.prompt_window import PARTS, Part, Window
-from pagein.replay.prompt.recorded_needs import Holder, Need, Needs
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_changes import (
+    Hide,
+    MaskedArguments,
+    PreviewedBlock,
+    ReadAgain,
+    Removable,
+    RemovedTurns,
+)
+from pagein.replay.prompt.prompt_sizes import SizedCall
+from pagein.replay.prompt.prompt_window import PARTS, Part, PromptWindow
+from pagein.replay.prompt.recorded_needs import Holder, NeededText, Needs
+from pagein.replay.prompt.recording import BillableSession
 
 Recall: TypeAlias = Literal["slice", "full"]
 Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]
@@ -48,7 +55,7 @@ class Policy(Protocol):
     @property
     def caches(self) -> bool: ...
 
-    def decide(self, sized: Sized, ledger: "Ledger") -> Hide:
+    def decide(self, sized: SizedCall, ledger: "Ledger") -> Hide:
         """What to hide before this call. `ledger` is to be looked at only."""
         ...
 
@@ -103,13 +110,15 @@ class Trace:
 class Ledger:
     """The state of one policy on one session, call by call."""
 
-    def __init__(self, recording: Recording, policy: Policy, prices: Prices, *, stress: bool, trace: bool) -> None:
+    def __init__(
+        self, recording: BillableSession, policy: Policy, prices: Prices, *, stress: bool, trace: bool
+    ) -> None:
         self.recording = recording
         self.policy = policy
         self.prices = prices
         self.tally = Tally()
         self.trace = Trace() if trace else None
-        self.window = Window(Chains())
+        self.window = PromptWindow(Chains())
         self.resident: deque[Removable] = deque()  # what may leave, oldest first
         self.resident_tokens = 0.0
         self.hidden: dict[int, Removable] = {}  # originals that a stub stands for, by ordinal
@@ -155,7 +164,7 @@ class Ledger:
 
     # ── what enters ────────────────────────────────────────────────────────
 
-    def _enter(self, sized: Sized) -> None:
+    def _enter(self, sized: SizedCall) -> None:
         if sized.opens_segment:
             self._begin(sized.call.blocks[0])
         first, last = sized.call.blocks
@@ -203,7 +212,7 @@ class Ledger:
 
     # ── what leaves ────────────────────────────────────────────────────────
 
-    def _hide(self, sized: Sized, hide: Hide) -> None:
+    def _hide(self, sized: SizedCall, hide: Hide) -> None:
         gone = {removable.key for removable, _ in hide.stubs}
         self.resident = deque(one for one in self.resident if one.key not in gone)
         changes: Changes = {}
@@ -238,7 +247,7 @@ class Ledger:
                 EpochMark(call=sized.call.index, reason=hide.reason, paged=len(changes), tokens=saved)
             )
 
-    def _leave(self, index: int, gone: Gone, changes: Changes) -> list[Removable]:
+    def _leave(self, index: int, gone: RemovedTurns, changes: Changes) -> list[Removable]:
         """Whole turns leave: nothing of them stands any more, and one text tells of all that left so. Returns what left."""
         blocks = self.recording.calls.blocks
         left: list[Removable] = []
@@ -271,7 +280,7 @@ class Ledger:
             changes[self._told] = (("t", index), "stubs", gone.stands)
         return left
 
-    def _mask(self, masked: Masked, index: int) -> tuple[tuple[object, ...], Part, float]:
+    def _mask(self, masked: MaskedArguments, index: int) -> tuple[tuple[object, ...], Part, float]:
         """Texts in arguments leave; what stays is shown as before."""
         block = masked.block
         ordinal = block.holder
@@ -282,7 +291,7 @@ class Ledger:
         part: Part = "arguments" if block.is_arguments else "user"
         return (("m", ordinal, masked.shown), part, masked.tokens)
 
-    def _preview(self, sized: Sized, one: Previewed) -> None:
+    def _preview(self, sized: SizedCall, one: PreviewedBlock) -> None:
         """A block that no request held yet enters as a preview: nothing before the tail changes."""
         whole = one.block
         chars = self.recording.calls.blocks[whole.holder].chars
@@ -317,7 +326,7 @@ class Ledger:
         self.hidden[whole.holder] = whole
         self.tally.stubs += 1
 
-    def _compact(self, sized: Sized, hide: Hide) -> None:
+    def _compact(self, sized: SizedCall, hide: Hide) -> None:
         """One more request writes a summary; the window becomes floor, summary and what is new."""
         before = self.window.size
         self._serve(sized, SUMMARY_OUTPUT, counted=False)
@@ -348,7 +357,7 @@ class Ledger:
 
     # ── what was needed ────────────────────────────────────────────────────
 
-    def _look(self, sized: Sized, needs: Needs) -> None:
+    def _look(self, sized: SizedCall, needs: Needs) -> None:
         tally = self.tally
         for quote in needs.quotes:
             tally.quotes_total += 1
@@ -380,7 +389,7 @@ class Ledger:
             copy.first == 0 and copy.last >= chars for copy in self._copies.get(ordinal, ())
         )
 
-    def _met(self, need: Need) -> bool:
+    def _met(self, need: NeededText) -> bool:
         return any(
             self._whole(holder.ordinal)
             or self._covered(holder, need.length)
@@ -393,7 +402,7 @@ class Ledger:
         runs = self._cover.get(holder.ordinal, ())
         return any(first <= holder.offset and (holder.offset + length <= last) for first, last in runs)
 
-    def _bring_back(self, sized: Sized, wanted: Iterable[Holder]) -> None:
+    def _bring_back(self, sized: SizedCall, wanted: Iterable[Holder]) -> None:
         """One extra request before the real one; the recalled texts join the prompt."""
         holders = list(wanted)
         before = self.tally.cost
@@ -421,7 +430,7 @@ class Ledger:
 
     # ── what is sent ───────────────────────────────────────────────────────
 
-    def _serve(self, sized: Sized, output: float, *, cap: float | None = None, counted: bool = True) -> Served:
+    def _serve(self, sized: SizedCall, output: float, *, cap: float | None = None, counted: bool = True) -> CacheUsage:
         call = sized.call
         warm = self.recording.cold_read if self._served_before else self.recording.first_read
         request = CacheRequest(
@@ -437,13 +446,13 @@ class Ledger:
         if self.policy.caches:
             served = self._simulator.serve(request)
         else:
-            served = Served(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
+            served = CacheUsage(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
         self._served_before = True
         self._previous_end, self._first_changed = len(self.window), 0
         self._note(served, call.at, counted=counted)
         return served
 
-    def _marks(self) -> tuple[Mark, ...]:
+    def _marks(self) -> tuple[Breakpoint, ...]:
         ttl = self.policy.ttl or self.recording.ttl
         end = len(self.window)
         positions = {_SYSTEM_POSITION, end}
@@ -457,7 +466,7 @@ class Ledger:
             positions.add(frontier)
             self._frontier = frontier
         positions.discard(0)
-        return tuple(Mark(position, ttl) for position in sorted(positions))
+        return tuple(Breakpoint(position, ttl) for position in sorted(positions))
 
     def _readable(self, frontier: int) -> int:
         """Where a mark stands so that a rewritten request reads what stands in front of its first change, as the engine's own marks do
@@ -468,7 +477,7 @@ class Ledger:
             return first - 1
         return self._frontier if self._frontier < first else 0
 
-    def _note(self, served: Served, at: float, *, counted: bool) -> None:
+    def _note(self, served: CacheUsage, at: float, *, counted: bool) -> None:
         tally = self.tally
         cost = bill(served, self.prices, at)
         tally.cost += cost
@@ -482,7 +491,7 @@ class Ledger:
         if counted:
             tally.calls += 1
 
-    def _trace(self, served: Served, cost: float, *, counted: bool) -> None:
+    def _trace(self, served: CacheUsage, cost: float, *, counted: bool) -> None:
         trace = self.trace
         if trace is None:
             return

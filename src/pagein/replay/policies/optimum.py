@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.token_prices import charge
 from pagein.replay.policies.ledger import Tally
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 
 _MIN_TOKENS, _RESULT_STUB, _ARGUMENT_STUB = 100.0, 40.0, 15.0
 _ARGUMENT_FROM, _ARGUMENT_KEPT = 1200, 200
@@ -23,7 +23,7 @@ Split: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _PromptPart:
     """Something in the prompt: tokens from call `born` to the one before `gone`; `gain` of them may leave after call `last`.
 
     uses: calls that need it.
@@ -43,12 +43,12 @@ class _Segment:
 
     first: int
     calls: int
-    parts: tuple[_Part, ...]
+    parts: tuple[_PromptPart, ...]
     warm: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Lease:
+class _CacheOption:
     """One way to have prompts cached: at these prices, for the short lifetime or for the long one."""
 
     prices: Prices
@@ -76,21 +76,21 @@ class _Lease:
         return (0.0, read, 0.0, size - read) if self.long else (0.0, read, size - read, 0.0)
 
 
-def optimum(recording: Recording, prices: Prices) -> Tally:
+def optimum(recording: BillableSession, prices: Prices) -> Tally:
     """Cheapest choice of edit times in the class: append-only order; at an edit every dead block becomes a stub.
 
     Exact over edit times per segment, under the better of the provider's lifetimes for the session; assumes a perfectly
     placed frontier mark, knows every need, so nothing faults. Recorded misses are replayed as for every policy.
     """
-    leases = [_Lease(prices)]
+    leases = [_CacheOption(prices)]
     if prices.cache.model == "breakpoints":
-        leases.append(_Lease(prices, long=True))
+        leases.append(_CacheOption(prices, long=True))
     segments = _segments(recording)
-    return min((_leased(recording, segments, lease) for lease in leases), key=lambda tally: tally.cost)
+    return min((_tally_for_option(recording, segments, lease) for lease in leases), key=lambda tally: tally.cost)
 
 
-def _leased(recording: Recording, segments: Sequence[_Segment], lease: _Lease) -> Tally:
-    tally = _closed(recording)
+def _tally_for_option(recording: BillableSession, segments: Sequence[_Segment], lease: _CacheOption) -> Tally:
+    tally = _shared_tally(recording)
     for segment in segments:
         best = _best(recording, segment, lease)
         tally.cost += best.cost
@@ -100,7 +100,7 @@ def _leased(recording: Recording, segments: Sequence[_Segment], lease: _Lease) -
     return tally
 
 
-def bound(recording: Recording, prices: Prices) -> Tally:
+def bound(recording: BillableSession, prices: Prices) -> Tally:
     """What no layout can undercut that shows every needed block in full: each block paid only where it is used.
 
     Position-free: an endless lifetime, no minimum, no misses, no stubs, no recalls, no price cliffs, no peak hours.
@@ -109,7 +109,7 @@ def bound(recording: Recording, prices: Prices) -> Tally:
     for segment in _segments(recording):
         end = segment.first + segment.calls
         ahead = segment.warm
-        for part in (_Part(segment.first, recording.floor[0], 0.0, end, ()), *segment.parts):
+        for part in (_PromptPart(segment.first, recording.floor[0], 0.0, end, ()), *segment.parts):
             # what others keep warm is read and never written; the front of the prompt comes first
             held = min(ahead, part.tokens - part.gain)
             ahead -= held
@@ -117,7 +117,7 @@ def bound(recording: Recording, prices: Prices) -> Tally:
             carrier.carry(held, requests, paid=True)
             carrier.carry(part.tokens - part.gain - held, requests)
             carrier.carry(part.gain, len(part.uses))
-    tally = _closed(recording)
+    tally = _shared_tally(recording)
     tally.fresh, tally.read, tally.written = carrier.fresh, carrier.read, carrier.written
     tally.cost = carrier.cost + prices.output * tally.output
     return tally
@@ -151,14 +151,14 @@ class _Carrier:
         self.fresh += tokens * fresh
 
 
-def _closed(recording: Recording) -> Tally:
+def _shared_tally(recording: BillableSession) -> Tally:
     """What both have in common: the output, the number of calls, the floor."""
     tally = Tally(output=sum(sized.output for sized in recording.sized), calls=len(recording.sized))
     tally.floor = recording.floor[0] * tally.calls
     return tally
 
 
-def _segments(recording: Recording) -> list[_Segment]:
+def _segments(recording: BillableSession) -> list[_Segment]:
     uses: dict[int, list[int]] = {}
     segments: list[_Segment] = []
     starts = [i for i, sized in enumerate(recording.sized) if sized.opens_segment] or [0]
@@ -170,7 +170,7 @@ def _segments(recording: Recording) -> list[_Segment]:
     return segments
 
 
-def _note_uses(recording: Recording, index: int, uses: dict[int, list[int]]) -> None:
+def _note_uses(recording: BillableSession, index: int, uses: dict[int, list[int]]) -> None:
     blocks = recording.calls.blocks
     for need in recording.needs[index].needs:
         kinds = (blocks[holder.ordinal].kind for holder in need.holders)
@@ -179,7 +179,7 @@ def _note_uses(recording: Recording, index: int, uses: dict[int, list[int]]) -> 
             uses.setdefault(need.holders[-1].ordinal, []).append(index)
 
 
-def _parts(recording: Recording, start: int, end: int, uses: dict[int, list[int]]) -> Iterator[_Part]:
+def _parts(recording: BillableSession, start: int, end: int, uses: dict[int, list[int]]) -> Iterator[_PromptPart]:
     hidden = _hidden(recording, start, end)
     for index in range(start, end):
         sized = recording.sized[index]
@@ -192,12 +192,12 @@ def _parts(recording: Recording, start: int, end: int, uses: dict[int, list[int]
                 spared = tokens * (block.chars - _ARGUMENT_KEPT) / block.chars
                 gain = spared - _ARGUMENT_STUB if spared > _MIN_TOKENS else 0.0
             used = tuple(sorted({index, *uses.get(block.ordinal, ())}))
-            yield _Part(index, tokens, gain, used[-1], used)
+            yield _PromptPart(index, tokens, gain, used[-1], used)
         for tokens, gone in hidden[index - start]:
-            yield _Part(index, tokens, 0.0, index, (index,), gone)
+            yield _PromptPart(index, tokens, 0.0, index, (index,), gone)
 
 
-def _hidden(recording: Recording, start: int, end: int) -> list[list[tuple[float, int]]]:
+def _hidden(recording: BillableSession, start: int, end: int) -> list[list[tuple[float, int]]]:
     """Per call, the tokens that entered unseen, in pieces with the call that took them back: the newest go first."""
     pieces: list[list[tuple[float, int]]] = [[] for _ in range(start, end)]
     there: list[tuple[int, float]] = []
@@ -218,7 +218,7 @@ def _hidden(recording: Recording, start: int, end: int) -> list[list[tuple[float
     return pieces
 
 
-def _best(recording: Recording, segment: _Segment, lease: _Lease) -> "_State":
+def _best(recording: BillableSession, segment: _Segment, lease: _CacheOption) -> "_EditState":
     """Dynamic program over the call of the last edit.
 
     A state is the call q of the last edit (0: none yet). At each call every state may go on or edit; of all edits
@@ -226,14 +226,14 @@ def _best(recording: Recording, segment: _Segment, lease: _Lease) -> "_State":
     is dropped: the later one has a prompt at most as large and, before anything newly dead, the same blocks.
     """
     sizes = _Sizes(recording, segment)
-    states: list[_State] = [_State(0, sizes.stubbed_before(0))]
+    states: list[_EditState] = [_EditState(0, sizes.stubbed_before(0))]
     for t in range(segment.calls):
         sized = recording.sized[segment.first + t]
-        paying = _Paying(lease, sized.call.at, sized.output, float("inf") if sized.cap is None else sized.cap)
+        paying = _CallPrice(lease, sized.call.at, sized.output, float("inf") if sized.cap is None else sized.cap)
         ambient = recording.cold_read if t else segment.warm
         gap = sized.call.at - recording.sized[segment.first + t - 1].call.at if t else float("inf")
         cold = gap > lease.lasts
-        edit: _State | None = None
+        edit: _EditState | None = None
         for state in states:
             sizes.age(state, t)
             if t and sizes.at(t, t) < sizes.at(state.edited, t):
@@ -247,22 +247,22 @@ def _best(recording: Recording, segment: _Segment, lease: _Lease) -> "_State":
             edit.stubbed = sizes.stubbed_before(t)
             states.append(edit)
         least = lease.prices.cache.min_prefix
-        states = _undominated(states, [sizes.at(state.edited, t) >= least for state in states])
+        states = _drop_dominated(states, [sizes.at(state.edited, t) >= least for state in states])
     return min(states, key=lambda state: state.cost)
 
 
 @dataclass(frozen=True, slots=True)
-class _Paying:
+class _CallPrice:
     """What one call is billed by, whatever its prompt: when it was, what it put out, how much was readable at most."""
 
-    lease: _Lease
+    lease: _CacheOption
     at: float
     output: float
     cap: float
 
 
 @dataclass(slots=True)
-class _State:
+class _EditState:
     """Cheapest way to here with the last edit at call `edited`. front: index of the first part that died since."""
 
     edited: int
@@ -273,20 +273,20 @@ class _State:
     written: float = 0.0
     front: int = NEVER
 
-    def go_on(self, size: float, held: float, paying: _Paying) -> None:
+    def go_on(self, size: float, held: float, paying: _CallPrice) -> None:
         fresh, read, short, long = paying.lease.split(size, min(held, paying.cap))
         self.cost += charge(paying.lease.prices, (fresh, read, short, long, paying.output), paying.at)
         self.fresh += fresh
         self.read += read
         self.written += short + long
 
-    def edited_at(self, t: int) -> "_State":
-        return _State(t, (), self.cost, self.fresh, self.read, self.written)
+    def edited_at(self, t: int) -> "_EditState":
+        return _EditState(t, (), self.cost, self.fresh, self.read, self.written)
 
 
-def _undominated(states: list[_State], cacheable: list[bool]) -> list[_State]:
+def _drop_dominated(states: list[_EditState], cacheable: list[bool]) -> list[_EditState]:
     """cacheable: whether each prompt is long enough to be cached. One that is too short may cost more, so it rules out nothing."""
-    kept: list[_State] = []
+    kept: list[_EditState] = []
     least = float("inf")
     for state, cached in sorted(zip(states, cacheable, strict=True), key=lambda one: -one[0].edited):
         if state.cost < least:
@@ -298,7 +298,7 @@ def _undominated(states: list[_State], cacheable: list[bool]) -> list[_State]:
 class _Sizes:
     """Prompt sizes n(q, t) and unchanged prefixes c(q, t) of one segment (notes on cache economics, 3.3)."""
 
-    def __init__(self, recording: Recording, segment: _Segment) -> None:
+    def __init__(self, recording: BillableSession, segment: _Segment) -> None:
         first = segment.first
         floor = recording.floor[0]
         grown = [0.0] * segment.calls
@@ -336,12 +336,12 @@ class _Sizes:
         """Per part, the tokens that stubs spare in front of it when everything dead before call q is stubbed."""
         return list(accumulate((gain if died < q else 0.0 for died, gain in self._deaths), initial=0.0))
 
-    def age(self, state: _State, t: int) -> None:
+    def age(self, state: _EditState, t: int) -> None:
         """Note what died at the call before t."""
         if t and t - 1 >= state.edited and t - 1 in self._dying:
             state.front = min(state.front, self._dying[t - 1])
 
-    def unchanged(self, state: _State, t: int) -> float:
+    def unchanged(self, state: _EditState, t: int) -> float:
         """Tokens in front of the first part that an edit at call t would newly stub."""
         if state.front == NEVER:
             return 0.0

@@ -16,12 +16,12 @@ import msgspec
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.log import reply_notes
 from pagein.engine.log.pageout import text_name
-from pagein.engine.log.rendering import Piece, pieces_since
-from pagein.engine.prepared_request import Gate, Prepared
-from pagein.engine.reads.reread_notes import KIND, noted
+from pagein.engine.log.rendering import WindowPiece, pieces_since
+from pagein.engine.prepared_request import Gate, WindowRequest
+from pagein.engine.reads.reread_notes import KIND, encode_profile
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
-from pagein.model.entries import Inserted, PagedOut, RequestSent
+from pagein.model.entries import InsertEntry, PagedOut, RequestSent
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import START
 from pagein.policy.economics.decision_prices import economics_of
@@ -31,18 +31,18 @@ from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.tokens.counters import RatioCounter
 from pagein.providers.validity.body_check import Checker
-from pagein.replay.policies.ablation import FULL, planned
-from pagein.replay.policies.answered_rereads import Rereads
-from pagein.replay.policies.decision_worth import Reckoning, Steps, idle
+from pagein.replay.policies.ablation import FULL, planner_settings
+from pagein.replay.policies.answered_rereads import RecordedRereads
+from pagein.replay.policies.decision_worth import DecisionWorth, Steps, idle
 from pagein.replay.policies.frontier import Frontier
 from pagein.replay.policies.keepalive_bill import Course
 from pagein.replay.policies.ledger import Ledger, Recall, Tally
-from pagein.replay.policies.turn_removal import Departed
+from pagein.replay.policies.turn_removal import TurnLedger
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import Block, strings_in
-from pagein.replay.prompt.prompt_changes import NOTHING, Hide, Masked, Previewed, ReadAgain, Removable
-from pagein.replay.prompt.prompt_sizes import ONE_HOUR, Sized
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_changes import NOTHING, Hide, MaskedArguments, PreviewedBlock, ReadAgain, Removable
+from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
+from pagein.replay.prompt.recording import BillableSession
 
 USUAL: Final = Settings()
 
@@ -64,7 +64,7 @@ def _is_shown_thinking(prices: Prices) -> bool:
     return prices.cache.name.startswith("anthropic") and not prices.strips_thinking
 
 
-class Paging:
+class PageinPolicy:
     """The engine at work on one recording, on a store of its own that is gone afterwards.
 
     name: `pagein`, or what it is called without some of its layers (`replay.policies.ablation`).
@@ -75,7 +75,12 @@ class Paging:
     caches = True
 
     def __init__(
-        self, recording: Recording, open_engine: OpenEngine, prices: Prices, name: str = FULL, usual: Settings = USUAL
+        self,
+        recording: BillableSession,
+        open_engine: OpenEngine,
+        prices: Prices,
+        name: str = FULL,
+        usual: Settings = USUAL,
     ) -> None:
         self.name = name
         self._recording = recording
@@ -86,10 +91,10 @@ class Paging:
             for block in recording.calls.blocks
             if block.kind in ("result", "arguments")
         }
-        self._rereads = Rereads(recording)
+        self._rereads = RecordedRereads(recording)
         self._ratio = recording.chars_per_token
         self._folder = tempfile.TemporaryDirectory(prefix="pagein-replay-")
-        planning = planned(name, settings_for(prices, recording.ttl, usual))
+        planning = planner_settings(name, settings_for(prices, recording.ttl, usual))
         settings = planning.settings
         if settings.valve.window is None:
             settings = replace(settings, valve=replace(settings.valve, window=window_of(recording, prices)))
@@ -99,14 +104,14 @@ class Paging:
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
-        self._session.note(KIND, noted(recording.client))
+        self._session.note(KIND, encode_profile(recording.client))
         self._checker = Checker()
         self.steps = Steps(settings.residency)
         first = None if settings.residency.arguments is None else self._first
         self._frontier = Frontier(settings.residency.min_tokens, marked=planning.frontier_mark, first=first)
         self._previews = settings.residency.previews or Previews()
         self._fed = 0
-        self._departed = Departed(recording)
+        self._departed = TurnLedger(recording)
         self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
         self._takes_thinking = settings.residency.thinking == "leaves" and _is_shown_thinking(prices)
         self._turn = 0  # the call that began the turn
@@ -122,7 +127,7 @@ class Paging:
         self._engine.close()
         self._folder.cleanup()
 
-    def decide(self, sized: Sized, ledger: Ledger) -> Hide:
+    def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
         """Feed what was said since the last call and let the engine prepare the request."""
         self._report(sized, ledger)
         if sized.opens_segment and not sized.call.opens_segment:
@@ -144,12 +149,12 @@ class Paging:
         """The prices at this moment."""
         return self._settings.residency.economics
 
-    def _answers_tools(self, sized: Sized, ledger: Ledger) -> bool:
+    def _answers_tools(self, sized: SizedCall, ledger: Ledger) -> bool:
         """Whether tools have answered since the model last spoke: there a model that binds its thinking lets nothing in front of it change."""
         said = self._messages[sized.call.said - self._new(sized, ledger) : sized.call.said]
         return any(isinstance(block, ToolResult) for message in said for block in message.blocks)
 
-    def _hide(self, sized: Sized, ledger: Ledger, prepared: Prepared) -> Hide:
+    def _hide(self, sized: SizedCall, ledger: Ledger, prepared: WindowRequest) -> Hide:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
             self._frontier.moved()
@@ -187,22 +192,22 @@ class Paging:
             gone=gone,
         )
 
-    def _window(self) -> list[Piece]:
+    def _window(self) -> list[WindowPiece]:
         """The request that was prepared last."""
         return pieces_since(self._session.journal.state_at(self._session.leaf).sent, 0)
 
-    def _shortened(self, paged: PagedOut, ledger: Ledger) -> Masked | None:
+    def _shortened(self, paged: PagedOut, ledger: Ledger) -> MaskedArguments | None:
         """What stays of a long text of the user's, None for what is none."""
         return self._departed.shortened(paged, ledger.said_by_user()) if paged.part == "text" else None
 
     def _entered(
-        self, prepared: Prepared, residents: Mapping[str, Removable]
-    ) -> tuple[list[Previewed], list[ReadAgain]]:
+        self, prepared: WindowRequest, residents: Mapping[str, Removable]
+    ) -> tuple[list[PreviewedBlock], list[ReadAgain]]:
         """What entered with this call as something else than was recorded, and did not leave at once."""
         left = {one.call_id for one in prepared.opened.paged} if prepared.opened is not None else set[str]()
         entered = [one for one in prepared.previewed if one.call_id in residents and one.call_id not in left]
         reads = self._session.client_reads if entered else START
-        previews, rereads = list[Previewed](), list[ReadAgain]()
+        previews, rereads = list[PreviewedBlock](), list[ReadAgain]()
         for paged in entered:
             answer = self._rereads.answered(paged, residents[paged.call_id], reads)
             if answer is None:
@@ -219,10 +224,10 @@ class Paging:
             entry = self._session.journal.entry(entry.parent)
             if isinstance(entry.body, RequestSent):
                 break
-            tokens += entry.body.tokens if isinstance(entry.body, Inserted) else 0
+            tokens += entry.body.tokens if isinstance(entry.body, InsertEntry) else 0
         return tokens
 
-    def _masked(self, paged: PagedOut, block: Removable) -> Masked:
+    def _masked(self, paged: PagedOut, block: Removable) -> MaskedArguments:
         """What of a call's arguments stays, by the texts in them."""
         original = self._originals[paged.call_id, "arguments"].text
         runs: list[tuple[int, int]] = []
@@ -231,12 +236,12 @@ class Paging:
             if text == stays:
                 runs.append((at, at + len(text)))
             at += len(text) + 1
-        return Masked(block, block.tokens * len(paged.stub) / max(1, len(original)), tuple(runs))
+        return MaskedArguments(block, block.tokens * len(paged.stub) / max(1, len(original)), tuple(runs))
 
-    def _preview(self, paged: PagedOut, resident: Removable) -> Previewed:
+    def _preview(self, paged: PagedOut, resident: Removable) -> PreviewedBlock:
         text = self._originals[paged.call_id, "result"].text
         shown = preview(paged.object_id, "", 0, text, self._previews)
-        return Previewed(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
+        return PreviewedBlock(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
 
     def frontier(self, ledger: Ledger) -> int:
         """The oldest result that the engine may still page out."""
@@ -272,7 +277,7 @@ class Paging:
         state = self._session.journal.state_at(self._session.leaf)
         if residency.economics is not None and state.sent_at is not None:
             residency = replace(residency, economics=self._economics(state.sent_at))
-        reckoning = Reckoning(
+        reckoning = DecisionWorth(
             ledger.recording, ledger.prices, residency.min_tokens, ledger.tally.cost, stress, self.course
         )
         return reckoning.why(self.steps.all, idle(state, residency))
@@ -287,13 +292,13 @@ class Paging:
         tally.refused = self._refused
         tally.unrecoverable_bytes = self._lost
 
-    def _report(self, sized: Sized, ledger: Ledger) -> None:
+    def _report(self, sized: SizedCall, ledger: Ledger) -> None:
         """What the provider said of the last request: of the one that pagein sent, not of the recorded one."""
         recalled, self._recalled = self._recalled, 0.0
         if sized.opens_segment or not sized.call.index:
             return
         prompt = ledger.window.size - sum(sized.blocks) - sized.hidden + sized.shrunk - recalled
-        self._session.note(reply_notes.KIND, reply_notes.encoded(Usage(fresh=round(prompt))))
+        self._session.note(reply_notes.KIND, reply_notes.encode_usage(Usage(fresh=round(prompt))))
 
     def _feed(self, until: int) -> None:
         while self._fed < until:
@@ -307,7 +312,7 @@ class Paging:
             self._compactions.pop(0)
             self._session.compacted()
 
-    def _new(self, sized: Sized, ledger: Ledger) -> int:
+    def _new(self, sized: SizedCall, ledger: Ledger) -> int:
         """How many messages stand between the reply of the call before and this call."""
         before = ledger.recording.calls.calls[sized.call.index - 1].said if sized.call.index else 0
         return sized.call.said - before

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pagein.engine.log.pageout import text_name
-from pagein.engine.log.rendering import Piece
-from pagein.model.entries import EpochOpened, PagedOut
+from pagein.engine.log.rendering import WindowPiece
+from pagein.model.entries import EpochEntry, PagedOut
 from pagein.replay.prompt.model_calls import Block
-from pagein.replay.prompt.prompt_changes import Gone, Masked, Removable
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.prompt_changes import MaskedArguments, Removable, RemovedTurns
+from pagein.replay.prompt.recording import BillableSession
 
 
 @dataclass(slots=True)
-class Departed:
+class TurnLedger:
     """What left one session with whole turns. objects: by recorded block, the object that holds it."""
 
-    recording: Recording
+    recording: BillableSession
     objects: dict[int, str] = field(default_factory=dict)
     _said: list[int | Removable | None] = field(
         default_factory=list
@@ -31,7 +31,7 @@ class Departed:
         """The session was told one more message: the recorded one of this number, or one that holds a copy, or nothing of the kind."""
         self._said.append(what)
 
-    def gone(self, opened: EpochOpened, window: list[Piece]) -> Gone | None:
+    def gone(self, opened: EpochEntry, window: list[WindowPiece]) -> RemovedTurns | None:
         """What leaves with this epoch, given the window behind it; None where no turn does."""
         if not opened.turns:
             return None
@@ -53,9 +53,9 @@ class Departed:
                     self.objects |= dict.fromkeys(held, one.left.object_id)
         stands = float(sum(one.left.weight for one in told))
         spared = float(sum(one.tokens for one in opened.turns)) - stands
-        return Gone(tuple(ordinals), tuple(copies), spared, stands)
+        return RemovedTurns(tuple(ordinals), tuple(copies), spared, stands)
 
-    def shortened(self, paged: PagedOut, positions: Iterator[tuple[int, int, float]]) -> Masked | None:
+    def shortened(self, paged: PagedOut, positions: Iterator[tuple[int, int, float]]) -> MaskedArguments | None:
         """What of a long text of the user's stays. positions: of blocks of the user's, by ordinal, with their tokens."""
         for ordinal, position, tokens in positions:
             block = self.recording.calls.blocks[ordinal]
@@ -65,7 +65,7 @@ class Departed:
                 tail = len(paged.stub) - paged.stub.rfind("[the end:]\n") - len("[the end:]\n")
                 whole = Removable(("b", ordinal), position, tokens, block.born, ordinal, paged.call_id)
                 shown = ((0, max(0, head - 1)), (len(text) - tail, 1 << 62))
-                return Masked(whole, tokens * len(paged.stub) / len(text), shown)
+                return MaskedArguments(whole, tokens * len(paged.stub) / len(text), shown)
         return None
 
     def _held(self, message: int) -> list[Block]:

@@ -1,6 +1,6 @@
 """What a prompt holds beyond what is visible in it, and the thinking among it, under one policy.
 
-How much of that is thinking is told by what the reply before was billed for (`Sized.thought`), and only so much may ever leave. It stands
+How much of that is thinking is told by what the reply before was billed for (`SizedCall.thought`), and only so much may ever leave. It stands
 behind the blocks of its call although the model thought in front of them, so what entered with the block at the frontier stays.
 """
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pagein.replay.prompt.prompt_sizes import Sized
-from pagein.replay.prompt.prompt_window import Part, Window
+from pagein.replay.prompt.prompt_sizes import SizedCall
+from pagein.replay.prompt.prompt_window import Part, PromptWindow
 
 Changes: TypeAlias = Mapping[int, tuple[tuple[object, ...], Part, float]]
 """Blocks by the position at which they take the place of others, as in `Window.replace`."""
@@ -35,7 +35,7 @@ class HiddenGrowth:
         """The window begins anew."""
         self._grown.clear()
 
-    def enter(self, sized: Sized, window: Window) -> None:
+    def enter(self, sized: SizedCall, window: PromptWindow) -> None:
         """What a call brings beyond its blocks, which stand already; and what its recording took back."""
         index = sized.call.index
         if sized.hidden:
@@ -43,7 +43,7 @@ class HiddenGrowth:
             self._grown.append(_Grown(index, position, sized.thought))
         self._take_back(sized.shrunk, window)
 
-    def leaving(self, born: int, before: int, window: Window) -> Changes:
+    def leaving(self, born: int, before: int, window: PromptWindow) -> Changes:
         """The thinking that leaves with an epoch. born: the call that saw the block at its frontier first; before: what was thought
         before this call is finished.
         """
@@ -55,7 +55,7 @@ class HiddenGrowth:
                 one.gone, one.thought = one.gone + one.thought, 0.0
         return changes
 
-    def _take_back(self, tokens: float, window: Window) -> None:
+    def _take_back(self, tokens: float, window: PromptWindow) -> None:
         """The recorded prompt shrank. What left here by our doing may be what left there, so it counts first."""
         for one in reversed(self._grown):
             if tokens <= 0:

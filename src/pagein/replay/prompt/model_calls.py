@@ -24,10 +24,10 @@ from pagein.model.messages import (
     Thinking,
     ToolCall,
     ToolResult,
-    Unreadable,
+    UnreadableLine,
     Usage,
 )
-from pagein.replay.record.message_shelf import Messages, Shelved
+from pagein.replay.record.message_shelf import Messages, StoredMessage
 from pagein.replay.record.recorded_session import CARRIED_OVER
 from pagein.replay.record.usage_tally import is_believable
 
@@ -51,7 +51,7 @@ class Block:
     kind: Kind
     born: int
     chars: int
-    message: Shelved
+    message: StoredMessage
     place: int
     call_id: str = ""
     tool: str = ""
@@ -71,7 +71,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedCall:
     """One model call.
 
     at, answered_at: start of the request and of its answer as recorded, seconds; never running backwards.
@@ -89,7 +89,7 @@ class Call:
     opens_segment: bool
     blocks: tuple[int, int]
     said: int
-    message: Shelved
+    message: StoredMessage
     reported: Usage | None
     output_chars: int
     user_turn: bool
@@ -107,7 +107,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class RecordedCompaction:
     """The host compacted before the message with index `said`."""
 
     said: int
@@ -115,17 +115,17 @@ class Compacted:
 
 
 @dataclass(slots=True)
-class Calls:
+class RecordedCalls:
     """A session as calls and blocks. `messages` holds every message in order, with unique call ids.
 
     absurd: how many usages were left out because no model can have had them.
     """
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     messages: Messages = field(default_factory=Messages)
-    compactions: list[Compacted] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    compactions: list[RecordedCompaction] = field(default_factory=list)
+    unreadable: list[UnreadableLine] = field(default_factory=list)
     timed: bool = False
     absurd: int = 0
 
@@ -152,25 +152,25 @@ def strings_in(arguments: str) -> Iterator[str]:
             stack.extend(reversed(leaf))
 
 
-def gather(entries: Iterable[Recorded]) -> Calls:
+def gather(entries: Iterable[Recorded]) -> RecordedCalls:
     """Fold recorded entries into calls and blocks."""
-    gathering = _Gathering()
+    gathering = _CallGatherer()
     for entry in entries:
         match entry:
             case Message():
                 gathering.message(entry)
             case HostEvent():
                 gathering.event(entry)
-            case Unreadable():
+            case UnreadableLine():
                 gathering.into.unreadable.append(entry)
     return gathering.into
 
 
-class _Gathering:
+class _CallGatherer:
     """The fold behind `gather`: what is known after the entries so far."""
 
     def __init__(self) -> None:
-        self.into = Calls()
+        self.into = RecordedCalls()
         self.pending_from = 0  # ordinal of the first block that no call has seen yet
         self.segment = 0
         self.opens_segment = True
@@ -207,16 +207,16 @@ class _Gathering:
         self.segment += 1
         self.opens_segment = True
         self.pending_from = len(self.into.blocks)
-        self.into.compactions.append(Compacted(len(self.into.messages)))
+        self.into.compactions.append(RecordedCompaction(len(self.into.messages)))
 
-    def _call(self, reply: Message, kept: Shelved) -> None:
+    def _call(self, reply: Message, kept: StoredMessage) -> None:
         answered = reply.at if reply.at is not None else self.clock
         start = self.request_at if self.request_at is not None else answered
         self.clock = max(self.clock, start)
         index = len(self.into.calls)
         thought = _thought(reply)
         self.into.calls.append(
-            Call(
+            RecordedCall(
                 index=index,
                 at=self.clock,
                 answered_at=max(answered, self.clock),
@@ -240,7 +240,7 @@ class _Gathering:
         self.request_at = None
         self.user_turn = False
 
-    def _block(self, message: Message, kept: Shelved, place: int, said: Said) -> None:
+    def _block(self, message: Message, kept: StoredMessage, place: int, said: Said) -> None:
         weight = _weight(said)
         if not weight:
             return

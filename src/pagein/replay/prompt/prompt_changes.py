@@ -24,7 +24,7 @@ class Removable:
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
+class MaskedArguments:
     """Arguments some texts in which leave. tokens: what stays; shown: runs of characters of their texts that stay."""
 
     block: Removable
@@ -33,7 +33,7 @@ class Masked:
 
 
 @dataclass(frozen=True, slots=True)
-class Previewed:
+class PreviewedBlock:
     """A block that enters as a preview of `tokens`. head, tail: characters of it that stand at its beginning and end."""
 
     block: Removable
@@ -56,7 +56,7 @@ class ReadAgain:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class RemovedTurns:
     """Blocks that leave with whole turns. ordinals: of the recorded ones; copies: of what was recalled. spared: tokens, about.
 
     stands: tokens of the texts that tell of all that left so, this time and before.
@@ -77,14 +77,14 @@ class Hide:
     """
 
     stubs: Sequence[tuple[Removable, float]] = ()
-    previews: Sequence[Previewed] = ()
+    previews: Sequence[PreviewedBlock] = ()
     rereads: Sequence[ReadAgain] = ()
-    masked: Sequence[Masked] = ()
+    masked: Sequence[MaskedArguments] = ()
     notices: float = 0.0
     compact: bool = False
     reason: str = ""
     finished: int = 0
-    gone: Gone | None = None
+    gone: RemovedTurns | None = None
 
     @property
     def rewrites(self) -> bool:

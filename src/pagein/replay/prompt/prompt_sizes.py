@@ -13,7 +13,7 @@ from statistics import median
 
 from pagein.model.messages import Usage
 from pagein.providers.prices.model_abilities import abilities
-from pagein.replay.prompt.model_calls import Call, Calls
+from pagein.replay.prompt.model_calls import RecordedCall, RecordedCalls
 
 MINIMUM_FLOOR = 1000.0
 COMPACTED_FLOOR_SHARE = 0.7
@@ -62,7 +62,7 @@ class SessionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class SizedCall:
     """One call with sizes. `blocks`: tokens of each new block, in order. `hidden`: tokens that entered unseen.
 
     thought: how many of these count as what the model thought in its reply before; none where it is not known to be shown that for good.
@@ -72,7 +72,7 @@ class Sized:
     lifetime or a host-side change, None elsewhere.
     """
 
-    call: Call
+    call: RecordedCall
     blocks: tuple[float, ...]
     hidden: float
     shrunk: float
@@ -84,24 +84,24 @@ class Sized:
     thought: float = 0.0
 
 
-def chars_new(calls: Calls, call: Call) -> int:
+def chars_new(calls: RecordedCalls, call: RecordedCall) -> int:
     """Characters of the blocks a call sees first."""
     first, last = call.blocks
     return sum(block.chars for block in calls.blocks[first:last])
 
 
-def recorded_ttl(calls: Calls) -> int:
+def host_ttl(calls: RecordedCalls) -> int:
     """Lifetime the host asked for: an hour where it wrote more one-hour tokens than five-minute ones."""
     usages = [call.usage for call in calls.calls if call.usage]
     hour = sum(usage.written_1h for usage in usages)
     return ONE_HOUR if hour > sum(usage.written for usage in usages) - hour else FIVE_MINUTES
 
 
-def session_facts(calls: Calls, *, is_sub: bool) -> SessionFacts:
+def session_facts(calls: RecordedCalls, *, is_sub: bool) -> SessionFacts:
     """What this session tells about its source."""
-    ttl = recorded_ttl(calls)
+    ttl = host_ttl(calls)
     compacted, cold = [], []
-    before: Call | None = None
+    before: RecordedCall | None = None
     for call in calls.calls:
         if call.usage is None:
             continue
@@ -127,14 +127,14 @@ def source_facts(sessions: Sequence[tuple[SessionFacts, float]]) -> SourceFacts:
     return SourceFacts(floors, median(compacted) if compacted else None, median(cold) if cold else 0.0)
 
 
-def _first_prompt(calls: Calls) -> FirstPrompt | None:
+def _first_prompt(calls: RecordedCalls) -> FirstPrompt | None:
     if not calls.calls or calls.calls[0].usage is None:
         return None
     smallest = min(call.usage.prompt for call in calls.calls if call.usage)
     return FirstPrompt(float(calls.calls[0].usage.prompt), chars_new(calls, calls.calls[0]), float(smallest))
 
 
-def floors(calls: Calls, facts: SourceFacts, chars_per_token: float, *, is_sub: bool) -> tuple[float, float]:
+def floors(calls: RecordedCalls, facts: SourceFacts, chars_per_token: float, *, is_sub: bool) -> tuple[float, float]:
     """(whole floor, the part of it that stays cached across a compaction), in tokens."""
     first = _first_prompt(calls)
     if first is not None:
@@ -153,17 +153,17 @@ def _least(smallest: float) -> float:
     return min(MINIMUM_FLOOR, smallest / 2)
 
 
-def grow(calls: Calls, floor: float, chars_per_token: float, *, misses: bool) -> list[Sized]:
+def grow(calls: RecordedCalls, floor: float, chars_per_token: float, *, misses: bool) -> list[SizedCall]:
     """Size every call. misses: whether recorded cache misses are facts of the provider that is priced."""
-    sized: list[Sized] = []
+    sized: list[SizedCall] = []
     size, pool = floor, 0.0
-    before: Call | None = None
-    ttl = recorded_ttl(calls)
+    before: RecordedCall | None = None
+    ttl = host_ttl(calls)
     for call in calls.calls:
         estimate = chars_new(calls, call) / chars_per_token
         usage = call.usage
         earlier = before.usage.prompt if before is not None and before.usage is not None else None
-        opens = call.opens_segment or _collapsed(usage, earlier, size)
+        opens = call.opens_segment or _is_collapse(usage, earlier, size)
         earlier_size = size
         if opens:
             size, pool = floor, 0.0
@@ -178,12 +178,12 @@ def grow(calls: Calls, floor: float, chars_per_token: float, *, misses: bool) ->
         cap = _cap(call, before, earlier_size, opens=opens, dropped=shrank, ttl=ttl) if misses else None
         output = max(float(call.reported.output) if call.reported else 0.0, call.output_chars / chars_per_token)
         thought = 0.0 if before is None or opens else min(hidden, _thought(before, call, chars_per_token))
-        sized.append(Sized(call, tokens, hidden, taken, opens, shrank, cap, size, output, thought))
+        sized.append(SizedCall(call, tokens, hidden, taken, opens, shrank, cap, size, output, thought))
         before = call
     return sized
 
 
-def _collapsed(usage: Usage | None, earlier: float | None, size: float) -> bool:
+def _is_collapse(usage: Usage | None, earlier: float | None, size: float) -> bool:
     """A prompt far below both its predecessor and what it should be: the host compacted without saying so."""
     if usage is None or earlier is None:
         return False
@@ -199,7 +199,7 @@ def _fit(growth: float, estimate: float, pool: float) -> tuple[float, float, flo
     return _SHRUNK_TO, 0.0, min(pool, _SHRUNK_TO * estimate - growth)
 
 
-def _thought(before: Call, call: Call, chars_per_token: float) -> float:
+def _thought(before: RecordedCall, call: RecordedCall, chars_per_token: float) -> float:
     """Tokens of thinking in a reply that the next prompt may hold: what was billed for it beyond what is visible of it.
 
     0 where the recording shows no thinking; and where a model drops that of finished turns by itself, or is not known not to: what went
@@ -212,7 +212,7 @@ def _thought(before: Call, call: Call, chars_per_token: float) -> float:
     return max(0.0, max(reported, before.output_chars / chars_per_token) - visible)
 
 
-def missed_calls(sized: Sequence[Sized]) -> int:
+def count_misses(sized: Sequence[SizedCall]) -> int:
     """How many calls read far less from their cache than the prompt before them had put there, within the shortest lifetime."""
     missed = 0
     for before, one in pairwise(sized):
@@ -223,7 +223,9 @@ def missed_calls(sized: Sequence[Sized]) -> int:
     return missed
 
 
-def _cap(call: Call, before: Call | None, earlier: float, *, opens: bool, dropped: bool, ttl: int) -> float | None:
+def _cap(
+    call: RecordedCall, before: RecordedCall | None, earlier: float, *, opens: bool, dropped: bool, ttl: int
+) -> float | None:
     """Recorded read where something unforeseeable kept it down: a miss inside the lifetime, a drop, another model.
 
     earlier: size of the prompt of the call before.

@@ -14,7 +14,7 @@ PARTS: tuple[Part, ...] = ("floor", "user", "assistant", "arguments", "results",
 ROOT = 0
 
 
-class Window:
+class PromptWindow:
     """The prompt of the next call. Positions count blocks from 1, as marks do; position p covers blocks 1..p."""
 
     def __init__(self, chains: Chains) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pagein.model.messages import Access, Message, Text, ToolCall
+from pagein.model.messages import FileAccess, Message, Text, ToolCall
 from pagein.policy.clients.file_accesses import patch_lines, quotes
-from pagein.replay.prompt.model_calls import Block, Calls, strings_in, without_gutter
+from pagein.replay.prompt.model_calls import Block, RecordedCalls, strings_in, without_gutter
 
 NeedKind: TypeAlias = Literal["L", "E", "P"]
 
@@ -33,7 +33,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NeededText:
     """A text the reply to a call used, and who holds it. `length` in characters."""
 
     kind: NeedKind
@@ -64,7 +64,7 @@ class Quote:
 class Needs:
     """Of one call: what its reply needs, quotes and re-reads. `rereads`: ordinals of the earlier results re-read."""
 
-    needs: tuple[Need, ...] = ()
+    needs: tuple[NeededText, ...] = ()
     quotes: tuple[Quote, ...] = ()
     rereads: tuple[int, ...] = ()
 
@@ -72,7 +72,7 @@ class Needs:
 NOTHING = Needs()
 
 
-def needs_of(calls: Calls, opens: list[bool]) -> list[Needs]:
+def needs_of(calls: RecordedCalls, opens: list[bool]) -> list[Needs]:
     """The needs of every call. opens: whether a new window begins at the call (nothing older is reachable)."""
     found: list[Needs] = []
     index = _Index()
@@ -95,8 +95,8 @@ class _Index:
         self.texts: list[tuple[int, str]] = []
         self.arguments: set[int] = set()
         self.partly: set[int] = set()  # of which a part may stand in the window: arguments, and reads of files
-        self.accesses: dict[str, tuple[Access, ...]] = {}
-        self.reads: dict[str, list[tuple[int, Access]]] = {}
+        self.accesses: dict[str, tuple[FileAccess, ...]] = {}
+        self.reads: dict[str, list[tuple[int, FileAccess]]] = {}
 
     def add(self, block: Block) -> None:
         text = _words(block)
@@ -127,7 +127,7 @@ class _Index:
             self.partly.add(block.ordinal)
 
     def needed_by(self, reply: Message) -> Needs:
-        needs: list[Need] = []
+        needs: list[NeededText] = []
         quoted: list[Quote] = []
         rereads: list[int] = []
         seen: set[str] = set()
@@ -140,12 +140,12 @@ class _Index:
                     quote = self._quote(old)
                     quoted.append(quote)
                     if quote.holders:
-                        needs.append(Need("E", len(old), tuple(self._at(old, quote.holders))))
+                        needs.append(NeededText("E", len(old), tuple(self._at(old, quote.holders))))
                 needs.extend(self._patched(patch_lines(block)))
                 rereads.extend(self._reread(block))
         return Needs(tuple(needs), tuple(quoted), tuple(rereads)) if needs or quoted or rereads else NOTHING
 
-    def _lines_in(self, texts: Iterable[str], seen: set[str]) -> Iterator[Need]:
+    def _lines_in(self, texts: Iterable[str], seen: set[str]) -> Iterator[NeededText]:
         for text in texts:
             if len(text) < SHORTEST_LINE:
                 continue
@@ -155,9 +155,9 @@ class _Index:
                 bare = _LINE_GUTTER.sub("", line, count=1).strip()
                 for part in (bare, *_IDENTIFIER.findall(bare)):
                     holders = self.lines.get(part)
-                    if holders and part not in seen and telling(part):
+                    if holders and part not in seen and is_distinctive(part):
                         seen.add(part)
-                        yield Need("L", len(part), tuple(holders[-_MOST_HOLDERS:]))
+                        yield NeededText("L", len(part), tuple(holders[-_MOST_HOLDERS:]))
 
     def _quote(self, old: str) -> Quote:
         found = [(ordinal, text) for ordinal, text in self.texts if old in text]
@@ -191,11 +191,11 @@ class _Index:
         """Where a block holds a text. In arguments the last place: behind the text that an edit replaced stands the text that it wrote."""
         return text.rfind(old) if ordinal in self.arguments else text.find(old)
 
-    def _patched(self, lines: tuple[str, ...]) -> Iterator[Need]:
+    def _patched(self, lines: tuple[str, ...]) -> Iterator[NeededText]:
         for line in lines:
             holders = self.short.get(line.strip())
             if holders:
-                yield Need("P", len(line), tuple(holders[-_MOST_HOLDERS:]))
+                yield NeededText("P", len(line), tuple(holders[-_MOST_HOLDERS:]))
 
     def _reread(self, call: ToolCall) -> Iterator[int]:
         """Earlier results whose lines this call reads again. The newest of each path stands for them."""
@@ -217,12 +217,12 @@ def _words(block: Block) -> str:
     return without_gutter(text) if block.kind == "result" else text
 
 
-def telling(line: str) -> bool:
+def is_distinctive(line: str) -> bool:
     """Whether a line says enough that its recurrence is no accident."""
     return len(set(line)) > _MIN_DISTINCT and sum(map(str.isalnum, line)) >= _MIN_ALNUM
 
 
-def _overlap(one: Access, other: Access) -> bool:
+def _overlap(one: FileAccess, other: FileAccess) -> bool:
     first = max(one.start or 1, other.start or 1)
     last = min(one.end or 1 << 62, other.end or 1 << 62)
     return first <= last

@@ -6,15 +6,15 @@ from pagein.model.messages import ToolCall
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_by_calls
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.prompt.model_calls import Calls
-from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, Sized, SourceFacts, floors, grow, missed_calls, recorded_ttl
+from pagein.replay.prompt.model_calls import RecordedCalls
+from pagein.replay.prompt.prompt_sizes import FIVE_MINUTES, SizedCall, SourceFacts, count_misses, floors, grow, host_ttl
 from pagein.replay.prompt.recorded_needs import Needs, needs_of
 from pagein.replay.record.recorded_session import SessionHead
-from pagein.replay.record.usage_tally import Told
+from pagein.replay.record.usage_tally import UsageTotals
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class BillableSession:
     """Everything the policies are measured on.
 
     floor: (all of it, the part that outlives a compaction), tokens. chars_per_token: the calibrated ratio.
@@ -23,8 +23,8 @@ class Recording:
     """
 
     head: SessionHead
-    calls: Calls
-    sized: tuple[Sized, ...]
+    calls: RecordedCalls
+    sized: tuple[SizedCall, ...]
     needs: tuple[Needs, ...]
     floor: tuple[float, float]
     chars_per_token: float
@@ -47,12 +47,12 @@ def provider_family(model: str) -> str:
 
 def record(
     head: SessionHead,
-    calls: Calls,
+    calls: RecordedCalls,
     facts: SourceFacts,
     chars_per_token: float,
     prices: Prices,
-    told: Told | None = None,
-) -> Recording:
+    told: UsageTotals | None = None,
+) -> BillableSession:
     """Lay recorded sizes over the calls of a session and collect their needs.
 
     told: what the recording's own usage lines add up to; where that is not what was counted, the flags tell the difference. Recorded cache misses and lifetimes are facts of the recording's own provider: they are replayed only where that
@@ -67,7 +67,7 @@ def record(
     if not any(call.usage for call in calls.calls):
         flags["no_usage"] = True
     flags |= _differences(calls, told)
-    missed = 0 if own else missed_calls(sized)
+    missed = 0 if own else count_misses(sized)
     if missed:
         flags["provider_missed"] = missed
     if calls.absurd:
@@ -75,14 +75,14 @@ def record(
     if calls.unreadable:
         flags["unreadable"] = len(calls.unreadable)
     first = calls.calls[0].usage if calls.calls else None
-    return Recording(
+    return BillableSession(
         head=head,
         calls=calls,
         sized=tuple(sized),
         needs=tuple(needs_of(calls, [one.opens_segment for one in sized])),
         floor=floor,
         chars_per_token=chars_per_token,
-        ttl=recorded_ttl(calls) if own else FIVE_MINUTES,
+        ttl=host_ttl(calls) if own else FIVE_MINUTES,
         first_read=float(first.read) if first else 0.0,
         # others can keep warm only what they share with this session: its floor
         cold_read=min(facts.cold_read, floor[0]),
@@ -93,7 +93,7 @@ def record(
     )
 
 
-def _differences(calls: Calls, told: Told | None) -> dict[str, object]:
+def _differences(calls: RecordedCalls, told: UsageTotals | None) -> dict[str, object]:
     """What the usage lines of a recording tell beyond what was counted (negative: what was counted beyond them)."""
     with_usage = [usage for call in calls.calls if (usage := call.usage) is not None]
     if told is None or not told.calls:
@@ -106,13 +106,13 @@ def _differences(calls: Calls, told: Told | None) -> dict[str, object]:
     return {name: difference for name, difference in found.items() if difference}
 
 
-def on_own_cache(recording: Recording, prices: Prices, *, misses: bool) -> Recording:
+def on_own_cache(recording: BillableSession, prices: Prices, *, misses: bool) -> BillableSession:
     """The same recording on the cache it ran on, with its unexplained misses or without."""
     own = _is_own(recording.head, recording.calls, prices)
     sized = grow(recording.calls, recording.floor[0], recording.chars_per_token, misses=misses and own)
-    return replace(recording, sized=tuple(sized), ttl=recorded_ttl(recording.calls) if own else FIVE_MINUTES)
+    return replace(recording, sized=tuple(sized), ttl=host_ttl(recording.calls) if own else FIVE_MINUTES)
 
 
-def _is_own(head: SessionHead, calls: Calls, prices: Prices) -> bool:
+def _is_own(head: SessionHead, calls: RecordedCalls, prices: Prices) -> bool:
     model = calls.calls[0].model if calls.calls else ""
     return prices.cache.name.startswith(provider_family(model or next(iter(head.models), "")))

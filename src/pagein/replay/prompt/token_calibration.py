@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pagein.model.messages import ToolCall
 from pagein.providers.tokens.counters import Sample, ratio_counter
-from pagein.replay.prompt.model_calls import Call, Calls
+from pagein.replay.prompt.model_calls import RecordedCall, RecordedCalls
 
 __all__ = ["Sample", "accesses_files", "chars_per_token", "samples"]
 
@@ -12,9 +12,9 @@ __all__ = ["Sample", "accesses_files", "chars_per_token", "samples"]
 _LEAST_RESULT_CHARS, _MOST_USER_CHARS = 2000, 500
 
 
-def samples(calls: Calls) -> Iterator[Sample]:
+def samples(calls: RecordedCalls) -> Iterator[Sample]:
     """Growth of the prompt beside the characters that came in, for calls that tell."""
-    before: Call | None = None
+    before: RecordedCall | None = None
     for call in calls.calls:
         usage, earlier = call.usage, before
         before = call
@@ -33,7 +33,7 @@ def chars_per_token(model: str, sampled: Sequence[Sample]) -> float:
     return ratio_counter(model).calibrate(sampled).result
 
 
-def accesses_files(calls: Calls) -> bool:
+def accesses_files(calls: RecordedCalls) -> bool:
     """Whether the session's agent works on files at all: what tells a coding session from others."""
     said = (block for message in calls.messages for block in message.blocks)
     return any(isinstance(block, ToolCall) and block.accesses for block in said)

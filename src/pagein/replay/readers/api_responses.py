@@ -3,25 +3,25 @@
 from collections.abc import Iterator
 
 from pagein.model.messages import Message, Usage
-from pagein.replay.readers.blocks import Calls, anthropic_usage
+from pagein.replay.readers.blocks import SessionCalls, anthropic_usage
 from pagein.replay.readers.request_units import blocks
-from pagein.replay.readers.row_fields import Row, count, mapping, number, objects, text
+from pagein.replay.readers.row_fields import Row, count, number, object_at, objects, text
 from pagein.replay.readers.rows import decode_json
 
 
-def answer(response: object, calls: Calls, at: float | None, model: str | None) -> Message | None:
+def answer(response: object, calls: SessionCalls, at: float | None, model: str | None) -> Message | None:
     """The message of a response: an object, its JSON text, or the text of its event stream. None where it is neither."""
     row = _whole(response)
     if not row:
         return None
-    if mapping(row, "error"):
+    if object_at(row, "error"):
         return Message("assistant", (), at, text(row, "model") or model, stop="error")
     said = row
     stop = text(row, "stop_reason", "status")
     rows: list[Row] = [{"role": "assistant", "content": row.get("content")}]
     choice = next(objects(row.get("choices")), None)
     if choice is not None:
-        said, stop = mapping(choice, "message"), text(choice, "finish_reason")
+        said, stop = object_at(choice, "message"), text(choice, "finish_reason")
         rows = [{**said, "role": "assistant"}]
     elif isinstance(row.get("output"), list):
         rows = list(objects(row.get("output")))
@@ -30,7 +30,7 @@ def answer(response: object, calls: Calls, at: float | None, model: str | None) 
         blocks=tuple(block for unit in rows for block in blocks(unit, calls)),
         at=at,
         model=text(row, "model") or model,
-        usage=usage(mapping(row, "usage")),
+        usage=usage(object_at(row, "usage")),
         stop=stop,
         id=text(row, "id"),
     )
@@ -40,7 +40,7 @@ def usage(row: Row) -> Usage | None:
     """Usage of any of the three APIs; OpenAI counts cached tokens into the prompt, Anthropic beside it."""
     if not row:
         return None
-    details = mapping(row, "prompt_tokens_details") or mapping(row, "input_tokens_details")
+    details = object_at(row, "prompt_tokens_details") or object_at(row, "input_tokens_details")
     if "prompt_tokens" not in row and not details and "total_tokens" not in row:
         return anthropic_usage(row)
     read = number(details, "cached_tokens") or count(row, "prompt_cache_hit_tokens")
@@ -52,13 +52,13 @@ def usage(row: Row) -> Usage | None:
 
 def _whole(response: object) -> Row:
     if isinstance(response, dict):
-        return mapping(response, "body") or mapping(response, "response") or response
+        return object_at(response, "body") or object_at(response, "response") or response
     if not isinstance(response, str):
         return {}
     try:
         row = decode_json(response.encode())
     except ValueError:
-        return _streamed(list(_events(response)))
+        return _join_stream(list(_events(response)))
     return row if isinstance(row, dict) else {}
 
 
@@ -73,10 +73,12 @@ def _events(stream: str) -> Iterator[Row]:
                 yield row
 
 
-def _streamed(events: list[Row]) -> Row:
+def _join_stream(events: list[Row]) -> Row:
     """The response that an event stream adds up to; of a torn stream, as much as came."""
     done = [
-        mapping(event, "response") for event in events if text(event, "type") in ("response.completed", "response.done")
+        object_at(event, "response")
+        for event in events
+        if text(event, "type") in ("response.completed", "response.done")
     ]
     if done:
         return done[-1]
@@ -90,18 +92,18 @@ def _anthropic_stream(events: list[Row]) -> Row:
     told: dict[str, object] = {}
     content: dict[int, dict[str, object]] = {}
     for event in events:
-        delta = mapping(event, "delta")
+        delta = object_at(event, "delta")
         if event.get("type") == "message_start":
-            message = dict(mapping(event, "message"))
-            told.update(mapping(message, "usage"))
+            message = dict(object_at(event, "message"))
+            told.update(object_at(message, "usage"))
         elif event.get("type") == "content_block_start":
-            content[count(event, "index")] = dict(mapping(event, "content_block"))
+            content[count(event, "index")] = dict(object_at(event, "content_block"))
         elif event.get("type") == "content_block_delta":
             _grow(content.setdefault(count(event, "index"), {"type": "text"}), delta)
         elif event.get("type") == "message_delta":
             message["stop_reason"] = delta.get("stop_reason")
-            told.update({key: value for key, value in mapping(event, "usage").items() if value is not None})
-    rows = [_finished(content[index]) for index in sorted(content)]
+            told.update({key: value for key, value in object_at(event, "usage").items() if value is not None})
+    rows = [_finish_block(content[index]) for index in sorted(content)]
     return {**message, "content": rows, "usage": told}
 
 
@@ -117,7 +119,7 @@ def _grow(block: dict[str, object], delta: Row) -> None:
             block[field] = str(block.get(field) or "") + piece
 
 
-def _finished(block: dict[str, object]) -> Row:
+def _finish_block(block: dict[str, object]) -> Row:
     spelled = block.pop("json", None)
     if isinstance(spelled, str):
         try:
@@ -133,15 +135,15 @@ def _chat_stream(events: list[Row]) -> Row:
     stop: str | None = None
     for event in events:
         for choice in objects(event.get("choices")):
-            delta = mapping(choice, "delta")
+            delta = object_at(choice, "delta")
             words.append(text(delta, "content") or "")
             stop = text(choice, "finish_reason") or stop
             for piece in objects(delta.get("tool_calls")):
                 call = calls.setdefault(count(piece, "index"), {"id": "", "name": "", "arguments": ""})
                 call["id"] = text(piece, "id") or call["id"]
-                call["name"] += text(mapping(piece, "function"), "name") or ""
-                call["arguments"] += text(mapping(piece, "function"), "arguments") or ""
-    told = next((mapping(event, "usage") for event in reversed(events) if mapping(event, "usage")), {})
+                call["name"] += text(object_at(piece, "function"), "name") or ""
+                call["arguments"] += text(object_at(piece, "function"), "arguments") or ""
+    told = next((object_at(event, "usage") for event in reversed(events) if object_at(event, "usage")), {})
     asked = [{"id": call["id"], "function": call} for call in calls.values()]
     message = {"content": "".join(words), "tool_calls": asked}
     model = next((text(event, "model") for event in events if text(event, "model")), None)

@@ -5,7 +5,7 @@ from typing import Final
 
 from pagein.model.messages import Text
 from pagein.replay.readers.blocks import flat
-from pagein.replay.readers.row_fields import Row, json_text, lines_of, mapping, text
+from pagein.replay.readers.row_fields import Row, json_text, lines_of, object_at, text
 
 _FOR_PEOPLE: Final = frozenset(
     ("command_permissions", "hook_system_message", "hook_cancelled", "hook_non_blocking_error")
@@ -34,22 +34,22 @@ def _words(kind: str, row: Row) -> str:
     return lines_of(row.get("content"))
 
 
-def _edited(row: Row, path: str) -> str:
+def _edit_text(row: Row, path: str) -> str:
     note = f"Note: {path} was modified, either by the user or by a linter. Lines changed (with line numbers):\n"
     return note + (text(row, "snippet") or "")
 
 
 def _memory(row: Row, path: str) -> str:
-    return f"Contents of {path}:\n\n{text(mapping(row, 'content'), 'content') or ''}"
+    return f"Contents of {path}:\n\n{text(object_at(row, 'content'), 'content') or ''}"
 
 
 def _file(row: Row, path: str) -> str:
-    content = mapping(row, "content")
-    words = text(mapping(content, "file"), "content") or text(content, "content") or lines_of(row.get("content"))
+    content = object_at(row, "content")
+    words = text(object_at(content, "file"), "content") or text(content, "content") or lines_of(row.get("content"))
     return f"Called the Read tool on {path}. Result:\n{words}"
 
 
-def _queued(row: Row, _: str) -> str:
+def _queue_text(row: Row, _: str) -> str:
     return flat(row.get("prompt"))[0]
 
 
@@ -62,10 +62,10 @@ def _reference(row: Row, _: str) -> str:
 
 
 _WORDS: Final[dict[str, Callable[[Row, str], str]]] = {
-    "edited_text_file": _edited,
+    "edited_text_file": _edit_text,
     "nested_memory": _memory,
     "file": _file,
-    "queued_command": _queued,
+    "queued_command": _queue_text,
     "task_reminder": _tasks,
     "compact_file_reference": _reference,
 }

@@ -5,13 +5,13 @@ from typing import Final
 
 from pagein.model.messages import Block, Image, Other, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.policy.clients.file_accesses import accesses
-from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, text
+from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, text
 
 REMINDER: Final = "<system-reminder>"
 
 
 @dataclass(slots=True)
-class Calls:
+class SessionCalls:
     """The tool calls of one session so far: a result names only its call, and the call knows the tool.
 
     cwd: folder of the session; accesses inside it are told relative to it.
@@ -46,7 +46,7 @@ class Calls:
         return self._answered.get(call_id, (call_id, ""))
 
 
-def content_blocks(content: object, calls: Calls, injected: str | None = None) -> tuple[Block, ...]:
+def content_blocks(content: object, calls: SessionCalls, injected: str | None = None) -> tuple[Block, ...]:
     """The blocks of a message's content, which is text or a list."""
     if isinstance(content, str):
         return (spoken(content, injected),) if content else ()
@@ -60,7 +60,7 @@ def spoken(words: str, injected: str | None = None) -> Text:
     return Text(words, injected)
 
 
-def _block(row: Row, calls: Calls, injected: str | None) -> Block:
+def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
     kind = text(row, "type") or "unknown"
     if kind == "text":
         return spoken(text(row, "text") or "", injected)
@@ -70,11 +70,11 @@ def _block(row: Row, calls: Calls, injected: str | None) -> Block:
     if kind == "tool_use":
         return calls.called(text(row, "id") or "", text(row, "name") or "", json_text(row.get("input", {})))
     if kind == "tool_result":
-        return answered(row, calls)
+        return result_of_block(row, calls)
     return image(row) if kind == "image" else Other(kind, json_text(row))
 
 
-def answered(row: Row, calls: Calls, shown: ShownLines | None = None) -> ToolResult:
+def result_of_block(row: Row, calls: SessionCalls, shown: ShownLines | None = None) -> ToolResult:
     """A tool result block."""
     call_id, name = calls.answers(text(row, "tool_use_id") or "")
     words, images = flat(row.get("content"))
@@ -102,8 +102,8 @@ def flat(content: object) -> tuple[str, tuple[Image, ...]]:
 
 def image(row: Row) -> Image:
     """An image block of any of the formats. Its data is left in the recording; only the size is told."""
-    source = mapping(row, "source") or row
-    data = text(source, "data", "image_url", "url") or text(mapping(row, "image_url"), "url") or ""
+    source = object_at(row, "source") or row
+    data = text(source, "data", "image_url", "url") or text(object_at(row, "image_url"), "url") or ""
     kind = text(source, "media_type", "mimeType", "mime") or data.partition(":")[2].partition(";")[0]
     return Image(kind, number(row, "b64_chars") or len(data.partition("base64,")[2] or data))
 
@@ -112,7 +112,7 @@ def anthropic_usage(row: Row) -> Usage | None:
     """Usage as the Anthropic API reports it; None where nothing is reported."""
     if not row:
         return None
-    parts = mapping(row, "cache_creation")
+    parts = object_at(row, "cache_creation")
     long, short = count(parts, "ephemeral_1h_input_tokens"), count(parts, "ephemeral_5m_input_tokens")
     written = max(count(row, "cache_creation_input_tokens"), long + short)
     return Usage(

@@ -5,12 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from pagein.model.messages import Block, HostEvent, Message, Recorded, ShownLines, Text, ToolResult, Unreadable, Usage
+from pagein.model.messages import (
+    Block,
+    HostEvent,
+    Message,
+    Recorded,
+    ShownLines,
+    Text,
+    ToolResult,
+    UnreadableLine,
+    Usage,
+)
 from pagein.replay.readers.attachments import attachment_text
-from pagein.replay.readers.blocks import Calls, answered, anthropic_usage, content_blocks
+from pagein.replay.readers.blocks import SessionCalls, anthropic_usage, content_blocks, result_of_block
 from pagein.replay.readers.claude_tree import Lane, Thread, lanes, thread, to_decode
-from pagein.replay.readers.line_index import Mark, rows_of
-from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.line_index import IndexedLine, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.session_heads import flags_of, models_of
 from pagein.replay.readers.source import Source
@@ -20,19 +30,21 @@ from pagein.replay.record.usage_tally import UsageTally
 _SCALARS: Final = (str, int, float, bool)
 
 
-def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """The main conversation of a transcript, then each sub-agent recorded in the same file as a session of its own."""
     for lane in lanes(marks):
         said = thread(lane)
         head = _head(source, lane, said)
         tally = UsageTally()
-        yield RecordedSession(head, _entries(source, said, _Reading(said.last, Calls(head.cwd), tally)), tally)
+        yield RecordedSession(
+            head, _entries(source, said, _ClaudePass(said.last, SessionCalls(head.cwd), tally)), tally
+        )
 
 
 def _head(source: Source, lane: Lane, said: Thread) -> SessionHead:
     first = next((mark.line for mark in said.marks if mark.id is not None), None)
     row = next((row for _, row in rows_at(source, () if first is None else (first,))), None)
-    told: Row = {} if row is None or isinstance(row, Unreadable) else row
+    told: Row = {} if row is None or isinstance(row, UnreadableLine) else row
     parent = lane.session or _parent_folder(source)
     flags = flags_of(lane.marks)
     if said.branches:
@@ -72,11 +84,11 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _ClaudePass:
     """Where the second pass stands. `placed`: how many messages came before the one with this uuid."""
 
     last: dict[str, int]
-    calls: Calls
+    calls: SessionCalls
     tally: UsageTally
     open: _Open | None = None
     emitted: int = 0
@@ -104,9 +116,9 @@ class _Reading:
             yield self.out(uuid, entry)
 
 
-def _entries(source: Source, said: Thread, reading: _Reading) -> Iterator[Recorded]:
+def _entries(source: Source, said: Thread, reading: _ClaudePass) -> Iterator[Recorded]:
     for line, row in rows_of(source, to_decode(said.marks)):
-        if isinstance(row, Unreadable):
+        if isinstance(row, UnreadableLine):
             yield row
             continue
         uuid = text(row, "uuid") or ""
@@ -125,10 +137,10 @@ def _entries(source: Source, said: Thread, reading: _Reading) -> Iterator[Record
     yield from reading.close()
 
 
-def _assistant_line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded]:
+def _assistant_line(line: int, row: Row, reading: _ClaudePass) -> Iterator[Recorded]:
     part = _assistant(row, reading.calls)
     uuid = text(row, "uuid") or ""
-    call = text(mapping(row, "message"), "id") or text(row, "requestId")
+    call = text(object_at(row, "message"), "id") or text(row, "requestId")
     if part.model != "<synthetic>":
         reading.tally.add(call or line, part.usage)
     if reading.open is not None and reading.open.message.id != call:
@@ -137,12 +149,12 @@ def _assistant_line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded
         reading.open = _Open([uuid], part)
     else:
         reading.open.uuids.append(uuid)
-        reading.open.message = _merged(reading.open.message, part)
+        reading.open.message = _merge_lines(reading.open.message, part)
     if call is None or reading.last.get(call, line) <= line:
         yield from reading.close()
 
 
-def _merged(first: Message, more: Message) -> Message:
+def _merge_lines(first: Message, more: Message) -> Message:
     """The lines of one model call are one message: its blocks in order, its last usage, the reason it stopped."""
     return Message(
         role="assistant",
@@ -159,21 +171,21 @@ def _later(first: Usage | None, more: Usage | None) -> Usage | None:
     return first if more is None else more
 
 
-def _assistant(row: Row, calls: Calls) -> Message:
-    message = mapping(row, "message")
+def _assistant(row: Row, calls: SessionCalls) -> Message:
+    message = object_at(row, "message")
     failed = row.get("isApiErrorMessage") is True
     return Message(
         role="assistant",
         blocks=content_blocks(message.get("content"), calls),
         at=seconds(row.get("timestamp")),
         model=text(message, "model"),
-        usage=anthropic_usage(mapping(message, "usage")),
+        usage=anthropic_usage(object_at(message, "usage")),
         stop="error" if failed else text(message, "stop_reason"),
         id=text(message, "id") or text(row, "requestId"),
     )
 
 
-def _entry(row: Row, calls: Calls) -> Iterator[Recorded]:
+def _entry(row: Row, calls: SessionCalls) -> Iterator[Recorded]:
     kind = row.get("type")
     at = seconds(row.get("timestamp"))
     if kind == "user":
@@ -181,19 +193,19 @@ def _entry(row: Row, calls: Calls) -> Iterator[Recorded]:
     elif kind == "system":
         yield from _event(row, at)
     elif kind == "attachment":
-        found = attachment_text(mapping(row, "attachment"))
+        found = attachment_text(object_at(row, "attachment"))
         if found is not None:
             yield Message("user", (found,), at)
 
 
-def _user(row: Row, at: float | None, calls: Calls) -> Iterator[Recorded]:
+def _user(row: Row, at: float | None, calls: SessionCalls) -> Iterator[Recorded]:
     """A user line; its tool results become a message of their own, as they are in every other format."""
     injected = (
         "compact_summary" if row.get("isCompactSummary") is True else "meta" if row.get("isMeta") is True else None
     )
     if injected is None and row.get("isVisibleInTranscriptOnly") is True:
         return
-    content = mapping(row, "message").get("content")
+    content = object_at(row, "message").get("content")
     results = tuple(_results(row, content, calls))
     if results:
         yield Message("tool", results, at)
@@ -202,15 +214,15 @@ def _user(row: Row, at: float | None, calls: Calls) -> Iterator[Recorded]:
         yield Message("user", spoken, at)
 
 
-def _results(row: Row, content: object, calls: Calls) -> Iterator[Block]:
+def _results(row: Row, content: object, calls: SessionCalls) -> Iterator[Block]:
     blocks = [block for block in objects(content) if block.get("type") == "tool_result"]
-    shown = _shown(row) if len(blocks) == 1 else None
+    shown = _lines_shown(row) if len(blocks) == 1 else None
     for block in blocks:
-        yield answered(block, calls, shown)
+        yield result_of_block(block, calls, shown)
 
 
-def _shown(row: Row) -> ShownLines | None:
-    file = mapping(mapping(row, "toolUseResult"), "file")
+def _lines_shown(row: Row) -> ShownLines | None:
+    file = object_at(object_at(row, "toolUseResult"), "file")
     start, lines = number(file, "startLine"), number(file, "numLines")
     return None if start is None or lines is None else ShownLines(start, lines, number(file, "totalLines"))
 
@@ -218,15 +230,15 @@ def _shown(row: Row) -> ShownLines | None:
 def _event(row: Row, at: float | None) -> Iterator[Recorded]:
     subtype = text(row, "subtype")
     if subtype == "microcompact_boundary":
-        yield HostEvent("microcompaction", at, json_text(mapping(row, "microcompactMetadata")))
+        yield HostEvent("microcompaction", at, json_text(object_at(row, "microcompactMetadata")))
     elif subtype == "turn_duration":
         yield HostEvent("turn_end", at, json_text({"duration_ms": count(row, "durationMs")}))
     elif subtype == "api_error":
         yield HostEvent("api_error", at)
 
 
-def _compaction(row: Row, reading: _Reading) -> HostEvent:
-    meta = mapping(row, "compactMetadata")
+def _compaction(row: Row, reading: _ClaudePass) -> HostEvent:
+    meta = object_at(row, "compactMetadata")
     told: dict[str, object] = {key: value for key, value in meta.items() if isinstance(value, _SCALARS)}
-    told["kept"] = reading.kept_from(text(mapping(meta, "preservedSegment"), "headUuid"))
+    told["kept"] = reading.kept_from(text(object_at(meta, "preservedSegment"), "headUuid"))
     return HostEvent("compaction", seconds(row.get("timestamp")), json_text(told))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pagein.replay.readers.line_index import Mark
+from pagein.replay.readers.line_index import IndexedLine
 
 _CONVERSATION: Final = frozenset(("prompt", "assistant", "result", "summary-of-compaction"))
 _FOLLOWING: Final = _CONVERSATION | {"compact_boundary"}
@@ -30,21 +30,21 @@ class Lane:
 
     session: str | None
     agent: str | None
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[IndexedLine] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Thread:
     """What of a lane was really said. `last`: the last line of each model call, by the call's id."""
 
-    marks: list[Mark]
+    marks: list[IndexedLine]
     last: dict[str, int]
     branches: int = 0
     abandoned_calls: int = 0
     repeated_lines: int = 0
 
 
-def lanes(marks: Sequence[Mark]) -> list[Lane]:
+def lanes(marks: Sequence[IndexedLine]) -> list[Lane]:
     """The conversations of a file: the main one (several, if files were joined), then its sub-agents."""
     mains: list[Lane] = []
     sides: dict[str, Lane] = {}
@@ -69,7 +69,7 @@ def lanes(marks: Sequence[Mark]) -> list[Lane]:
     return [lane for lane in (*mains, *sides.values()) if any(mark.kind in _CONVERSATION for mark in lane.marks)]
 
 
-def _side(mark: Mark, sides: dict[str, Lane], lane_of: Mapping[str, Lane]) -> Lane:
+def _side(mark: IndexedLine, sides: dict[str, Lane], lane_of: Mapping[str, Lane]) -> Lane:
     name = mark.lane
     if name is None:
         above = lane_of.get(mark.parent) if mark.parent is not None else None
@@ -77,7 +77,7 @@ def _side(mark: Mark, sides: dict[str, Lane], lane_of: Mapping[str, Lane]) -> La
     return sides.setdefault(name, Lane(mark.session, name))
 
 
-def _main(mark: Mark, mains: list[Lane]) -> Lane:
+def _main(mark: IndexedLine, mains: list[Lane]) -> Lane:
     begins = mark.id is not None and mark.parent is None and mark.kind in ("prompt", "system", "progress", "attachment")
     known = {lane.session for lane in mains}
     if not mains or (begins and mark.session is not None and None not in known and mark.session not in known):
@@ -93,10 +93,10 @@ def _main(mark: Mark, mains: list[Lane]) -> Lane:
 def thread(lane: Lane) -> Thread:
     """Follow the rewinds of a lane, and drop lines and calls that stand in the file twice."""
     marks, repeated = _first_lines(lane.marks)
-    path = _Path(marks)
+    path = _RewindPath(marks)
     for place in range(len(marks)):
         path.append(place)
-    kept: list[Mark] = []
+    kept: list[IndexedLine] = []
     last: dict[str, int] = {}
     open_call: str | None = None
     for place in path.places:
@@ -111,9 +111,9 @@ def thread(lane: Lane) -> Thread:
     return Thread(kept, last, path.branches, len(path.abandoned - set(last)), repeated)
 
 
-def _first_lines(marks: Sequence[Mark]) -> tuple[list[Mark], int]:
+def _first_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], int]:
     seen: set[str] = set()
-    kept: list[Mark] = []
+    kept: list[IndexedLine] = []
     for mark in marks:
         if mark.id is not None:
             if mark.id in seen:
@@ -131,13 +131,13 @@ class _Tail:
     places: list[int]
 
 
-class _Path:
+class _RewindPath:
     """The places from the first line to the last one read, and the tails that rewinds left behind.
 
     A tail may go on: another process, or the user, may take an earlier way up again. Then that way is the path.
     """
 
-    def __init__(self, marks: Sequence[Mark]) -> None:
+    def __init__(self, marks: Sequence[IndexedLine]) -> None:
         self._marks = marks
         self._known: dict[str, int] = {}
         self._followed: set[str | None] = set()  # a line that comes after its own children is a late copy, no rewind
@@ -247,6 +247,6 @@ def _holds(places: Sequence[int], place: int) -> bool:
     return at < len(places) and places[at] == place
 
 
-def to_decode(marks: Sequence[Mark]) -> Iterator[Mark]:
+def to_decode(marks: Sequence[IndexedLine]) -> Iterator[IndexedLine]:
     """The lines that hold something that was said, ascending."""
     return (mark for mark in marks if mark.kind != "progress")

@@ -20,12 +20,12 @@ from pagein.model.messages import (
     Text,
     Thinking,
     ToolResult,
-    Unreadable,
+    UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import Calls, flat, image
-from pagein.replay.readers.line_index import Mark, rows_of
-from pagein.replay.readers.row_fields import Row, count, json_text, lines_of, mapping, objects, seconds, text
+from pagein.replay.readers.blocks import SessionCalls, flat, image
+from pagein.replay.readers.line_index import IndexedLine, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, lines_of, object_at, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.session_heads import flags_of, models_of
 from pagein.replay.readers.source import Source
@@ -51,14 +51,14 @@ _TURN_BEGINS: Final = frozenset(("task_started", "turn_started", "user_message")
 _TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
 
 
-def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """The one session of a rollout. Turns that were rolled back are left out and counted."""
     metas = [mark for mark in marks if mark.begins]
     row: Row = {}
     if metas:
         decoded = next(rows_at(source, (metas[0].line,)))[1]
-        row = {} if isinstance(decoded, Unreadable) else mapping(decoded, "payload") or decoded
-    said, branches, lost = _surviving(marks)
+        row = {} if isinstance(decoded, UnreadableLine) else object_at(decoded, "payload") or decoded
+    said, branches, lost = _surviving_lines(marks)
     flags = flags_of(marks)
     if branches:
         flags |= {"branches": branches, "abandoned_calls": lost}
@@ -81,22 +81,22 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
         flags=flags,
     )
     tally = UsageTally()
-    yield RecordedSession(head, _entries(source, said, row, _Reading(Calls(head.cwd), tally)), tally)
+    yield RecordedSession(head, _entries(source, said, row, _CodexPass(SessionCalls(head.cwd), tally)), tally)
 
 
-def _window(source: Source, marks: Sequence[Mark]) -> int | None:
+def _window(source: Source, marks: Sequence[IndexedLine]) -> int | None:
     told = (mark.line for mark in marks if mark.call in ("task_started", "turn_started", "token_count"))
     for _, row in rows_at(source, (line for _, line in zip(range(3), told, strict=False))):
-        payload = {} if isinstance(row, Unreadable) else mapping(row, "payload")
-        window = count(payload, "model_context_window") or count(mapping(payload, "info"), "model_context_window")
+        payload = {} if isinstance(row, UnreadableLine) else object_at(row, "payload")
+        window = count(payload, "model_context_window") or count(object_at(payload, "info"), "model_context_window")
         if window:
             return window
     return None
 
 
-def _surviving(marks: Sequence[Mark]) -> tuple[list[Mark], int, int]:
+def _surviving_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], int, int]:
     """The lines that were not rolled back, the number of rollbacks, and the model calls that they undid."""
-    kept: list[Mark] = []
+    kept: list[IndexedLine] = []
     turns: list[int] = []
     settled = True  # whether the prompt of the last turn is known to be complete
     branches = lost = 0
@@ -142,14 +142,14 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _CodexPass:
     """Where the pass over the lines stands.
 
     counted: the totals of the last token count. unpaired: the last usage of each way to tell it, until the other way tells it, too.
     compacted: a compaction whose call may still be told of.
     """
 
-    calls: Calls
+    calls: SessionCalls
     tally: UsageTally
     model: str | None = None
     call: _Call | None = None
@@ -197,12 +197,12 @@ class _Reading:
             self.call.behind.append(entry)
 
 
-def _entries(source: Source, marks: Sequence[Mark], meta: Row, reading: _Reading) -> Iterator[Recorded]:
-    instructions = text(mapping(meta, "base_instructions"), "text") or text(meta, "instructions")
+def _entries(source: Source, marks: Sequence[IndexedLine], meta: Row, reading: _CodexPass) -> Iterator[Recorded]:
+    instructions = text(object_at(meta, "base_instructions"), "text") or text(meta, "instructions")
     if instructions:
         yield Message("system", (Text(instructions),), seconds(meta.get("timestamp")))
     for line, row in rows_of(source, marks):
-        if isinstance(row, Unreadable):
+        if isinstance(row, UnreadableLine):
             yield from reading.behind(row)
         else:
             yield from _line(line, row, reading)
@@ -210,30 +210,30 @@ def _entries(source: Source, marks: Sequence[Mark], meta: Row, reading: _Reading
     yield from reading.settle()
 
 
-def _line(line: int, row: Row, reading: _Reading) -> Iterator[Recorded]:
+def _line(line: int, row: Row, reading: _CodexPass) -> Iterator[Recorded]:
     kind = text(row, "type")
     at = seconds(row.get("timestamp"))
     if kind == "token_usage_record":
-        yield from reading.spend("record", line, _usage(mapping(mapping(row, "payload"), "usage")), at)
+        yield from reading.spend("record", line, _usage(object_at(object_at(row, "payload"), "usage")), at)
     elif kind == "turn_context":
         reading.end_call()
-        reading.model = text(mapping(row, "payload"), "model") or reading.model
+        reading.model = text(object_at(row, "payload"), "model") or reading.model
     elif kind == "event_msg":
-        yield from _event(line, mapping(row, "payload"), at, reading)
+        yield from _event(line, object_at(row, "payload"), at, reading)
     elif kind == "compacted":
         yield from reading.close()
         yield from reading.settle()
-        reading.compacted = list(_compaction(mapping(row, "payload"), at))
+        reading.compacted = list(_compaction(object_at(row, "payload"), at))
     elif kind == "response_item":
-        yield from _item(line, mapping(row, "payload"), at, reading)
+        yield from _item(line, object_at(row, "payload"), at, reading)
     elif kind is not None and kind != "session_meta":
         yield from _item(line, row, at, reading)
 
 
-def _event(line: int, payload: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+def _event(line: int, payload: Row, at: float | None, reading: _CodexPass) -> Iterator[Recorded]:
     kind = text(payload, "type") or ""
     if kind == "token_count":
-        yield from _count(line, mapping(payload, "info"), at, reading)
+        yield from _count(line, object_at(payload, "info"), at, reading)
         return
     yield from reading.settle()
     if kind in _TURN_BEGINS or kind in _TURN_ENDS:
@@ -246,9 +246,9 @@ def _event(line: int, payload: Row, at: float | None, reading: _Reading) -> Iter
         yield from reading.behind(HostEvent("api_error", at))
 
 
-def _count(line: int, info: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+def _count(line: int, info: Row, at: float | None, reading: _CodexPass) -> Iterator[Recorded]:
     """A token count. Repeated counts, which carry news of limits, are passed over."""
-    total, last = mapping(info, "total_token_usage"), mapping(info, "last_token_usage")
+    total, last = object_at(info, "total_token_usage"), object_at(info, "last_token_usage")
     now = tuple(sorted(total.items()))
     if last and (not total or now != reading.counted):
         reading.counted = now
@@ -266,7 +266,7 @@ def _usage(row: Row) -> Usage:
     )
 
 
-def _item(line: int, item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+def _item(line: int, item: Row, at: float | None, reading: _CodexPass) -> Iterator[Recorded]:
     kind = text(item, "type") or ""
     role = text(item, "role") or ""
     if kind in _IGNORED:
@@ -276,7 +276,7 @@ def _item(line: int, item: Row, at: float | None, reading: _Reading) -> Iterator
         yield from _output(item, at, reading)
     elif kind == "message" and role in _SPEAKERS:
         reading.end_call()
-        message = Message(_SPEAKERS[role], tuple(_said(item, role)), at)
+        message = Message(_SPEAKERS[role], tuple(_message_blocks(item, role)), at)
         yield from reading.behind(message)
     elif kind in _OURS or kind.endswith("_call") or (kind == "message" and role == "assistant"):
         if reading.call is None or reading.call.complete:
@@ -284,10 +284,10 @@ def _item(line: int, item: Row, at: float | None, reading: _Reading) -> Iterator
             reading.call = _Call(at, reading.model)
         reading.call.blocks.extend(_blocks(kind, item, reading.calls))
     else:
-        yield from reading.behind(Unreadable(line, f"an item of unknown kind {kind!r}", json_text(item)[:120]))
+        yield from reading.behind(UnreadableLine(line, f"an item of unknown kind {kind!r}", json_text(item)[:120]))
 
 
-def _output(item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+def _output(item: Row, at: float | None, reading: _CodexPass) -> Iterator[Recorded]:
     call_id = text(item, "call_id", "id") or ""
     output = item.get("output", item.get("tools"))
     if isinstance(output, dict):
@@ -295,7 +295,7 @@ def _output(item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded
     words, images = flat(output)
     if not words and not images and output and not isinstance(output, str):
         words = json_text(output)
-    failed = mapping(item, "output").get("success") is False or text(item, "status") in ("failed", "incomplete")
+    failed = object_at(item, "output").get("success") is False or text(item, "status") in ("failed", "incomplete")
     exit_code = _EXIT.search(words, 0, _EXIT_WITHIN)
     failed = failed or (exit_code is not None and int(exit_code[1] or exit_code[2]) != 0)
     own, name = reading.calls.answers(call_id)
@@ -304,7 +304,7 @@ def _output(item: Row, at: float | None, reading: _Reading) -> Iterator[Recorded
     yield from reading.behind(Message("tool", (result,), at))
 
 
-def _said(item: Row, role: str) -> Iterator[Block]:
+def _message_blocks(item: Row, role: str) -> Iterator[Block]:
     """The blocks of a message to the model; what codex itself puts there is told from its first words."""
     content = item.get("content")
     rows = objects(content) if not isinstance(content, str) else iter(({"type": "input_text", "text": content},))
@@ -318,7 +318,7 @@ def _said(item: Row, role: str) -> Iterator[Block]:
             yield Text(words, "developer")
 
 
-def _blocks(kind: str, item: Row, calls: Calls) -> Iterator[Block]:
+def _blocks(kind: str, item: Row, calls: SessionCalls) -> Iterator[Block]:
     call_id, name = text(item, "call_id", "id") or "", text(item, "name") or kind
     if kind == "message":
         for row in objects(item.get("content")):
@@ -330,7 +330,7 @@ def _blocks(kind: str, item: Row, calls: Calls) -> Iterator[Block]:
     elif kind == "custom_tool_call":
         yield calls.called(call_id, name, json_text({"input": item.get("input", "")}))
     elif kind == "local_shell_call":
-        yield calls.called(call_id, "local_shell", _shell_arguments(mapping(item, "action")))
+        yield calls.called(call_id, "local_shell", _shell_arguments(object_at(item, "action")))
     elif "arguments" in item:
         arguments = item["arguments"]
         yield calls.called(call_id, name, arguments if isinstance(arguments, str) else json_text(arguments))

@@ -7,26 +7,26 @@ ends the session.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pagein.model.messages import Block, HostEvent, Message, Recorded, Text, Thinking, ToolResult, Unreadable, Usage
+from pagein.model.messages import Block, HostEvent, Message, Recorded, Text, Thinking, ToolResult, UnreadableLine, Usage
 from pagein.replay.readers.api_responses import usage
-from pagein.replay.readers.blocks import Calls, flat
-from pagein.replay.readers.line_index import Mark, rows_of
-from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.blocks import SessionCalls, flat
+from pagein.replay.readers.line_index import IndexedLine, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
 from pagein.replay.readers.session_heads import flags_of, models_of
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
-from pagein.replay.record.usage_tally import Told, UsageTally
+from pagein.replay.record.usage_tally import UsageTally, UsageTotals
 
 _EVENTS: Final = {"session.error": "api_error", "abort": "turn_aborted", "session.task_complete": "turn_end"}
 
 
-def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """The main conversation, then each sub-agent as a session of its own."""
     kept, lost = _surviving(marks)
     begun = next((mark for mark in kept if mark.begins), None)
     decoded = next((row for _, row in rows_of(source, [begun])), None) if begun is not None else None
-    facts: Row = {} if decoded is None or isinstance(decoded, Unreadable) else mapping(decoded, "data")
-    lanes: dict[str | None, list[Mark]] = {None: []}
+    facts: Row = {} if decoded is None or isinstance(decoded, UnreadableLine) else object_at(decoded, "data")
+    lanes: dict[str | None, list[IndexedLine]] = {None: []}
     for mark in kept:
         lanes.setdefault(mark.lane if mark.format else None, []).append(mark)
     name = text(facts, "sessionId") or source.stem
@@ -44,18 +44,18 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
             file=source.label,
             models=models_of(said) or models_of(kept),
             parent=None if lane is None else name,
-            cwd=text(mapping(facts, "context"), "cwd"),
+            cwd=text(object_at(facts, "context"), "cwd"),
             flags={**flags_of(said), **(flags if lane is None else {})},
         )
-        reading = _Reading(head)
+        reading = _CopilotPass(head)
         # the sum counts the calls of sub-agents as well
         tally = UsageTally() if len(lanes) == 1 else None
         yield RecordedSession(head, _entries(source, said, reading, tally), tally)
 
 
-def _surviving(marks: Sequence[Mark]) -> tuple[list[Mark], list[int]]:
+def _surviving(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], list[int]]:
     """The lines that no rewind took back, and how many calls each rewind undid."""
-    kept: list[Mark] = []
+    kept: list[IndexedLine] = []
     lost: list[int] = []
     for mark in marks:
         kept.append(mark)
@@ -68,29 +68,31 @@ def _surviving(marks: Sequence[Mark]) -> tuple[list[Mark], list[int]]:
     return kept, lost
 
 
-class _Reading:
+class _CopilotPass:
     """Where the second pass stands. told: what the session's own last account says of all calls, by model."""
 
     def __init__(self, head: SessionHead) -> None:
-        self.calls = Calls(head.cwd)
+        self.calls = SessionCalls(head.cwd)
         self.model = next(iter(head.models), None)
         self.told: Row = {}
 
 
-def _entries(source: Source, marks: Sequence[Mark], reading: _Reading, tally: UsageTally | None) -> Iterator[Recorded]:
+def _entries(
+    source: Source, marks: Sequence[IndexedLine], reading: _CopilotPass, tally: UsageTally | None
+) -> Iterator[Recorded]:
     for _, row in rows_of(source, marks):
-        if isinstance(row, Unreadable):
+        if isinstance(row, UnreadableLine):
             yield row
         else:
-            yield from _entry(text(row, "type") or "", mapping(row, "data"), seconds(row.get("timestamp")), reading)
-    accounts = [mapping(reading.told, model) for model in reading.told]
+            yield from _entry(text(row, "type") or "", object_at(row, "data"), seconds(row.get("timestamp")), reading)
+    accounts = [object_at(reading.told, model) for model in reading.told]
     if tally is not None:
-        requests = sum(count(mapping(one, "requests"), "count") for one in accounts)
-        prompt = sum(count(mapping(one, "usage"), "inputTokens") for one in accounts)
-        tally.sum_up(Told(requests, prompt, by_call=False))
+        requests = sum(count(object_at(one, "requests"), "count") for one in accounts)
+        prompt = sum(count(object_at(one, "usage"), "inputTokens") for one in accounts)
+        tally.sum_up(UsageTotals(requests, prompt, by_call=False))
 
 
-def _entry(kind: str, data: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+def _entry(kind: str, data: Row, at: float | None, reading: _CopilotPass) -> Iterator[Recorded]:
     if kind == "assistant.message":
         yield _assistant(data, at, reading)
     elif kind == "user.message":
@@ -107,12 +109,12 @@ def _entry(kind: str, data: Row, at: float | None, reading: _Reading) -> Iterato
     elif kind == "session.compaction_complete":
         yield from _compaction(data, at, reading)
     elif kind == "session.shutdown":
-        reading.told = mapping(data, "modelMetrics") or reading.told
+        reading.told = object_at(data, "modelMetrics") or reading.told
     elif kind in _EVENTS:
         yield HostEvent(_EVENTS[kind], at)
 
 
-def _assistant(data: Row, at: float | None, reading: _Reading) -> Message:
+def _assistant(data: Row, at: float | None, reading: _CopilotPass) -> Message:
     blocks: list[Block] = []
     thought, opaque = text(data, "reasoningText"), text(data, "reasoningOpaque", "encryptedContent")
     if thought is not None or opaque is not None:
@@ -125,27 +127,27 @@ def _assistant(data: Row, at: float | None, reading: _Reading) -> Message:
         spelled = arguments if isinstance(arguments, str) else json_text(arguments)
         blocks.append(reading.calls.called(text(one, "toolCallId") or "", text(one, "name") or "", spelled))
     reading.model = text(data, "model") or reading.model
-    used = usage(mapping(data, "usage"))
+    used = usage(object_at(data, "usage"))
     if used is None and number(data, "outputTokens") is not None:
         used = Usage(output=count(data, "outputTokens"))
     return Message("assistant", tuple(blocks), at, reading.model, used, id=text(data, "messageId"))
 
 
-def _result(data: Row, calls: Calls) -> ToolResult:
+def _result(data: Row, calls: SessionCalls) -> ToolResult:
     own, tool = calls.answers(text(data, "toolCallId") or "")
     failed = data.get("success") is False
     result = data.get("result")
-    words, images = flat(mapping(data, "result").get("content") if isinstance(result, dict) else result)
+    words, images = flat(object_at(data, "result").get("content") if isinstance(result, dict) else result)
     if failed and not words:
-        words = text(mapping(data, "error"), "message") or text(data, "error", "output") or ""
+        words = text(object_at(data, "error"), "message") or text(data, "error", "output") or ""
     return ToolResult(own, words, tool, failed, images)
 
 
-def _compaction(data: Row, at: float | None, reading: _Reading) -> Iterator[Recorded]:
+def _compaction(data: Row, at: float | None, reading: _CopilotPass) -> Iterator[Recorded]:
     """The call that made the summary, where it is told; then what stands in the window instead."""
     if data.get("success") is False:
         return
-    spent = mapping(data, "compactionTokensUsed")
+    spent = object_at(data, "compactionTokensUsed")
     if spent:
         read, written = count(spent, "cacheReadTokens", "cachedInput"), count(spent, "cacheWriteTokens")
         fresh = max(0, count(spent, "inputTokens", "input") - read - written)

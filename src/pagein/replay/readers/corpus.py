@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pagein.model.messages import (
-    Access,
     Block,
+    FileAccess,
     HostEvent,
     Image,
     Message,
@@ -17,12 +17,12 @@ from pagein.model.messages import (
     Thinking,
     ToolCall,
     ToolResult,
-    Unreadable,
+    UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.line_index import Mark, rows_of
+from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.prunings import Prunings
-from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.session_heads import flags_of
 from pagein.replay.readers.source import Source
@@ -33,20 +33,20 @@ _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant
 _OPS: Final = ("read", "edit", "write", "delete")
 
 
-def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """The one session of a header and its lines; without the header, a session named after the file."""
     header = next((mark for mark in marks if mark.begins), None)
     row: Row = {}
     if header is not None:
         decoded = next(rows_at(source, (header.line,)))[1]
-        row = {} if isinstance(decoded, Unreadable) else decoded
+        row = {} if isinstance(decoded, UnreadableLine) else decoded
     rest = [mark for mark in marks if mark is not header]
     tally = UsageTally()
     yield RecordedSession(_head(source, row, marks), _entries(source, rest, tally), tally)
 
 
-def _head(source: Source, row: Row, marks: Sequence[Mark]) -> SessionHead:
-    flags: dict[str, object] = {**mapping(row, "flags"), **flags_of(marks)}
+def _head(source: Source, row: Row, marks: Sequence[IndexedLine]) -> SessionHead:
+    flags: dict[str, object] = {**object_at(row, "flags"), **flags_of(marks)}
     version = text(row, "agent_version")
     if version is not None:
         flags["agent_version"] = version
@@ -57,21 +57,21 @@ def _head(source: Source, row: Row, marks: Sequence[Mark]) -> SessionHead:
         agent=text(row, "agent") or "unknown",
         file=source.label,
         models=tuple(name for name in models if isinstance(name, str)) if isinstance(models, list) else (),
-        parent=text(row, "parent") or text(mapping(row, "parent"), "session"),
+        parent=text(row, "parent") or text(object_at(row, "parent"), "session"),
         cwd=text(row, "cwd"),
-        window=count(mapping(row, "flags"), "context_window") or None,
+        window=count(object_at(row, "flags"), "context_window") or None,
         flags=flags,
     )
 
 
-def _entries(source: Source, marks: Sequence[Mark], tally: UsageTally) -> Iterator[Recorded]:
+def _entries(source: Source, marks: Sequence[IndexedLine], tally: UsageTally) -> Iterator[Recorded]:
     prunings = Prunings()
     for line, row in rows_of(source, marks):
-        if isinstance(row, Unreadable):
+        if isinstance(row, UnreadableLine):
             yield row
             continue
         yield from prunings.due(seconds(row.get("ts")))
-        tally.add(line, _usage(mapping(row, "usage")))
+        tally.add(line, _usage(object_at(row, "usage")))
         yield _entry(line, row, prunings)
     yield from prunings.due(None)
 
@@ -79,13 +79,13 @@ def _entries(source: Source, marks: Sequence[Mark], tally: UsageTally) -> Iterat
 def _entry(line: int, row: Row, prunings: Prunings) -> Recorded:
     at = seconds(row.get("ts"))
     if row.get("kind") == "event":
-        return HostEvent(text(row, "event") or "unknown", at, json_text(mapping(row, "data")))
+        return HostEvent(text(row, "event") or "unknown", at, json_text(object_at(row, "data")))
     role = _ROLES.get(text(row, "role") or "")
     if row.get("kind") != "msg" or role is None:
         kind = text(row, "kind") or text(row, "role")
-        return Unreadable(line, f"an entry of unknown kind {kind!r}", json_text(row)[:120])
+        return UnreadableLine(line, f"an entry of unknown kind {kind!r}", json_text(row)[:120])
     for block in objects(row.get("content")):
-        pruned_at = seconds(mapping(block, "meta").get("pruned_at"))
+        pruned_at = seconds(object_at(block, "meta").get("pruned_at"))
         if pruned_at is not None:
             prunings.note(pruned_at, text(block, "id") or "")
     return Message(
@@ -93,7 +93,7 @@ def _entry(line: int, row: Row, prunings: Prunings) -> Recorded:
         blocks=tuple(_block(block) for block in objects(row.get("content"))),
         at=at,
         model=text(row, "model"),
-        usage=_usage(mapping(row, "usage")),
+        usage=_usage(object_at(row, "usage")),
         stop=text(row, "stop"),
         id=text(row, "mid"),
     )
@@ -121,18 +121,18 @@ def _unspoken(kind: str, row: Row) -> Block:
     return Other(kind, json_text(row))
 
 
-def _accesses(row: Row) -> tuple[Access, ...]:
+def _accesses(row: Row) -> tuple[FileAccess, ...]:
     found = []
     for op in objects(row.get("ops")):
         name, path = text(op, "op"), text(op, "path")
         if path is not None and name in _OPS:
             via = "shell" if op.get("via") == "shell" else "native"
-            found.append(Access(name, path, number(op, "start"), number(op, "end"), via))  # type: ignore[arg-type]
+            found.append(FileAccess(name, path, number(op, "start"), number(op, "end"), via))  # type: ignore[arg-type]
     return tuple(found)
 
 
 def _result(row: Row, words: str) -> ToolResult:
-    meta = mapping(row, "meta")
+    meta = object_at(row, "meta")
     start, lines = number(meta, "start"), number(meta, "lines")
     return ToolResult(
         call_id=text(row, "id") or "",

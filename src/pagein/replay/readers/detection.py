@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from pagein.errors import BadInput
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.replay.readers import claude_code, codex, copilot_cli, corpus, gemini_cli, opencode, pi, requests_log
-from pagein.replay.readers.line_index import Mark, marks
+from pagein.replay.readers.line_index import IndexedLine, marks
 from pagein.replay.readers.row_fields import objects, text
 from pagein.replay.readers.rows import DAMAGE, decode_json, rows_at
 from pagein.replay.readers.source import MAGIC_SQLITE, Source, open_stream
 from pagein.replay.record.recorded_session import RecordedSession
 
-Reader: TypeAlias = Callable[[Source, Sequence[Mark]], Iterator[RecordedSession]]
+Reader: TypeAlias = Callable[[Source, Sequence[IndexedLine]], Iterator[RecordedSession]]
 
 READERS: Final[dict[str, Reader]] = {
     "corpus": corpus.sessions,
@@ -43,14 +43,14 @@ _HEAD: Final = 8192
 _LARGEST_DOCUMENT: Final = 1 << 30
 
 
-def read(source: Source) -> Iterator[RecordedSession]:
+def read_source(source: Source) -> Iterator[RecordedSession]:
     """The recorded sessions of one source, each with entries that are read as they are asked for.
 
     A file may hold several: sub-agents inside their parent's file, sessions one behind the other, two agents' lines
     mixed. Raises BadInput, naming file and line, where nothing in it is a session.
     """
     if source.member is not None or _is_database(source):
-        yield from opencode.stored_sessions(source)
+        yield from opencode.sessions_of_database(source)
     elif _is_document(_head(source)):
         yield from _document(source)
     else:
@@ -60,12 +60,12 @@ def read(source: Source) -> Iterator[RecordedSession]:
 def check(source: Source) -> None:
     """Raise what `read` would raise, without reading more of the file than it takes to find a message in it."""
     if source.member is not None or _is_database(source):
-        next(opencode.stored_sessions(source), None)
+        next(opencode.sessions_of_database(source), None)
         return
     if _is_document(_head(source)):
         next(_document(source), None)
         return
-    seen: list[Mark] = []
+    seen: list[IndexedLine] = []
     for mark in marks(source):
         seen.append(mark)
         if _tells(mark) and _is_proved(seen):
@@ -73,7 +73,7 @@ def check(source: Source) -> None:
     next(_of_lines(source, seen), None)
 
 
-def _of_lines(source: Source, found: Sequence[Mark]) -> Iterator[RecordedSession]:
+def _of_lines(source: Source, found: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     stretches = _stretches(found)
     if not stretches:
         unknown = bool(found) and not any(mark.format for mark in found)
@@ -87,7 +87,7 @@ def _of_lines(source: Source, found: Sequence[Mark]) -> Iterator[RecordedSession
             raise BadInput(f"{source.label}, line {refused.line}: {refused.why}. Read it with a newer pagein")
     mixed = len({mark.format for mark in found if mark.format}) > 1
     for marked in stretches:
-        yield from _flagged(_sessions(source, marked), marked, mixed=mixed)
+        yield from _flag_sessions(_sessions(source, marked), marked, mixed=mixed)
 
 
 def _head(source: Source) -> bytes:
@@ -128,15 +128,15 @@ def _is_database(source: Source) -> bool:
         return False
 
 
-def _stretches(found: Sequence[Mark]) -> list[list[Mark]]:
+def _stretches(found: Sequence[IndexedLine]) -> list[list[IndexedLine]]:
     """The lines of each session that the shapes of the lines tell apart; those of sub-agents are still together.
 
     Lines of one format go on with the last session of that format. A line that is nothing goes where the line before it went.
     """
-    stretches: list[list[Mark]] = []
-    open_of: dict[str, list[Mark]] = {}
-    lost: list[Mark] = []
-    current: list[Mark] | None = None
+    stretches: list[list[IndexedLine]] = []
+    open_of: dict[str, list[IndexedLine]] = {}
+    lost: list[IndexedLine] = []
+    current: list[IndexedLine] | None = None
     for mark in found:
         if not mark.format:
             (lost if current is None else current).append(mark)
@@ -152,16 +152,16 @@ def _stretches(found: Sequence[Mark]) -> list[list[Mark]]:
     return [marked for marked in stretches if any(map(_tells, marked)) and _is_proved(marked)]
 
 
-def _tells(mark: Mark) -> bool:
+def _tells(mark: IndexedLine) -> bool:
     return _speaks(mark) or mark.kind == "unknown-schema"
 
 
-def _is_proved(marked: Sequence[Mark]) -> bool:
+def _is_proved(marked: Sequence[IndexedLine]) -> bool:
     """Whether lines that several agents write so are this one's: pi's messages have the shape of others'."""
     return all(mark.format != "pi" for mark in marked) or any(mark.proof for mark in marked)
 
 
-def _begins_another(mark: Mark, stretch: Sequence[Mark]) -> bool:
+def _begins_another(mark: IndexedLine, stretch: Sequence[IndexedLine]) -> bool:
     """Whether this line opens a new session, rather than going on with the one before it.
 
     A codex rollout repeats its own header when it is resumed, and holds those of the threads it was forked from. Others may
@@ -177,23 +177,25 @@ def _begins_another(mark: Mark, stretch: Sequence[Mark]) -> bool:
     return bool(own) and mark.id not in {name for header in own for name in (header.id, header.parent)}
 
 
-def _speaks(mark: Mark) -> bool:
+def _speaks(mark: IndexedLine) -> bool:
     """Whether this line is part of what was said, rather than something beside it."""
     kinds = _SPEAKING.get(mark.format)
     return bool(mark.format) if kinds is None else mark.kind in kinds
 
 
-def _sessions(source: Source, marked: Sequence[Mark]) -> Iterator[RecordedSession]:
+def _sessions(source: Source, marked: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     kind = next(mark.format for mark in marked if mark.format)
     if kind != "opencode":
         yield from READERS[kind](source, marked)
         return
     for _, row in rows_at(source, [mark.line for mark in marked if mark.format]):
-        if not isinstance(row, Unreadable):
-            yield opencode.exported_session(source, row)
+        if not isinstance(row, UnreadableLine):
+            yield opencode.session_of_export(source, row)
 
 
-def _flagged(sessions: Iterator[RecordedSession], marked: Sequence[Mark], *, mixed: bool) -> Iterator[RecordedSession]:
+def _flag_sessions(
+    sessions: Iterator[RecordedSession], marked: Sequence[IndexedLine], *, mixed: bool
+) -> Iterator[RecordedSession]:
     """Say so where a session shares its file with another format, and tell sessions without a name of their own apart."""
     first = next(mark.line for mark in marked if mark.format)
     for session in sessions:
@@ -202,10 +204,10 @@ def _flagged(sessions: Iterator[RecordedSession], marked: Sequence[Mark], *, mix
         yield replace(session, head=replace(head, flags=flags))
 
 
-def _document(source: Source, found: Sequence[Mark] = ()) -> Iterator[RecordedSession]:
+def _document(source: Source, found: Sequence[IndexedLine] = ()) -> Iterator[RecordedSession]:
     """The sessions of a JSON document. `found`: its lines, if it was taken for a file of lines before."""
     try:
-        document = _decoded(source, found)
+        document = _decode_source(source, found)
     except BadInput:
         lines = [] if found else list(marks(source))
         if not _stretches(lines):
@@ -217,18 +219,18 @@ def _document(source: Source, found: Sequence[Mark] = ()) -> Iterator[RecordedSe
         rows = [{"messages": rows}]
     exports = [row for row in rows if opencode.is_export(row)]
     if exports:
-        yield from (opencode.exported_session(source, row) for row in exports)
+        yield from (opencode.session_of_export(source, row) for row in exports)
     elif rows and all(gemini_cli.is_record(row) for row in rows):
-        yield from (gemini_cli.recorded_session(source, row) for row in rows)
+        yield from (gemini_cli.session_of_record(source, row) for row in rows)
     elif len(rows) == 1 and opencode.is_info(rows[0]):
         yield opencode.folder_session(source, rows[0])
     elif any(requests_log.is_request(row) for row in rows):
-        yield from requests_log.listed_sessions(source, rows)
+        yield from requests_log.sessions_of_list(source, rows)
     else:
         raise BadInput(f"{source.label}, line 1: JSON, but no session. Give a file in one of these formats: {_KNOWN}")
 
 
-def _decoded(source: Source, found: Sequence[Mark]) -> object:
+def _decode_source(source: Source, found: Sequence[IndexedLine]) -> object:
     try:
         with open_stream(source) as stream:
             raw = stream.read(_LARGEST_DOCUMENT)
@@ -245,7 +247,7 @@ def _decoded(source: Source, found: Sequence[Mark]) -> object:
         raise BadInput(f"{source.label}: the JSON document is torn or damaged ({error}). Export it again") from error
 
 
-def _useless(source: Source, found: Sequence[Mark]) -> BadInput:
+def _useless(source: Source, found: Sequence[IndexedLine]) -> BadInput:
     known = next((mark for mark in found if mark.format), None)
     if known is not None:
         kind = "pagein-session/1" if known.format == "corpus" else known.format
@@ -253,5 +255,5 @@ def _useless(source: Source, found: Sequence[Mark]) -> BadInput:
             why = f"lines as {kind} has them, but none that only {kind} writes"
             return BadInput(f"{source.label}, line {known.line}: {why}. Give a file in one of these formats: {_KNOWN}")
         return BadInput(f"{source.label}, line {known.line}: a {kind} file without a message in it")
-    first = found[0] if found else Mark(1, "", why="blank")
+    first = found[0] if found else IndexedLine(1, "", why="blank")
     return BadInput(f"{source.label}, line {first.line}: {first.why}. Give a file in one of these formats: {_KNOWN}")

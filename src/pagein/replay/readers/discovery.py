@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from pagein.errors import BadInput
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.replay.readers.opencode import database_sessions
-from pagein.replay.readers.row_fields import Row, mapping, text
+from pagein.replay.readers.row_fields import Row, object_at, text
 from pagein.replay.readers.rows import DAMAGE, decode, decode_json, raw_lines
 from pagein.replay.readers.source import Source
 
@@ -16,7 +16,7 @@ _LOOKED_AT: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSession:
     """A recorded session on this machine, and what can be told of it without reading it.
 
     mtime: last change, in seconds since 1970. size: in bytes, 0 where one file holds many. title, cwd: None where not cheap.
@@ -31,7 +31,7 @@ class Found:
     cwd: str | None = None
 
 
-def discover(home: Path, env: Mapping[str, str]) -> list[Found]:
+def discover(home: Path, env: Mapping[str, str]) -> list[FoundSession]:
     """The recorded sessions of Claude Code, codex, pi, OpenCode, Gemini CLI and Copilot CLI, newest first. Reads only; what cannot be read is left out.
 
     home: the user's home folder. env: CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, XDG_DATA_HOME, OPENCODE_DB, GEMINI_CLI_HOME
@@ -47,7 +47,7 @@ def _folder(env: Mapping[str, str], key: str, default: Path) -> Path:
     return Path(told).expanduser() if told else default
 
 
-def _claude_code(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+def _claude_code(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
     told = env.get("CLAUDE_CONFIG_DIR", "")
     folders = [Path(part) for part in told.split(",") if part] or [home / ".claude", home / ".config" / "claude"]
     for folder in folders:
@@ -56,7 +56,7 @@ def _claude_code(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
             yield from _looked_at(path, name)
 
 
-def _codex(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+def _codex(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
     root = _folder(env, "CODEX_HOME", home / ".codex")
     seen: set[str] = set()
     for folder in (root / "sessions", root / "archived_sessions"):
@@ -67,13 +67,13 @@ def _codex(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
                 yield from _looked_at(path, "codex")
 
 
-def _pi(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+def _pi(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
     root = _folder(env, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
     for path in _files(root / "sessions", ("*.jsonl",)):
         yield from _looked_at(path, "pi")
 
 
-def _gemini_cli(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+def _gemini_cli(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
     root = _folder(env, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
     for path in _files(root, ("session-*.json", "session-*.jsonl")):
         if path.parent.name == "chats":
@@ -83,13 +83,13 @@ def _gemini_cli(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
             yield from _looked_at(path, "gemini-cli/subagent")
 
 
-def _copilot_cli(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+def _copilot_cli(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
     root = _folder(env, "COPILOT_HOME", home / ".copilot") / "session-state"
     for path in _files(root, ("events.jsonl",)):
         yield from _looked_at(path, "copilot-cli")
 
 
-def _opencode(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
+def _opencode(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
     root = _folder(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
     seen: set[str] = set()
     named = env.get("OPENCODE_DB", "")
@@ -100,20 +100,20 @@ def _opencode(home: Path, env: Mapping[str, str]) -> Iterator[Found]:
             yield found
     for path in _files(root / "storage" / "session", ("*.json",)):
         if path.stem not in seen:
-            yield from _stored(path)
+            yield from _stored_sessions(path)
 
 
-def _in_database(path: Path) -> Iterator[Found]:
+def _in_database(path: Path) -> Iterator[FoundSession]:
     try:
         rows = database_sessions(path) if path.is_file() else []
     except BadInput:
         return
     for session, title, cwd, changed in rows:
         source = Source(f"{path.name}:{session}", path, member=session)
-        yield Found(source, "opencode", path, changed, 0, title or None, cwd or None)
+        yield FoundSession(source, "opencode", path, changed, 0, title or None, cwd or None)
 
 
-def _stored(path: Path) -> Iterator[Found]:
+def _stored_sessions(path: Path) -> Iterator[FoundSession]:
     try:
         row = decode_json(path.read_bytes())
         status = path.stat()
@@ -121,7 +121,7 @@ def _stored(path: Path) -> Iterator[Found]:
         return
     info: Row = row if isinstance(row, dict) else {}
     told = text(info, "title"), text(info, "directory")
-    yield Found(Source(path.name, path), "opencode", path, status.st_mtime, status.st_size, *told)
+    yield FoundSession(Source(path.name, path), "opencode", path, status.st_mtime, status.st_size, *told)
 
 
 def _files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
@@ -132,7 +132,7 @@ def _files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
             continue
 
 
-def _looked_at(path: Path, agent: str) -> Iterator[Found]:
+def _looked_at(path: Path, agent: str) -> Iterator[FoundSession]:
     try:
         status = path.stat()
     except OSError:
@@ -140,7 +140,7 @@ def _looked_at(path: Path, agent: str) -> Iterator[Found]:
     if not status.st_size:
         return
     title, cwd = _title_and_cwd(path)
-    yield Found(Source(path.name, path), agent, path, status.st_mtime, status.st_size, title, cwd)
+    yield FoundSession(Source(path.name, path), agent, path, status.st_mtime, status.st_size, title, cwd)
 
 
 def _title_and_cwd(path: Path) -> tuple[str | None, str | None]:
@@ -149,12 +149,12 @@ def _title_and_cwd(path: Path) -> tuple[str | None, str | None]:
     cwd: str | None = None
     try:
         for place, item in enumerate(raw_lines(Source(path.name, path))):
-            row = item if isinstance(item, Unreadable) else decode(*item)
-            if isinstance(row, Unreadable) or place >= _LOOKED_AT or (title and cwd):
+            row = item if isinstance(item, UnreadableLine) else decode(*item)
+            if isinstance(row, UnreadableLine) or place >= _LOOKED_AT or (title and cwd):
                 break
             title = title or text(row, "customTitle", "summary", "name")
-            cwd = cwd or text(row, "cwd") or text(mapping(row, "payload"), "cwd")
-            cwd = cwd or text(mapping(mapping(row, "data"), "context"), "cwd")
+            cwd = cwd or text(row, "cwd") or text(object_at(row, "payload"), "cwd")
+            cwd = cwd or text(object_at(object_at(row, "data"), "context"), "cwd")
     except DAMAGE:
         return None, None
     return title, cwd

@@ -6,13 +6,13 @@ from functools import cached_property
 from pathlib import Path
 
 from pagein.errors import BadInput
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.replay.readers.row_fields import text
 from pagein.replay.readers.rows import DAMAGE, decode, raw_lines
 from pagein.replay.readers.source import Source
 
 
-class Snapshots(Mapping[str, str]):
+class FileSnapshots(Mapping[str, str]):
     """File contents by name, read from one file when the first is asked for. Raises BadInput if that file is damaged."""
 
     def __init__(self, path: Path | None) -> None:
@@ -35,8 +35,8 @@ class Snapshots(Mapping[str, str]):
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:
     for source in _files(path):
         for item in raw_lines(source):
-            row = item if isinstance(item, Unreadable) else decode(*item)
-            if isinstance(row, Unreadable):
+            row = item if isinstance(item, UnreadableLine) else decode(*item)
+            if isinstance(row, UnreadableLine):
                 continue
             name, content = text(row, "sha", "name"), text(row, "text")
             if name is not None and content is not None:

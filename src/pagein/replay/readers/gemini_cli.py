@@ -18,12 +18,12 @@ from pagein.model.messages import (
     Text,
     Thinking,
     ToolResult,
-    Unreadable,
+    UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import Calls, image
-from pagein.replay.readers.line_index import Mark, rows_of
-from pagein.replay.readers.row_fields import Row, count, json_text, mapping, objects, seconds, sequence, text
+from pagein.replay.readers.blocks import SessionCalls, image
+from pagein.replay.readers.line_index import IndexedLine, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, object_at, objects, seconds, sequence, text
 from pagein.replay.readers.session_heads import flags_of
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import CARRIED_OVER, RecordedSession, SessionHead
@@ -43,18 +43,18 @@ def is_record(row: Row) -> bool:
     return all(text(message, "type") in _KINDS for message in objects(messages))
 
 
-def recorded_session(source: Source, row: Row) -> RecordedSession:
+def session_of_record(source: Source, row: Row) -> RecordedSession:
     """The session of one record."""
-    record = _Record()
+    record = _GeminiRecord()
     record.apply(row)
     return _session(source, record, {} if any(_at(one) is not None for one in record.rows) else {"no_times": True})
 
 
-def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """The one session of a file of lines."""
-    record = _Record()
+    record = _GeminiRecord()
     for _, row in rows_of(source, marks):
-        if isinstance(row, Unreadable):
+        if isinstance(row, UnreadableLine):
             record.lost.append(row)
         else:
             record.apply(row)
@@ -77,12 +77,12 @@ class _Window:
 
 
 @dataclass(slots=True)
-class _Record:
+class _GeminiRecord:
     """The session as the lines so far build it."""
 
     facts: dict[str, object] = field(default_factory=dict)
     windows: list[_Window] = field(default_factory=lambda: [_Window()])
-    lost: list[Unreadable] = field(default_factory=list)
+    lost: list[UnreadableLine] = field(default_factory=list)
     branches: int = 0
     abandoned_calls: int = 0
 
@@ -96,7 +96,7 @@ class _Record:
         if rewind is not None:
             self._rewind(rewind)
         elif "$set" in row:
-            self._set(mapping(row, "$set"))
+            self._set(object_at(row, "$set"))
         elif text(row, "id") is not None and text(row, "type") in _KINDS:
             self.windows[-1].rows[text(row, "id") or ""] = row
         else:
@@ -133,7 +133,7 @@ class _Record:
             self.windows.append(_Window(news, frozenset(rows).intersection(seen)))
 
 
-def _session(source: Source, record: _Record, flags: dict[str, object]) -> RecordedSession:
+def _session(source: Source, record: _GeminiRecord, flags: dict[str, object]) -> RecordedSession:
     if record.branches:
         flags |= {"branches": record.branches, "abandoned_calls": record.abandoned_calls}
     is_sub = record.facts.get("kind") == "subagent"
@@ -149,10 +149,10 @@ def _session(source: Source, record: _Record, flags: dict[str, object]) -> Recor
         flags=flags,
     )
     tally = UsageTally()
-    return RecordedSession(head, _entries(record, _Transcript(folders, tally)), tally)
+    return RecordedSession(head, _entries(record, _GeminiTranscript(folders, tally)), tally)
 
 
-def _entries(record: _Record, transcript: "_Transcript") -> Iterator[Recorded]:
+def _entries(record: _GeminiRecord, transcript: "_GeminiTranscript") -> Iterator[Recorded]:
     yield from record.lost
     for place, window in enumerate(record.windows):
         if place:
@@ -180,12 +180,12 @@ def _is_rest(row: Row) -> bool:
     return text(row, "type") == "gemini" and not told and bool(sequence(row, "toolCalls"))
 
 
-class _Transcript:
+class _GeminiTranscript:
     """Turns recorded messages into entries; remembers where each began, for what a compaction keeps."""
 
     def __init__(self, cwd: str | None, tally: UsageTally) -> None:
         self._tally = tally
-        self._calls = Calls(cwd)
+        self._calls = SessionCalls(cwd)
         self._emitted = 0
         self._placed: dict[str, int] = {}
         self._answered: set[str] = set()
@@ -207,31 +207,31 @@ class _Transcript:
         if kind not in _SPEAKERS:
             return
         said = self._model(name, row, at) if kind == "gemini" else self._user(row, at)
-        for message in _carried_over(said) if is_summary and not mapping(row, "tokens") else said:
+        for message in _carried_over(said) if is_summary and not object_at(row, "tokens") else said:
             self._placed.setdefault(name, self._emitted)
             self._emitted += 1
             yield message
 
     def _user(self, row: Row, at: float | None) -> Iterator[Message]:
         parts = list(_parts(row.get("content")))
-        results = [mapping(part, "functionResponse") for part in parts if mapping(part, "functionResponse")]
+        results = [object_at(part, "functionResponse") for part in parts if object_at(part, "functionResponse")]
         news = [one for one in results if text(one, "id") not in self._answered]
         if news:
             yield Message(
                 "tool", tuple(self._result(text(one, "id") or "", [{"functionResponse": one}]) for one in news), at
             )
-        blocks = tuple(_block(part) for part in parts if not mapping(part, "functionResponse"))
+        blocks = tuple(_block(part) for part in parts if not object_at(part, "functionResponse"))
         if blocks:
             yield Message("user", blocks, at)
 
     def _model(self, name: str, row: Row, at: float | None) -> Iterator[Message]:
-        usage = _usage(mapping(row, "tokens"))
+        usage = _usage(object_at(row, "tokens"))
         self._tally.add(name, usage)
         thoughts = [_thought(one) for one in objects(row.get("thoughts"))]
         words = [_block(part) for part in _parts(row.get("content")) if text(part, "text") != ""]
         asked = list(objects(row.get("toolCalls")))
         calls = [
-            self._calls.called(text(one, "id") or "", text(one, "name") or "", json_text(mapping(one, "args")))
+            self._calls.called(text(one, "id") or "", text(one, "name") or "", json_text(object_at(one, "args")))
             for one in asked
         ]
         yield Message("assistant", (*thoughts, *words, *calls), at, text(row, "model"), usage, id=name)
@@ -248,12 +248,12 @@ class _Transcript:
         own, tool = self._calls.answers(call)
         words, images, failed = [], [], status in _FAILED
         for part in _parts(result):
-            response = mapping(mapping(part, "functionResponse"), "response")
+            response = object_at(object_at(part, "functionResponse"), "response")
             if response:
                 failed = failed or "error" in response
                 words.append(text(response, "output", "error") or json_text(response))
-            elif mapping(part, "inlineData"):
-                images.append(image(mapping(part, "inlineData")))
+            elif object_at(part, "inlineData"):
+                images.append(image(object_at(part, "inlineData")))
             else:
                 words.append(text(part, "text") or json_text(part))
         return ToolResult(own, "\n".join(words), tool, failed, tuple(images))
@@ -281,7 +281,7 @@ def _block(part: Row) -> Block:
     words = text(part, "text")
     if words is not None:
         return Text(words, "environment" if words.startswith(_SETTING_UP) else None)
-    data = mapping(part, "inlineData")
+    data = object_at(part, "inlineData")
     return image(data) if data else Other(next(iter(part), "part"), json_text(part))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.replay.readers.row_fields import Row, json_text
 from pagein.replay.readers.rows import EXCERPT, decode, raw_lines, rows_at
 from pagein.replay.readers.source import Source
@@ -18,7 +18,7 @@ Format: TypeAlias = Literal[
 ]
 
 
-class Mark(msgspec.Struct, gc=False):
+class IndexedLine(msgspec.Struct, gc=False):
     """One line. `format` is "" for a line that is no JSON object or of no known format; `why` then tells which.
 
     kind: the type of the line in its format's own word. id, parent: its place in the tree. call: the model call that it
@@ -149,44 +149,44 @@ _PI_LINES: Final = frozenset(
 )
 
 
-def marks(source: Source) -> Iterator[Mark]:
+def marks(source: Source) -> Iterator[IndexedLine]:
     """The marks of a file of lines, in order."""
     for item in raw_lines(source):
-        if isinstance(item, Unreadable):
-            yield Mark(item.line, "", why=item.why)
+        if isinstance(item, UnreadableLine):
+            yield IndexedLine(item.line, "", why=item.why)
         else:
             yield mark_of(*item)
 
 
-def rows_of(source: Source, marks: Iterable[Mark]) -> Iterator[tuple[int, Row | Unreadable]]:
+def rows_of(source: Source, marks: Iterable[IndexedLine]) -> Iterator[tuple[int, Row | UnreadableLine]]:
     """The second pass: the content of the marked lines. A line that was of no known format is unreadable here too."""
     kept = list(marks)
     unknown = {mark.line: mark.why for mark in kept if not mark.format}
     for line, row in rows_at(source, [mark.line for mark in kept]):
-        if line in unknown and not isinstance(row, Unreadable):
-            yield line, Unreadable(line, unknown[line], json_text(row)[:EXCERPT])
+        if line in unknown and not isinstance(row, UnreadableLine):
+            yield line, UnreadableLine(line, unknown[line], json_text(row)[:EXCERPT])
         else:
             yield line, row
 
 
-def mark_of(number: int, raw: bytes) -> Mark:
+def mark_of(number: int, raw: bytes) -> IndexedLine:
     """What this line is."""
     try:
         return _shape(number, raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         row = decode(number, raw)
-    if isinstance(row, Unreadable):
-        return Mark(number, "", why=row.why)
+    if isinstance(row, UnreadableLine):
+        return IndexedLine(number, "", why=row.why)
     return _shape(number, msgspec.json.encode(row))
 
 
-def _shape(number: int, raw: bytes) -> Mark:
+def _shape(number: int, raw: bytes) -> IndexedLine:
     probe = _PROBES.decode(raw)
     for shape in _SHAPES:
         mark = shape(number, probe)
         if mark is not None:
             return mark
-    return Mark(number, "", why="a line of no known format")
+    return IndexedLine(number, "", why="a line of no known format")
 
 
 def _word(value: object) -> str | None:
@@ -205,14 +205,14 @@ def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(memoryview(raw)[:1]) == b"["
 
 
-def _corpus(number: int, probe: _Probe) -> Mark | None:
+def _corpus(number: int, probe: _Probe) -> IndexedLine | None:
     kind = _word(probe.kind)
     if kind not in ("session", "msg", "event") or probe.uuid is not None:
         return None
     if kind == "session" and not str(probe.schema or "pagein-session/1").startswith("pagein-session/1"):
         why = f"unknown schema {probe.schema!r}; this version reads pagein-session/1"
-        return Mark(number, "corpus", "unknown-schema", begins=True, why=why)
-    return Mark(
+        return IndexedLine(number, "corpus", "unknown-schema", begins=True, why=why)
+    return IndexedLine(
         number,
         "corpus",
         kind,
@@ -223,12 +223,12 @@ def _corpus(number: int, probe: _Probe) -> Mark | None:
     )
 
 
-def _codex(number: int, probe: _Probe) -> Mark | None:
+def _codex(number: int, probe: _Probe) -> IndexedLine | None:
     kind = _word(probe.type) or ""
     if kind in _CODEX_LINES and _is_object(probe.payload):
         payload = _PAYLOADS.decode(probe.payload)
         inner = _word(payload.type) or ""
-        return Mark(
+        return IndexedLine(
             number,
             "codex",
             kind,
@@ -243,15 +243,15 @@ def _codex(number: int, probe: _Probe) -> Mark | None:
         )
     bare = probe.uuid is None and probe.parent_id is None and not _there(probe.message)
     if kind in _CODEX_ITEMS and bare and probe.session_id is None:
-        return Mark(number, "codex", "bare", call=kind, role=_word(probe.role))
+        return IndexedLine(number, "codex", "bare", call=kind, role=_word(probe.role))
     return _bare_codex_header(number, probe) if not kind else None
 
 
-def _bare_codex_header(number: int, probe: _Probe) -> Mark | None:
+def _bare_codex_header(number: int, probe: _Probe) -> IndexedLine | None:
     """The first line of rollouts before lines had a type, and the state records between their items."""
     if _word(probe.id) and _word(probe.timestamp) and _there(probe.instructions):
-        return Mark(number, "codex", "bare_meta", id=_word(probe.id), begins=True)
-    return Mark(number, "codex", "bare_state") if _word(probe.record_type) else None
+        return IndexedLine(number, "codex", "bare_meta", id=_word(probe.id), begins=True)
+    return IndexedLine(number, "codex", "bare_state") if _word(probe.record_type) else None
 
 
 def codex_parent(named: object, source: object) -> str | None:
@@ -266,7 +266,7 @@ def codex_parent(named: object, source: object) -> str | None:
     return None
 
 
-def _pi(number: int, probe: _Probe) -> Mark | None:
+def _pi(number: int, probe: _Probe) -> IndexedLine | None:
     kind = _word(probe.type) or ""
     if probe.uuid is not None or probe.session_id is not None or _there(probe.payload):
         return None
@@ -275,7 +275,7 @@ def _pi(number: int, probe: _Probe) -> Mark | None:
     if kind == "message" and not _is_object(probe.message):
         return None
     message = _MESSAGES.decode(probe.message) if kind == "message" else _Message()
-    return Mark(
+    return IndexedLine(
         number,
         "pi",
         kind,
@@ -293,13 +293,13 @@ def _names_parent(probe: _Probe) -> bool:
     return isinstance(probe.parent_id, str)
 
 
-def _claude(number: int, probe: _Probe) -> Mark | None:
+def _claude(number: int, probe: _Probe) -> IndexedLine | None:
     kind = _word(probe.type)
     uuid = _word(probe.uuid)
     if kind is None or (uuid is None and not any(map(_word, (probe.session_id, probe.leaf, probe.snapshot_of)))):
         return None
     message = _MESSAGES.decode(probe.message) if _is_object(probe.message) else _Message()
-    return Mark(
+    return IndexedLine(
         number,
         "claude-code",
         _claude_kind(kind, probe),
@@ -330,27 +330,27 @@ def _claude_kind(kind: str, probe: _Probe) -> str:
     return "prompt"
 
 
-def _gemini(number: int, probe: _Probe) -> Mark | None:
+def _gemini(number: int, probe: _Probe) -> IndexedLine | None:
     """A line of a Gemini CLI session: its record or the beginning of one, a message, or a change to what came before."""
     if _there(probe.settings) or _word(probe.rewind):
-        return Mark(number, "gemini-cli", "rewind" if _word(probe.rewind) else "set")
+        return IndexedLine(number, "gemini-cli", "rewind" if _word(probe.rewind) else "set")
     kind, session = _word(probe.type), _word(probe.session_id)
     if kind is None and session is not None and _word(probe.project):
         whole = memoryview(probe.messages).nbytes > len(b"[]")
-        return Mark(number, "gemini-cli", "record" if whole else "head", id=session, begins=True)
+        return IndexedLine(number, "gemini-cli", "record" if whole else "head", id=session, begins=True)
     is_message = kind in _GEMINI_MESSAGES and _word(probe.id) and probe.timestamp and _there(probe.content)
     if not is_message or probe.uuid is not None or session is not None or _there(probe.message):
         return None
-    return Mark(number, "gemini-cli", kind or "", id=_word(probe.id), model=_word(probe.model), timed=True)
+    return IndexedLine(number, "gemini-cli", kind or "", id=_word(probe.id), model=_word(probe.model), timed=True)
 
 
-def _copilot(number: int, probe: _Probe) -> Mark | None:
+def _copilot(number: int, probe: _Probe) -> IndexedLine | None:
     """An event of Copilot CLI: a dotted type and its data."""
     kind = _word(probe.type) or ""
     if not _is_object(probe.data) or probe.uuid is not None or ("." not in kind and kind != "abort"):
         return None
     data = _DATA.decode(probe.data)
-    return Mark(
+    return IndexedLine(
         number,
         "copilot-cli",
         kind,
@@ -363,7 +363,7 @@ def _copilot(number: int, probe: _Probe) -> Mark | None:
     )
 
 
-def _requests(number: int, probe: _Probe) -> Mark | None:
+def _requests(number: int, probe: _Probe) -> IndexedLine | None:
     if probe.uuid is not None:
         return None
     holders = (probe.request, probe.request_body, probe.req, probe.body)
@@ -371,8 +371,8 @@ def _requests(number: int, probe: _Probe) -> Mark | None:
     if not bodies and not any(_there(holder) for holder in holders):
         return None
     if _there(probe.info):
-        return Mark(number, "opencode", "export", begins=True)
-    return Mark(number, "requests", "request", begins=True, timed=probe.timestamp is not None)
+        return IndexedLine(number, "opencode", "export", begins=True)
+    return IndexedLine(number, "requests", "request", begins=True, timed=probe.timestamp is not None)
 
 
 _SHAPES: Final = (_corpus, _codex, _gemini, _claude, _copilot, _pi, _requests)

@@ -21,42 +21,42 @@ from pagein.model.messages import (
     Text,
     Thinking,
     ToolResult,
-    Unreadable,
+    UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import Calls
+from pagein.replay.readers.blocks import SessionCalls
 from pagein.replay.readers.prunings import Prunings
-from pagein.replay.readers.row_fields import Row, count, json_text, mapping, objects, seconds, text
+from pagein.replay.readers.row_fields import Row, count, json_text, object_at, objects, seconds, text
 from pagein.replay.readers.rows import decode_json
-from pagein.replay.readers.shown_ranges import shown_lines
+from pagein.replay.readers.shown_ranges import line_run
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
 
-Stored: TypeAlias = tuple[Row, list[Row]] | Unreadable
+Stored: TypeAlias = tuple[Row, list[Row]] | UnreadableLine
 _FAILED: Final = ("MessageAbortedError", "aborted")
 
 
 def is_export(document: Row) -> bool:
     """Whether this document is an exported session."""
-    return bool(mapping(document, "info")) and isinstance(document.get("messages"), list)
+    return bool(object_at(document, "info")) and isinstance(document.get("messages"), list)
 
 
 def is_info(document: Row) -> bool:
     """Whether this document is the info file of a session in the storage folder."""
-    return (text(document, "id") or "").startswith("ses_") and bool(mapping(document, "time"))
+    return (text(document, "id") or "").startswith("ses_") and bool(object_at(document, "time"))
 
 
-def exported_session(source: Source, document: Row) -> RecordedSession:
+def session_of_export(source: Source, document: Row) -> RecordedSession:
     """The session of an exported document."""
     stored: list[Stored] = []
     for place, row in enumerate(document.get("messages") or ()):  # type: ignore[var-annotated, arg-type]
-        if isinstance(row, dict) and mapping(row, "info"):
-            stored.append((mapping(row, "info"), list(objects(row.get("parts")))))
+        if isinstance(row, dict) and object_at(row, "info"):
+            stored.append((object_at(row, "info"), list(objects(row.get("parts")))))
         else:
-            stored.append(Unreadable(0, f"message {place + 1} of the export is no message", json_text(row)[:120]))
-    models = [text(item[0], "modelID") for item in stored if not isinstance(item, Unreadable)]
-    return _session(source, mapping(document, "info"), lambda: iter(stored), models)
+            stored.append(UnreadableLine(0, f"message {place + 1} of the export is no message", json_text(row)[:120]))
+    models = [text(item[0], "modelID") for item in stored if not isinstance(item, UnreadableLine)]
+    return _session(source, object_at(document, "info"), lambda: iter(stored), models)
 
 
 def folder_session(source: Source, info: Row) -> RecordedSession:
@@ -70,44 +70,44 @@ def folder_session(source: Source, info: Row) -> RecordedSession:
     if not messages:
         raise BadInput(f"{source.label}: an OpenCode session without messages; they belong into {storage / 'message'}")
     infos = (_file(file) for file in messages)
-    models = [text(row, "modelID") for row in infos if not isinstance(row, Unreadable)]
+    models = [text(row, "modelID") for row in infos if not isinstance(row, UnreadableLine)]
     return _session(source, info, lambda: _in_folder(storage, messages), models)
 
 
 def _in_folder(storage: Path, messages: list[Path]) -> Iterator[Stored]:
     for file in messages:
         info = _file(file)
-        if isinstance(info, Unreadable):
+        if isinstance(info, UnreadableLine):
             yield info
             continue
         parts = [_file(part) for part in sorted((storage / "part" / file.stem).glob("*.json"))]
-        yield from (part for part in parts if isinstance(part, Unreadable))
-        yield {"id": file.stem, **info}, [part for part in parts if not isinstance(part, Unreadable)]
+        yield from (part for part in parts if isinstance(part, UnreadableLine))
+        yield {"id": file.stem, **info}, [part for part in parts if not isinstance(part, UnreadableLine)]
 
 
-def _file(path: Path) -> Row | Unreadable:
+def _file(path: Path) -> Row | UnreadableLine:
     try:
         row = decode_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        return Unreadable(0, f"{path.name}: {error}")
-    return row if isinstance(row, dict) else Unreadable(0, f"{path.name}: not a JSON object")
+        return UnreadableLine(0, f"{path.name}: {error}")
+    return row if isinstance(row, dict) else UnreadableLine(0, f"{path.name}: not a JSON object")
 
 
 def database_sessions(path: Path) -> list[tuple[str, str, str, float]]:
     """id, title, folder and time of last change of each session in a database. Raises BadInput where it is none."""
     try:
-        with closing(_opened(path)) as database:
+        with closing(_open_database(path)) as database:
             rows = database.execute("SELECT id, title, directory, time_updated FROM session ORDER BY id").fetchall()
     except sqlite3.Error as error:
         raise BadInput(f"{path}: not an OpenCode database ({error})") from error
     return [(str(row[0]), str(row[1] or ""), str(row[2] or ""), seconds(row[3]) or 0.0) for row in rows]
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_database(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
 
 
-def stored_sessions(source: Source) -> Iterator[RecordedSession]:
+def sessions_of_database(source: Source) -> Iterator[RecordedSession]:
     """The sessions of a database: the one that the source names, or all of them."""
     if source.path is None:
         raise BadInput(f"{source.label}: a database inside an archive; unpack it first")
@@ -120,7 +120,7 @@ def stored_sessions(source: Source) -> Iterator[RecordedSession]:
 
 
 def _database_session(source: Source, path: Path, session: str) -> RecordedSession:
-    with closing(_opened(path)) as database:
+    with closing(_open_database(path)) as database:
         row = database.execute("SELECT parent_id, directory, version FROM session WHERE id = ?", (session,)).fetchone()
         asked = (
             "SELECT json_extract(data, '$.modelID') FROM message WHERE session_id = ? AND json_valid(data) ORDER BY id"
@@ -133,23 +133,23 @@ def _database_session(source: Source, path: Path, session: str) -> RecordedSessi
 def _in_database(path: Path, session: str) -> Iterator[Stored]:
     messages = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
     parts = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
-    with closing(_opened(path)) as database:
+    with closing(_open_database(path)) as database:
         for name, data in database.execute(messages, (session,)):
             info = _cell(str(name), data)
-            if isinstance(info, Unreadable):
+            if isinstance(info, UnreadableLine):
                 yield info
                 continue
             rows = [_cell(str(part), told) for part, told in database.execute(parts, (name,))]
-            yield from (row for row in rows if isinstance(row, Unreadable))
-            yield info, [row for row in rows if not isinstance(row, Unreadable)]
+            yield from (row for row in rows if isinstance(row, UnreadableLine))
+            yield info, [row for row in rows if not isinstance(row, UnreadableLine)]
 
 
-def _cell(name: str, data: object) -> Row | Unreadable:
+def _cell(name: str, data: object) -> Row | UnreadableLine:
     try:
         row = decode_json(data if isinstance(data, bytes) else str(data).encode())
     except ValueError as error:
-        return Unreadable(0, f"{name}: {error}")
-    return {"id": name, **row} if isinstance(row, dict) else Unreadable(0, f"{name}: not a JSON object")
+        return UnreadableLine(0, f"{name}: {error}")
+    return {"id": name, **row} if isinstance(row, dict) else UnreadableLine(0, f"{name}: not a JSON object")
 
 
 def _session(
@@ -174,13 +174,13 @@ def _session(
         flags=flags,
     )
     tally = UsageTally()
-    reverted = text(mapping(info, "revert"), "messageID")
-    return RecordedSession(head, _entries(stored(), _Transcript(head.cwd, tally), reverted), tally)
+    reverted = text(object_at(info, "revert"), "messageID")
+    return RecordedSession(head, _entries(stored(), _OpencodeTranscript(head.cwd, tally), reverted), tally)
 
 
-def _entries(stored: Iterator[Stored], transcript: "_Transcript", reverted: str | None) -> Iterator[Recorded]:
+def _entries(stored: Iterator[Stored], transcript: "_OpencodeTranscript", reverted: str | None) -> Iterator[Recorded]:
     for item in stored:
-        if isinstance(item, Unreadable):
+        if isinstance(item, UnreadableLine):
             yield item
             continue
         info, parts = item
@@ -192,11 +192,11 @@ def _entries(stored: Iterator[Stored], transcript: "_Transcript", reverted: str 
     yield from transcript.prunings.due(None)
 
 
-class _Transcript:
+class _OpencodeTranscript:
     """Turns stored messages into entries; remembers what a compaction and a pruning refer back to."""
 
     def __init__(self, cwd: str | None, tally: UsageTally) -> None:
-        self.calls = Calls(cwd)
+        self.calls = SessionCalls(cwd)
         self.prunings = Prunings()
         self._tally = tally
         self.emitted = 0
@@ -206,14 +206,14 @@ class _Transcript:
     def entries(self, info: Row, parts: list[Row]) -> Iterator[Recorded]:
         """The entries of one stored message."""
         self._placed[text(info, "id") or ""] = self.emitted
-        at = seconds(mapping(info, "time").get("created"))
+        at = seconds(object_at(info, "time").get("created"))
         yield from self.prunings.due(at)
         if info.get("role") == "assistant":
             yield from self._assistant(info, parts, at)
         elif info.get("role") == "user":
             yield from self._user(parts, at)
         else:
-            yield Unreadable(0, f"a message of unknown role {info.get('role')!r}", json_text(info)[:120])
+            yield UnreadableLine(0, f"a message of unknown role {info.get('role')!r}", json_text(info)[:120])
 
     def _user(self, parts: list[Row], at: float | None) -> Iterator[Recorded]:
         asked = next((part for part in parts if part.get("type") == "compaction"), None)
@@ -227,26 +227,26 @@ class _Transcript:
         self._told(info, parts)
         steps = _steps(parts)
         for place, step in enumerate(steps):
-            began = at if place == 0 else seconds(mapping(step[0], "time").get("start"))
+            began = at if place == 0 else seconds(object_at(step[0], "time").get("start"))
             yield self._step(info, step, began, alone=len(steps) == 1)
             results = [part for part in step if part.get("type") == "tool"]
             if results:
                 yield self._results(results)
         if info.get("summary") is True:
-            yield from self._compaction(parts, seconds(mapping(info, "time").get("completed")) or at)
+            yield from self._compaction(parts, seconds(object_at(info, "time").get("completed")) or at)
 
     def _told(self, info: Row, parts: list[Row]) -> None:
         """Each step that was finished tells its tokens; a message without one tells them itself."""
-        finished = [part for part in parts if part.get("type") == "step-finish" and mapping(part, "tokens")]
+        finished = [part for part in parts if part.get("type") == "step-finish" and object_at(part, "tokens")]
         for place, part in enumerate(finished):
-            self._tally.add((self.emitted, place), _usage(mapping(part, "tokens")))
+            self._tally.add((self.emitted, place), _usage(object_at(part, "tokens")))
         if not finished:
-            self._tally.add((self.emitted, 0), _usage(mapping(info, "tokens")))
+            self._tally.add((self.emitted, 0), _usage(object_at(info, "tokens")))
 
     def _step(self, info: Row, step: list[Row], at: float | None, *, alone: bool) -> Message:
         finish = next((part for part in step if part.get("type") == "step-finish"), {})
-        tokens = mapping(info, "tokens") if alone and mapping(info, "tokens") else mapping(finish, "tokens")
-        failed = mapping(info, "error")
+        tokens = object_at(info, "tokens") if alone and object_at(info, "tokens") else object_at(finish, "tokens")
+        failed = object_at(info, "error")
         return Message(
             role="assistant",
             blocks=tuple(block for part in step for block in self._blocks(part)),
@@ -264,25 +264,25 @@ class _Transcript:
         elif kind == "reasoning":
             yield Thinking(text(part, "text") or "")
         elif kind == "tool":
-            arguments = json_text(mapping(mapping(part, "state"), "input"))
+            arguments = json_text(object_at(object_at(part, "state"), "input"))
             yield self.calls.called(text(part, "callID", "id") or "", text(part, "tool") or "", arguments)
         elif kind == "file":
-            yield _attached(part)
+            yield _attachment_block(part)
 
     def _results(self, parts: list[Row]) -> Message:
-        ends = [seconds(mapping(mapping(part, "state"), "time").get("end")) for part in parts]
+        ends = [seconds(object_at(object_at(part, "state"), "time").get("end")) for part in parts]
         return Message(
             "tool", tuple(self._result(part) for part in parts), max((end for end in ends if end), default=None)
         )
 
     def _result(self, part: Row) -> ToolResult:
-        state = mapping(part, "state")
+        state = object_at(part, "state")
         call_id, name = self.calls.answers(text(part, "callID", "id") or "")
-        pruned_at = seconds(mapping(state, "time").get("compacted"))
+        pruned_at = seconds(object_at(state, "time").get("compacted"))
         if pruned_at is not None:
             self.prunings.note(pruned_at, call_id)
         words = text(state, "output", "error") or ""
-        shown: ShownLines | None = shown_lines(words) if name == "read" else None
+        shown: ShownLines | None = line_run(words) if name == "read" else None
         return ToolResult(call_id, words, name, state.get("status") == "error", shown=shown)
 
     def _compaction(self, parts: list[Row], at: float | None) -> Iterator[Recorded]:
@@ -312,7 +312,7 @@ def _steps(parts: list[Row]) -> list[list[Row]]:
 def _usage(tokens: Row) -> Usage | None:
     if not tokens:
         return None
-    cache = mapping(tokens, "cache")
+    cache = object_at(tokens, "cache")
     fresh, output, thought = count(tokens, "input"), count(tokens, "output"), count(tokens, "reasoning")
     read, written = count(cache, "read"), count(cache, "write")
     apart = bool(thought) and count(tokens, "total") == fresh + read + written + output + thought
@@ -324,12 +324,12 @@ def _user_blocks(part: Row) -> Iterator[Block]:
     if kind == "text" and part.get("ignored") is not True:
         yield Text(text(part, "text") or "", "synthetic" if part.get("synthetic") is True else None)
     elif kind == "file":
-        yield _attached(part)
+        yield _attachment_block(part)
     elif kind == "compaction":
         yield Text("What did we do so far?", "compaction_request")
 
 
-def _attached(part: Row) -> Block:
+def _attachment_block(part: Row) -> Block:
     kind, url = text(part, "mime") or "", text(part, "url") or ""
     if kind.startswith("image/"):
         return Image(kind, len(url.partition("base64,")[2]))

@@ -17,12 +17,12 @@ from pagein.model.messages import (
     Text,
     Thinking,
     ToolResult,
-    Unreadable,
+    UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import Calls, flat, image, spoken
-from pagein.replay.readers.line_index import Mark, rows_of
-from pagein.replay.readers.row_fields import Row, count, json_text, mapping, number, objects, seconds, text
+from pagein.replay.readers.blocks import SessionCalls, flat, image, spoken
+from pagein.replay.readers.line_index import IndexedLine, rows_of
+from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
 from pagein.replay.readers.session_heads import flags_of, models_of
 from pagein.replay.readers.source import Source
@@ -40,21 +40,21 @@ _CAME_BACK: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
+class _PiPath:
     """Which lines are on the path to the leaf, and what was left behind."""
 
-    marks: list[Mark]
+    marks: list[IndexedLine]
     branches: int
     abandoned_calls: int
 
 
-def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """The one session of a pi file."""
     header = next((mark for mark in marks if mark.begins), None)
     row: Row = {}
     if header is not None:
         decoded = next(rows_at(source, (header.line,)))[1]
-        row = {} if isinstance(decoded, Unreadable) else decoded
+        row = {} if isinstance(decoded, UnreadableLine) else decoded
     path = _path([mark for mark in marks if mark is not header])
     flags = flags_of(marks)
     if path.branches:
@@ -72,10 +72,12 @@ def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]
         flags=flags,
     )
     tally = UsageTally()
-    yield RecordedSession(head, _entries(source, path.marks, _Transcript(readable, Calls(head.cwd), tally)), tally)
+    yield RecordedSession(
+        head, _entries(source, path.marks, _PiTranscript(readable, SessionCalls(head.cwd), tally)), tally
+    )
 
 
-def _path(marks: Sequence[Mark]) -> _Path:
+def _path(marks: Sequence[IndexedLine]) -> _PiPath:
     known = {mark.id: place for place, mark in enumerate(marks) if mark.id}
     parents = _parents(marks, known)
     leaf = next((place for place in reversed(range(len(marks))) if marks[place].format), None)
@@ -87,10 +89,10 @@ def _path(marks: Sequence[Mark]) -> _Path:
     roots = sum(1 for place in left if parents[place] is None or parents[place] in kept)
     calls = sum(1 for place in left if marks[place].role == "assistant")
     said = [mark for place, mark in enumerate(marks) if place in kept or not mark.format]
-    return _Path(said, roots, calls)
+    return _PiPath(said, roots, calls)
 
 
-def _parents(marks: Sequence[Mark], known: Mapping[str, int]) -> list[int | None]:
+def _parents(marks: Sequence[IndexedLine], known: Mapping[str, int]) -> list[int | None]:
     """The entry before each. Version 1 has no ids; and a parent whose line is damaged stood behind the entry before its first child."""
     parents: list[int | None] = []
     lost: dict[str, int | None] = {}
@@ -109,11 +111,11 @@ def _parents(marks: Sequence[Mark], known: Mapping[str, int]) -> list[int | None
 
 
 @dataclass(slots=True)
-class _Transcript:
+class _PiTranscript:
     """What the entries after a compaction ask about the ones before it."""
 
     readable: Sequence[int]
-    calls: Calls
+    calls: SessionCalls
     tally: UsageTally
     emitted: int = 0
     first_by_id: dict[str, int] = field(default_factory=dict)
@@ -135,29 +137,29 @@ class _Transcript:
         return 0 if first is None else self.emitted - first
 
 
-def _entries(source: Source, marks: Sequence[Mark], transcript: _Transcript) -> Iterator[Recorded]:
+def _entries(source: Source, marks: Sequence[IndexedLine], transcript: _PiTranscript) -> Iterator[Recorded]:
     for line, row in rows_of(source, marks):
-        if isinstance(row, Unreadable):
+        if isinstance(row, UnreadableLine):
             yield row
             continue
         transcript.note(line, row)
         for entry in _entry(line, row, transcript):
             transcript.emitted += isinstance(entry, Message)
             yield entry
-        transcript.tally.add(line, _told(row))
+        transcript.tally.add(line, _usage_in(row))
 
 
-def _told(row: Row) -> Usage | None:
+def _usage_in(row: Row) -> Usage | None:
     """The usage in a line, if it is a message of the model."""
-    message = mapping(row, "message")
-    return _usage(mapping(message, "usage")) if text(message, "role") == "assistant" else None
+    message = object_at(row, "message")
+    return _usage(object_at(message, "usage")) if text(message, "role") == "assistant" else None
 
 
-def _entry(line: int, row: Row, transcript: _Transcript) -> Iterator[Recorded]:
+def _entry(line: int, row: Row, transcript: _PiTranscript) -> Iterator[Recorded]:
     kind = text(row, "type")
     at = seconds(row.get("timestamp"))
     if kind == "message":
-        yield from _message(line, mapping(row, "message"), at, transcript.calls)
+        yield from _message(line, object_at(row, "message"), at, transcript.calls)
     elif kind == "compaction":
         summary = text(row, "summary") or ""
         told = {
@@ -176,7 +178,7 @@ def _entry(line: int, row: Row, transcript: _Transcript) -> Iterator[Recorded]:
         yield HostEvent("model_change", at, json_text({"model": text(row, "modelId") or ""}))
 
 
-def _message(line: int, row: Row, entered: float | None, calls: Calls) -> Iterator[Recorded]:
+def _message(line: int, row: Row, entered: float | None, calls: SessionCalls) -> Iterator[Recorded]:
     role = text(row, "role")
     at = entered or seconds(row.get("timestamp"))
     if role == "assistant":
@@ -199,11 +201,11 @@ def _message(line: int, row: Row, entered: float | None, calls: Calls) -> Iterat
     elif role in ("branchSummary", "compactionSummary"):
         yield Message("user", (Text(text(row, "summary") or "", "branch_summary"),), at)
     else:
-        yield Unreadable(line, f"a message of unknown role {role!r}", json_text(row)[:120])
+        yield UnreadableLine(line, f"a message of unknown role {role!r}", json_text(row)[:120])
 
 
-def _assistant(row: Row, at: float | None, calls: Calls) -> Message:
-    usage = mapping(row, "usage")
+def _assistant(row: Row, at: float | None, calls: SessionCalls) -> Message:
+    usage = object_at(row, "usage")
     return Message(
         role="assistant",
         blocks=_blocks(row.get("content"), calls, None),
@@ -224,13 +226,13 @@ def _usage(row: Row) -> Usage:
     )
 
 
-def _blocks(content: object, calls: Calls, injected: str | None) -> tuple[Block, ...]:
+def _blocks(content: object, calls: SessionCalls, injected: str | None) -> tuple[Block, ...]:
     if isinstance(content, str):
         return (spoken(content, injected),)
     return tuple(_block(row, calls, injected) for row in objects(content))
 
 
-def _block(row: Row, calls: Calls, injected: str | None) -> Block:
+def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
     kind = text(row, "type") or "unknown"
     if kind == "text":
         return spoken(text(row, "text") or "", injected)

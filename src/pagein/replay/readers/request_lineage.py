@@ -50,7 +50,7 @@ class Front:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoggedRequest:
     """A request as far as it tells where it belongs. blocks: names of its blocks by content, and their weights in characters.
 
     follows: id of the answer that it says it goes on with. words: gives all text that it holds.
@@ -64,7 +64,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class KnownAnswer:
     """What is known of the answer to a request."""
 
     id: str | None = None
@@ -72,7 +72,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LogLine:
     """One line of a session. known: how many blocks stood in the request before it; -1: the window was begun anew; None: no request."""
 
     line: int
@@ -92,7 +92,7 @@ class Line:
     front: Front
     begins: tuple[bytes, ...] = ()
     ends: tuple[bytes, ...] = ()
-    steps: list[Step] = field(default_factory=list)
+    steps: list[LogLine] = field(default_factory=list)
     said: tuple[str, ...] = ()
     quoted: "tuple[Line, ...]" = ()
     forked: bool = False
@@ -139,13 +139,13 @@ class Lineage:
         """A line without a request."""
         self._lost.append(line)
 
-    def asked(self, line: int, asked: Asked, answered: Answered) -> Line:
+    def asked(self, line: int, asked: LoggedRequest, answered: KnownAnswer) -> Line:
         """A request, and its answer. Returns the line that it stands in."""
         blocks = tuple(self._names.setdefault(name, name) for name, _ in asked.blocks)
         self._telling.update(name for name, weight in asked.blocks if weight >= _TELLING)
-        chain = _chained(asked)
+        chain = _beginning_names(asked)
         at, known = self._place(asked, chain, blocks)
-        at.steps.append(Step(line, known))
+        at.steps.append(LogLine(line, known))
         at.front, at.ends, at.said = asked.front, blocks, _telling_lines(answered.words)
         if chain:
             self._ends[chain[-1]] = _End(at, line, len(chain))
@@ -162,14 +162,14 @@ class Lineage:
             owners[id(line)] = session or line
             if session is None:
                 if line.forked:
-                    line.steps[0] = Step(line.first, -1)
+                    line.steps[0] = LogLine(line.first, -1)
                 found.append(line)
                 continue
-            session.steps += [Step(line.first, known), *line.steps[1:]]
+            session.steps += [LogLine(line.first, known), *line.steps[1:]]
             session.front, session.ends, session.said, session.tail = line.front, line.ends, line.said, line
         return self._with_lost(found)
 
-    def _place(self, asked: Asked, chain: Sequence[bytes], blocks: tuple[bytes, ...]) -> tuple[Line, int]:
+    def _place(self, asked: LoggedRequest, chain: Sequence[bytes], blocks: tuple[bytes, ...]) -> tuple[Line, int]:
         """Where a request belongs, and how many of its blocks are known there."""
         linked = self._answers.get(asked.follows) if asked.follows is not None else None
         if linked is not None and linked.name == asked.name:
@@ -207,12 +207,12 @@ class Lineage:
         if not goes_on and line.name.is_session:
             same = [one for one in ended if one.front == line.front]
             goes_on = [one for one in same if not any(_waits(other, one, line) for other in self._lines)]
-        return max(goes_on, key=lambda one: (_shared(one.ends, line.begins), one.last), default=None)
+        return max(goes_on, key=lambda one: (_shared_blocks(one.ends, line.begins), one.last), default=None)
 
     def _holds(self, line: Line, session: Line) -> bool:
         """Whether a line begins with something of a session that stood not in its first request already."""
         known = len(session.begins)
-        if known < len(line.begins) and _shared(session.begins, line.begins) == known:
+        if known < len(line.begins) and _shared_blocks(session.begins, line.begins) == known:
             return True
         kept = self._telling.intersection(session.ends).difference(session.begins)
         tail = session.tail or session
@@ -222,16 +222,16 @@ class Lineage:
 
     def _with_lost(self, found: list[Line]) -> list[Line]:
         if self._lost and not found:
-            return [Line(Name(), Front(b"", b""), steps=[Step(line, None) for line in self._lost])]
+            return [Line(Name(), Front(b"", b""), steps=[LogLine(line, None) for line in self._lost])]
         for lost in self._lost:
             began = [one for one in found if one.first < lost]
-            (began[-1] if began else found[0]).steps.append(Step(lost, None))
+            (began[-1] if began else found[0]).steps.append(LogLine(lost, None))
         for one in found if self._lost else ():
             one.steps.sort(key=lambda step: step.line)
         return found
 
 
-def _chained(asked: Asked) -> list[bytes]:
+def _beginning_names(asked: LoggedRequest) -> list[bytes]:
     """A name for each beginning of a request, within the session that it names."""
     found: list[bytes] = []
     last = repr(asked.name).encode("utf-8", "surrogatepass")
@@ -241,7 +241,7 @@ def _chained(asked: Asked) -> list[bytes]:
     return found
 
 
-def _goes_on(end: _End, asked: Asked) -> bool:
+def _goes_on(end: _End, asked: LoggedRequest) -> bool:
     """Whether what extends a request is of its conversation: more than its beginning is shared, or what stands in front is."""
     return end.blocks > len(end.of.begins) or end.of.front.resembles(asked.front)
 
@@ -251,7 +251,7 @@ def _leaves_one_aside(end: _End, blocks: Sequence[bytes]) -> bool:
     before = end.of.steps[-2].line if end.of.steps[1:] else None
     if before != end.at or end.blocks == len(blocks) == len(end.of.begins):
         return False
-    shared = _shared(end.of.ends, blocks)
+    shared = _shared_blocks(end.of.ends, blocks)
     said_again = set(end.of.ends[shared:]).intersection(blocks[shared:])
     return not said_again and (shared > end.blocks or end.blocks == len(blocks))
 
@@ -261,7 +261,7 @@ def _waits(other: Line, one: Line, line: Line) -> bool:
     return other is not one and other.name == one.name and other.first < one.first and other.last > line.first
 
 
-def _shared(first: Sequence[bytes], second: Sequence[bytes]) -> int:
+def _shared_blocks(first: Sequence[bytes], second: Sequence[bytes]) -> int:
     """How many blocks two requests begin with alike."""
     both = zip(first, second, strict=False)
     return next((place for place, (one, other) in enumerate(both) if one != other), min(len(first), len(second)))

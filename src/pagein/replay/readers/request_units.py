@@ -7,8 +7,8 @@ from itertools import takewhile
 from typing import Final
 
 from pagein.model.messages import Block, Message, Role, Text, Thinking, ToolCall, ToolResult
-from pagein.replay.readers.blocks import Calls, content_blocks, flat
-from pagein.replay.readers.row_fields import Row, json_text, mapping, objects, sequence, text
+from pagein.replay.readers.blocks import SessionCalls, content_blocks, flat
+from pagein.replay.readers.row_fields import Row, json_text, object_at, objects, sequence, text
 from pagein.replay.record.recorded_session import CARRIED_OVER
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -84,7 +84,7 @@ def is_ours(unit: Row) -> bool:
     return text(unit, "role") == "assistant" or text(unit, "type") in _MODEL_ITEMS
 
 
-def messages(rows: Sequence[Row], calls: Calls, at: float | None) -> Iterator[Message]:
+def messages(rows: Sequence[Row], calls: SessionCalls, at: float | None) -> Iterator[Message]:
     """Units as messages. Neighbouring items of the model are one message: one call made them."""
     ours: list[Block] = []
     for unit in rows:
@@ -102,7 +102,7 @@ def messages(rows: Sequence[Row], calls: Calls, at: float | None) -> Iterator[Me
         yield Message("assistant", tuple(ours), at)
 
 
-def _theirs(unit: Row, calls: Calls, at: float | None) -> Iterator[Message]:
+def _theirs(unit: Row, calls: SessionCalls, at: float | None) -> Iterator[Message]:
     found = blocks(unit, calls)
     results = tuple(block for block in found if isinstance(block, ToolResult))
     if results:
@@ -112,7 +112,7 @@ def _theirs(unit: Row, calls: Calls, at: float | None) -> Iterator[Message]:
         yield Message(_ROLES.get(text(unit, "role") or "user", "user"), said, at)
 
 
-def blocks(unit: Row, calls: Calls) -> tuple[Block, ...]:
+def blocks(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
     """The blocks of one message or item."""
     kind, call_id = text(unit, "type") or "message", text(unit, "call_id", "id") or ""
     if kind.endswith("_output"):
@@ -129,7 +129,7 @@ def blocks(unit: Row, calls: Calls) -> tuple[Block, ...]:
     return (*_content(unit, calls), *(_tool_call(row, calls) for row in objects(unit.get("tool_calls"))))
 
 
-def _content(unit: Row, calls: Calls) -> tuple[Block, ...]:
+def _content(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
     found: list[Block] = []
     reasoning = text(unit, "reasoning_content", "reasoning")
     if reasoning:
@@ -147,8 +147,8 @@ def _as_text(row: Row) -> Row:
     return {**row, "type": "image"} if row.get("type") in ("image_url", "input_image") else row
 
 
-def _tool_call(row: Row, calls: Calls) -> ToolCall:
-    function = mapping(row, "function") or mapping(row, "custom")
+def _tool_call(row: Row, calls: SessionCalls) -> ToolCall:
+    function = object_at(row, "function") or object_at(row, "custom")
     return calls.called(text(row, "id") or "", text(function, "name") or "", _arguments(function))
 
 
@@ -157,13 +157,13 @@ def _arguments(row: Row) -> str:
     return arguments if isinstance(arguments, str) else json_text(arguments)
 
 
-def _result(call_id: str, content: object, calls: Calls) -> ToolResult:
+def _result(call_id: str, content: object, calls: SessionCalls) -> ToolResult:
     words, images = flat(content)
     own, tool = calls.answers(call_id)
     return ToolResult(own, words, tool, images=images)
 
 
-def carried_over(message: Message) -> Message:
+def repeat_message(message: Message) -> Message:
     """A message that stands again in a rewritten prompt: nobody said it anew, and no call of a model made it."""
     blocks = tuple(replace(one, injected=CARRIED_OVER) if isinstance(one, Text) else one for one in message.blocks)
     return replace(message, blocks=blocks, stop=CARRIED_OVER if message.role == "assistant" else message.stop)

@@ -9,30 +9,30 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final, TypeAlias
 
-from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolResult, Unreadable
+from pagein.model.messages import HostEvent, Message, Recorded, Text, ToolResult, UnreadableLine
 from pagein.replay.readers.api_responses import answer
-from pagein.replay.readers.blocks import Calls
-from pagein.replay.readers.line_index import Mark
-from pagein.replay.readers.request_lineage import Answered, Asked, Front, Lineage, Name, Step
+from pagein.replay.readers.blocks import SessionCalls
+from pagein.replay.readers.line_index import IndexedLine
+from pagein.replay.readers.request_lineage import Front, KnownAnswer, Lineage, LoggedRequest, LogLine, Name
 from pagein.replay.readers.request_units import (
     behind,
-    carried_over,
     instructions,
     is_ours,
     messages,
     name,
     pieces,
+    repeat_message,
     system_text,
     units,
 )
-from pagein.replay.readers.row_fields import Row, json_text, mapping, seconds, text
+from pagein.replay.readers.row_fields import Row, json_text, object_at, seconds, text
 from pagein.replay.readers.rows import decode_json, rows_at
 from pagein.replay.readers.session_heads import flags_of
 from pagein.replay.readers.source import Source
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.record.usage_tally import UsageTally
 
-Numbered: TypeAlias = tuple[int, Row | Unreadable]
+Numbered: TypeAlias = tuple[int, Row | UnreadableLine]
 
 _REQUESTS: Final = ("request", "request_body", "requestBody", "req", "body", "kwargs")
 _RESPONSES: Final = ("response", "response_body", "responseBody", "resp", "completion", "reply")
@@ -49,7 +49,7 @@ _AGENT: Final = "x-claude-code-agent-id"
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class LoggedExchange:
     """One logged request. `name`: of the session that the client names on the wire."""
 
     body: Row
@@ -71,17 +71,17 @@ def is_request(row: Row) -> bool:
     return exchange(row) is not None
 
 
-def exchange(row: Row) -> Exchange | None:
+def exchange(row: Row) -> LoggedExchange | None:
     """The request in a row of a log, and its response if it is there."""
-    for holder in (row, *(_opened(row, key) for key in _REQUESTS)):
-        body = mapping(holder, "body") or mapping(holder, "json") or holder
+    for holder in (row, *(_object_in(row, key) for key in _REQUESTS)):
+        body = object_at(holder, "body") or object_at(holder, "json") or holder
         if _is_conversation(body.get("messages")) or (body.get("input") and (body.get("model") or holder is not row)):
             break
     else:
         return None
     response = next((row[key] for key in _RESPONSES if row.get(key)), None)
     at = next((moment for moment in (seconds(row.get(key)) for key in _TIMES) if moment is not None), None)
-    return Exchange(body, response, at, _name(body, mapping(holder, "headers") or mapping(row, "headers")))
+    return LoggedExchange(body, response, at, _name(body, object_at(holder, "headers") or object_at(row, "headers")))
 
 
 def _is_conversation(messages: object) -> bool:
@@ -89,7 +89,7 @@ def _is_conversation(messages: object) -> bool:
     return isinstance(messages, list) and all(isinstance(one, dict) and text(one, "role") for one in messages)
 
 
-def _opened(row: Row, key: str) -> Row:
+def _object_in(row: Row, key: str) -> Row:
     value = row.get(key)
     if isinstance(value, str):
         try:
@@ -105,18 +105,18 @@ def _name(body: Row, headers: Row) -> Name:
     told, agent = text(lowered, *_HEADERS), text(lowered, _AGENT)
     if told is not None:
         return Name(f"{told}/{agent}" if agent else told, is_session=True)
-    user = text(mapping(body, "metadata"), "user_id")
-    inner = text(_opened(mapping(body, "metadata"), "user_id"), "session_id")
+    user = text(object_at(body, "metadata"), "user_id")
+    inner = text(_object_in(object_at(body, "metadata"), "user_id"), "session_id")
     cache = text(body, "prompt_cache_key")
     return Name(cache or inner or user, is_session=cache is None and (inner is not None or "_session_" in (user or "")))
 
 
-def sessions(source: Source, marks: Sequence[Mark]) -> Iterator[RecordedSession]:
+def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """The sessions of a log with one request a line."""
     yield from _sessions(source, lambda lines: rows_at(source, lines), [mark.line for mark in marks], flags_of(marks))
 
 
-def listed_sessions(source: Source, rows: Sequence[Row]) -> Iterator[RecordedSession]:
+def sessions_of_list(source: Source, rows: Sequence[Row]) -> Iterator[RecordedSession]:
     """The sessions of a log that is one JSON list, or of one single request."""
 
     def numbered(lines: Sequence[int]) -> Iterator[Numbered]:
@@ -133,12 +133,12 @@ def _sessions(
 ) -> Iterator[RecordedSession]:
     lineage, facts = Lineage(), dict[int, _Fact]()
     for line, row in open_rows(lines):
-        logged = None if isinstance(row, Unreadable) else exchange(row)
+        logged = None if isinstance(row, UnreadableLine) else exchange(row)
         if logged is None:
             lineage.lost(line)
         else:
             facts[line] = _Fact(text(logged.body, "model"), logged.at is not None)
-            lineage.asked(line, _asked(logged), _answered(logged))
+            lineage.asked(line, _request_of(logged), _answer_of(logged))
     found = [one for one in lineage.sessions() if any(step.known is not None for step in one.steps)]
     for place, session in enumerate(found):
         known = [facts[step.line] for step in session.steps if step.known is not None]
@@ -159,45 +159,45 @@ def _sessions(
         yield RecordedSession(head, _entries(open_rows, session.steps, tally), tally)
 
 
-def _asked(logged: Exchange) -> Asked:
+def _request_of(logged: LoggedExchange) -> LoggedRequest:
     rows = units(logged.body)
     tools = logged.body.get("tools") or ()
     front = Front(_digest(instructions(logged.body)), _digest(json_text(tools) if tools else ""))
     blocks = [(name(piece), len(json_text(piece))) for unit in rows for piece in pieces(unit)]
 
     def words() -> str:
-        said = (block for message in messages(rows, Calls(), None) for block in message.blocks)
+        said = (block for message in messages(rows, SessionCalls(), None) for block in message.blocks)
         return "\n".join(block.text for block in said if isinstance(block, Text | ToolResult))
 
-    return Asked(logged.name, front, blocks, text(logged.body, "previous_response_id"), words)
+    return LoggedRequest(logged.name, front, blocks, text(logged.body, "previous_response_id"), words)
 
 
 def _digest(words: str) -> bytes:
     return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest() if words else b""
 
 
-def _answered(logged: Exchange) -> Answered:
-    reply = answer(logged.response, Calls(), None, None)
+def _answer_of(logged: LoggedExchange) -> KnownAnswer:
+    reply = answer(logged.response, SessionCalls(), None, None)
     if reply is None:
-        return Answered()
-    return Answered(reply.id, "\n".join(block.text for block in reply.blocks if isinstance(block, Text)))
+        return KnownAnswer()
+    return KnownAnswer(reply.id, "\n".join(block.text for block in reply.blocks if isinstance(block, Text)))
 
 
 def _entries(
     open_rows: Callable[[Sequence[int]], Iterator[Numbered]],
-    steps: Sequence[Step],
+    steps: Sequence[LogLine],
     tally: UsageTally,
 ) -> Iterator[Recorded]:
-    calls = Calls()
+    calls = SessionCalls()
     system = ""
     reply: Message | None = None
     for step, (_, row) in zip(steps, open_rows([step.line for step in steps]), strict=False):
-        logged = None if isinstance(row, Unreadable) else exchange(row)
+        logged = None if isinstance(row, UnreadableLine) else exchange(row)
         if logged is None:
             yield (
                 row
-                if isinstance(row, Unreadable)
-                else Unreadable(step.line, "a line without a request", json_text(row)[:120])
+                if isinstance(row, UnreadableLine)
+                else UnreadableLine(step.line, "a line without a request", json_text(row)[:120])
             )
             continue
         news = _News(step, logged)
@@ -220,7 +220,7 @@ def _entries(
 class _News:
     """What a request adds to the one before it."""
 
-    def __init__(self, step: Step, logged: Exchange) -> None:
+    def __init__(self, step: LogLine, logged: LoggedExchange) -> None:
         self._known, self._at = step.known or 0, logged.at
         rows = units(logged.body)
         self._rows = behind(rows, self._known) if self._known > 0 else rows
@@ -228,7 +228,7 @@ class _News:
         while self._known > 0 and self._echo < len(self._rows) and is_ours(self._rows[self._echo]):
             self._echo += 1
 
-    def before(self, reply: Message, calls: Calls) -> Iterator[Message]:
+    def before(self, reply: Message, calls: SessionCalls) -> Iterator[Message]:
         """The answer to the request before, as far as this one says it again: where the log did not hold it, in its words."""
         if reply.stop != "unanswered":
             yield reply if self._echo or self._known <= 0 else replace(reply, blocks=())
@@ -239,7 +239,7 @@ class _News:
         for message in said:
             yield Message("assistant", message.blocks, reply.at, reply.model)
 
-    def said(self, calls: Calls, *, begins: bool) -> Iterator[Recorded]:
+    def said(self, calls: SessionCalls, *, begins: bool) -> Iterator[Recorded]:
         """What else is new."""
         if self._known >= 0:
             yield from messages(self._rows[self._echo :], calls, self._at)
@@ -247,4 +247,4 @@ class _News:
         calls.begin_anew()
         if not begins:
             yield HostEvent("compaction", self._at, json_text({"kept": 0, "trigger": "prefix_change"}))
-        yield from (carried_over(message) for message in messages(self._rows, calls, self._at))
+        yield from (repeat_message(message) for message in messages(self._rows, calls, self._at))

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from pagein.model.fields import Row, count, lines_of, mapping, number, objects, sequence, text
+from pagein.model.fields import Row, count, lines_of, number, object_at, objects, sequence, text
 
-__all__ = ["Row", "count", "json_text", "lines_of", "mapping", "number", "objects", "seconds", "sequence", "text"]
+__all__ = ["Row", "count", "json_text", "lines_of", "number", "object_at", "objects", "seconds", "sequence", "text"]
 
 _FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, in milliseconds 1973: nobody recorded an agent in either
 _FIRST_OF_NEXT = 1e3  # so microseconds begin at 1e14, nanoseconds at 1e17

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, cast
 import msgspec
 from zstandard import ZstdError
 
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.replay.readers.row_fields import Row
 from pagein.replay.readers.source import Source, open_stream
 
@@ -21,7 +21,7 @@ _DECODER: Final = msgspec.json.Decoder()
 _LONGEST_LINE: Final = 256 * 1024 * 1024
 
 
-def raw_lines(source: Source) -> Iterator[Numbered | Unreadable]:
+def raw_lines(source: Source) -> Iterator[Numbered | UnreadableLine]:
     """The lines of a source with their numbers (from 1), blank ones left out.
 
     Ends with an Unreadable where the file is damaged or a line is too long to be one.
@@ -32,23 +32,23 @@ def raw_lines(source: Source) -> Iterator[Numbered | Unreadable]:
             for line in iter(lambda: stream.readline(_LONGEST_LINE), b""):
                 number += 1
                 if len(line) >= _LONGEST_LINE:
-                    yield Unreadable(number, f"a line of over {_LONGEST_LINE >> 20} MiB", _excerpt(line[:EXCERPT]))
+                    yield UnreadableLine(number, f"a line of over {_LONGEST_LINE >> 20} MiB", _excerpt(line[:EXCERPT]))
                     return
                 if not line.isspace():
                     yield number, line
     except DAMAGE as error:
-        yield Unreadable(number + 1, f"the file cannot be read further: {str(error) or type(error).__name__}")
+        yield UnreadableLine(number + 1, f"the file cannot be read further: {str(error) or type(error).__name__}")
 
 
-def decode(number: int, raw: bytes) -> Row | Unreadable:
+def decode(number: int, raw: bytes) -> Row | UnreadableLine:
     """One line as an object, or why it is none."""
     try:
         value = decode_json(raw)
     except ValueError as error:
         torn = "" if raw.endswith(b"\n") else "torn last line: "
-        return Unreadable(number, f"{torn}not JSON: {error}", _excerpt(raw))
+        return UnreadableLine(number, f"{torn}not JSON: {error}", _excerpt(raw))
     if not isinstance(value, dict):
-        return Unreadable(number, f"a JSON {type(value).__name__}, not an object", _excerpt(raw))
+        return UnreadableLine(number, f"a JSON {type(value).__name__}, not an object", _excerpt(raw))
     return cast("Row", value)
 
 
@@ -79,14 +79,14 @@ def _excerpt(raw: bytes) -> str:
     return raw[:EXCERPT].decode("utf-8", "replace").strip()
 
 
-def rows_at(source: Source, numbers: Iterable[int]) -> Iterator[tuple[int, Row | Unreadable]]:
+def rows_at(source: Source, numbers: Iterable[int]) -> Iterator[tuple[int, Row | UnreadableLine]]:
     """Decode only the lines with these numbers, given in ascending order."""
     wanted = iter(numbers)
     target = next(wanted, None)
     for item in raw_lines(source):
         if target is None:
             return
-        number, decoded = (item.line, item) if isinstance(item, Unreadable) else (item[0], None)
+        number, decoded = (item.line, item) if isinstance(item, UnreadableLine) else (item[0], None)
         while target is not None and target < number:
             target = next(wanted, None)
         if target == number:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from pagein.replay.readers.line_index import Mark
+from pagein.replay.readers.line_index import IndexedLine
 
 _TORN = "torn last line"
 _CUT = "the file cannot be read further"
 
 
-def flags_of(marks: Iterable[Mark]) -> dict[str, object]:
+def flags_of(marks: Iterable[IndexedLine]) -> dict[str, object]:
     """`no_times`, `unreadable` (number of lines), `torn_tail`: only those that apply."""
     flags: dict[str, object] = {}
     unreadable, timed, last = 0, False, ""
@@ -25,7 +25,7 @@ def flags_of(marks: Iterable[Mark]) -> dict[str, object]:
     return flags
 
 
-def models_of(marks: Iterable[Mark]) -> tuple[str, ...]:
+def models_of(marks: Iterable[IndexedLine]) -> tuple[str, ...]:
     """The models that the lines name, in the order of their first use."""
     seen = {mark.model: None for mark in marks if mark.model and not mark.model.startswith("<")}
     return tuple(seen)

@@ -9,7 +9,7 @@ _NUMBERED: Final = re.compile(r"^[ \t]*(\d+)(?::|\||→|\t)", re.MULTILINE)
 _TOTAL: Final = re.compile(r"\(End of file - total (\d+) lines?\)|\(Showing lines \d+-\d+ of (\d+)\.")
 
 
-def shown_lines(words: str) -> ShownLines | None:
+def line_run(words: str) -> ShownLines | None:
     """The run of numbered lines in a read result of OpenCode, and the file's length where its last line tells it.
 
     None where nothing is numbered or the numbers do not follow one another at both ends.

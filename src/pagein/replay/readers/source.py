@@ -54,7 +54,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedSource:
     """Something that looked like a session and is none. `file` is its label; `reason` says why, and the line if any."""
 
     file: str
@@ -74,11 +74,11 @@ def open_stream(source: Source) -> Iterator[IO[bytes]]:
     with raw:
         head = raw.read(_LONGEST_MAGIC)
         raw.seek(0)
-        with _decompressed(raw, head) as stream:
+        with _decompress(raw, head) as stream:
             yield stream
 
 
-def _decompressed(raw: IO[bytes], head: bytes) -> IO[bytes]:
+def _decompress(raw: IO[bytes], head: bytes) -> IO[bytes]:
     if head.startswith(_MAGIC_GZIP):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
     if head.startswith(_MAGIC_XZ):

@@ -10,7 +10,7 @@ from pagein.errors import BadInput
 from pagein.replay.readers.detection import check
 from pagein.replay.readers.opencode import database_sessions
 from pagein.replay.readers.rows import DAMAGE
-from pagein.replay.readers.source import Skipped, Source
+from pagein.replay.readers.source import SkippedSource, Source
 
 _COMPRESSED: Final = (".gz", ".zst", ".xz")
 _PLAIN: Final = (".jsonl", ".json")
@@ -24,7 +24,7 @@ _PASSED_OVER: Final = frozenset((".git", "node_modules"))
 _LARGEST_MEMBER: Final = 1 << 30
 
 
-def find(paths: Iterable[Path]) -> Iterator[Source | Skipped]:
+def find(paths: Iterable[Path]) -> Iterator[Source | SkippedSource]:
     """The sources in these paths, folders searched through, in the order of their names.
 
     A file whose name cannot be that of a session is passed over in a folder, and read all the same where it is named itself.
@@ -38,7 +38,7 @@ def find(paths: Iterable[Path]) -> Iterator[Source | Skipped]:
         elif kind == "file" and _is_news(path, seen):
             yield from _file(path, path.name)
         elif kind not in ("folder", "file"):
-            yield Skipped(str(path), kind)
+            yield SkippedSource(str(path), kind)
 
 
 def _kind(path: Path) -> str:
@@ -64,16 +64,16 @@ def _is_news(path: Path, seen: set[Path]) -> bool:
     return new
 
 
-def _in_folder(folder: Path, seen: set[Path]) -> Iterator[Source | Skipped]:
-    for found in _walked(folder):
+def _in_folder(folder: Path, seen: set[Path]) -> Iterator[Source | SkippedSource]:
+    for found in _walk_folder(folder):
         label = (found if isinstance(found, Path) else found[0]).relative_to(folder.parent if folder.name else folder)
         if isinstance(found, tuple):
-            yield Skipped(label.as_posix(), found[1])
+            yield SkippedSource(label.as_posix(), found[1])
         elif _may_hold_sessions(found.name) and _is_news(found, seen):
             yield from _file(found, label.as_posix())
 
 
-def _walked(folder: Path) -> Iterator[Path | tuple[Path, str]]:
+def _walk_folder(folder: Path) -> Iterator[Path | tuple[Path, str]]:
     """The files below a folder, and what cannot be looked into with the reason.
 
     In OpenCode's storage only the infos of sessions: messages and parts belong to them.
@@ -121,36 +121,36 @@ def _is_snapshots(name: str) -> bool:
     return any(name.endswith(_SNAPSHOTS + archive) for archive in _ARCHIVES)
 
 
-def _file(path: Path, label: str) -> Iterator[Source | Skipped]:
+def _file(path: Path, label: str) -> Iterator[Source | SkippedSource]:
     if _is_snapshots(path.name):
-        yield Skipped(label, "file snapshots, used with the sessions beside them")
+        yield SkippedSource(label, "file snapshots, used with the sessions beside them")
     elif path.name.lower().endswith(_ARCHIVES):
         yield from _members(path, label)
     elif path.name.lower().endswith(_DATABASES):
         yield from _rows(path, label)
     else:
-        yield _checked(Source(label, path))
+        yield _check_source(Source(label, path))
 
 
-def _checked(source: Source) -> Source | Skipped:
+def _check_source(source: Source) -> Source | SkippedSource:
     try:
         check(source)
     except BadInput as error:
-        return Skipped(source.label, str(error).removeprefix(source.label).lstrip(":, "))
+        return SkippedSource(source.label, str(error).removeprefix(source.label).lstrip(":, "))
     return source
 
 
-def _rows(path: Path, label: str) -> Iterator[Source | Skipped]:
+def _rows(path: Path, label: str) -> Iterator[Source | SkippedSource]:
     try:
         rows = database_sessions(path)
     except BadInput as error:
-        yield Skipped(label, str(error))
+        yield SkippedSource(label, str(error))
         return
     for session in rows:
         yield Source(f"{label}:{session[0]}", path, member=session[0])
 
 
-def _members(path: Path, label: str) -> Iterator[Source | Skipped]:
+def _members(path: Path, label: str) -> Iterator[Source | SkippedSource]:
     """The members of an archive, one at a time: only the one that is asked for is in memory."""
     group = path.name.partition(".tar")[0] or None
     try:
@@ -161,16 +161,16 @@ def _members(path: Path, label: str) -> Iterator[Source | Skipped]:
                     continue
                 yield _member(archive, member, f"{label}:{member.name}", group)
     except (tarfile.TarError, *DAMAGE) as error:
-        yield Skipped(label, f"the archive cannot be read further: {str(error) or type(error).__name__}")
+        yield SkippedSource(label, f"the archive cannot be read further: {str(error) or type(error).__name__}")
 
 
-def _member(archive: tarfile.TarFile, member: tarfile.TarInfo, label: str, group: str | None) -> Source | Skipped:
+def _member(archive: tarfile.TarFile, member: tarfile.TarInfo, label: str, group: str | None) -> Source | SkippedSource:
     if member.size > _LARGEST_MEMBER:
-        return Skipped(label, f"a member of over {_LARGEST_MEMBER >> 20} MiB; unpack the archive first")
+        return SkippedSource(label, f"a member of over {_LARGEST_MEMBER >> 20} MiB; unpack the archive first")
     stream = archive.extractfile(member)
     if stream is None:
-        return Skipped(label, "a member without content")
-    return _checked(Source(label, content=stream.read(), group=group))
+        return SkippedSource(label, "a member without content")
+    return _check_source(Source(label, content=stream.read(), group=group))
 
 
 def snapshots_beside(path: Path) -> Mapping[str, str]:
@@ -179,7 +179,7 @@ def snapshots_beside(path: Path) -> Mapping[str, str]:
     path: an archive or file of sessions; `NAME.snapshots.tar.xz` (or another archive, or `.jsonl`) beside it is read when
     the first file is asked for.
     """
-    from pagein.replay.readers.file_snapshots import Snapshots
+    from pagein.replay.readers.file_snapshots import FileSnapshots
 
     base = path.name
     for suffix in sorted(_ARCHIVES + _SESSIONS, key=len, reverse=True):
@@ -188,4 +188,4 @@ def snapshots_beside(path: Path) -> Mapping[str, str]:
             break
     suffixes = (*_ARCHIVES, ".jsonl", *(f".jsonl{packed}" for packed in _COMPRESSED))
     candidates = (path.with_name(f"{base}{_SNAPSHOTS}{suffix}") for suffix in suffixes)
-    return Snapshots(next((candidate for candidate in candidates if candidate.is_file()), None))
+    return FileSnapshots(next((candidate for candidate in candidates if candidate.is_file()), None))

@@ -17,7 +17,7 @@ _IN_MEMORY: Final = 8 * 1024 * 1024  # bytes; most sessions never see the disk
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Shelved:
+class StoredMessage:
     """A message that was put away."""
 
     shelf: "_Shelf"
@@ -34,9 +34,9 @@ class Messages(Sequence[Message]):
 
     def __init__(self) -> None:
         self._shelf = _Shelf()
-        self._kept: list[Shelved] = []
+        self._kept: list[StoredMessage] = []
 
-    def append(self, message: Message) -> Shelved:
+    def append(self, message: Message) -> StoredMessage:
         """Put a message away behind the others."""
         kept = self._shelf.put(message)
         self._kept.append(kept)
@@ -67,15 +67,15 @@ class _Shelf:
         # The blocks of a message are asked for one after the other.
         self._latest: tuple[int, Message] | None = None
 
-    def put(self, message: Message) -> Shelved:
+    def put(self, message: Message) -> StoredMessage:
         raw = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         self._file.seek(self._end)
         self._file.write(raw)
-        kept = Shelved(self, self._end, len(raw))
+        kept = StoredMessage(self, self._end, len(raw))
         self._end += len(raw)
         return kept
 
-    def get(self, kept: Shelved) -> Message:
+    def get(self, kept: StoredMessage) -> Message:
         if self._latest is None or self._latest[0] != kept.start:
             self._file.seek(kept.start)
             message: Message = pickle.loads(self._file.read(kept.size))  # noqa: S301 - our own bytes, in a file without a name

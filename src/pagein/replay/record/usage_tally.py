@@ -16,7 +16,7 @@ def is_believable(usage: Usage) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class UsageTotals:
     """The usage lines of a session: of how many model calls they tell, and the prompt tokens of all of them.
 
     by_call: whether they tell it call by call, rather than as one sum.
@@ -32,18 +32,18 @@ class UsageTally:
 
     def __init__(self) -> None:
         self._prompts: dict[object, int] = {}
-        self._summed: Told | None = None
+        self._summed: UsageTotals | None = None
 
     def add(self, call: object, usage: Usage | None) -> None:
         """A usage line of this call; a later one takes the place of an earlier one."""
         if usage is not None and usage.prompt > 0 and is_believable(usage):
             self._prompts[call] = usage.prompt
 
-    def sum_up(self, told: Told) -> None:
+    def sum_up(self, told: UsageTotals) -> None:
         """The recording gives the sum itself."""
         self._summed = told
 
     @property
-    def told(self) -> Told:
+    def told(self) -> UsageTotals:
         """What was told of usage so far."""
-        return self._summed or Told(len(self._prompts), sum(self._prompts.values()))
+        return self._summed or UsageTotals(len(self._prompts), sum(self._prompts.values()))

@@ -11,14 +11,14 @@ from typing import Final
 
 from pagein.model.bill import Ailment, Checkup, Doctor, Miss
 from pagein.providers.cache_simulator import Reason
-from pagein.providers.caches.cache_doctor import Diagnosis, Facts, diagnosed
+from pagein.providers.caches.cache_doctor import CallFacts, Diagnosis, diagnose
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.token_prices import cost
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger, Trace
-from pagein.replay.prompt.model_calls import Call
-from pagein.replay.prompt.prompt_sizes import ONE_HOUR, Sized
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.model_calls import RecordedCall
+from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
+from pagein.replay.prompt.recording import BillableSession
 
 COMPACTED: Final = "compaction"
 _COMPACTED_WORDS: Final = "the host compacted: a new prompt behind the instructions"
@@ -26,7 +26,7 @@ _DROPPED_WORDS: Final = "the client took something out of the prompt, or changed
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class SessionMisses:
     """What one session showed. calls: those with recorded usage; bill: what they cost, in BIT."""
 
     source: str
@@ -35,18 +35,18 @@ class Examined:
     misses: tuple[Miss, ...]
 
 
-def examined(pure: Recording, prices: Prices) -> Examined:
+def examine_session(pure: BillableSession, prices: Prices) -> SessionMisses:
     """Examine a session. pure: the recording on the kind of cache that it ran on, its misses not given; prices: of that cache."""
     ledger = Ledger(pure, APPEND, prices, stress=False, trace=True)
     ledger.run()
     usages = [(one.call.usage, one.call.at) for one in pure.sized if one.call.usage is not None]
     paid = sum(cost(usage, prices, at) for usage, at in usages)
     misses = () if ledger.trace is None else tuple(_misses(pure, prices, ledger.trace))
-    return Examined(pure.head.source, len(usages), paid, misses)
+    return SessionMisses(pure.head.source, len(usages), paid, misses)
 
 
 @dataclass(frozen=True, slots=True)
-class _Lease:
+class _HostCache:
     """What the recording's host asked its cache for."""
 
     prices: Prices
@@ -65,21 +65,21 @@ class _Lease:
         return max(0.0, (again if self.prices.cache.model == "breakpoints" else 1.0) - self.prices.read)
 
 
-def _misses(pure: Recording, prices: Prices, trace: Trace) -> Iterator[Miss]:
-    before: Call | None = None
-    lease = _Lease(prices, pure.ttl == ONE_HOUR)
+def _misses(pure: BillableSession, prices: Prices, trace: Trace) -> Iterator[Miss]:
+    before: RecordedCall | None = None
+    lease = _HostCache(prices, pure.ttl == ONE_HOUR)
     for number, sized in enumerate(pure.sized):
         earlier, before = before, sized.call
         if earlier is None or earlier.usage is None or sized.call.usage is None:
             continue
         facts = _facts(sized, earlier, lease, trace, number)
-        found = diagnosed(facts)
+        found = diagnose(facts)
         if found.cause in ("none", "first") or facts.expected is None:
             continue
         missed = max(0.0, min(facts.expected, facts.prompt) - facts.read)
         if not missed:
             continue
-        cause, words = _named(found, sized)
+        cause, words = _cause_words(found, sized)
         yield Miss(
             file=pure.head.file,
             id=pure.head.id,
@@ -99,7 +99,7 @@ def _misses(pure: Recording, prices: Prices, trace: Trace) -> Iterator[Miss]:
         )
 
 
-def _facts(sized: Sized, earlier: Call, lease: _Lease, trace: Trace, number: int) -> Facts:
+def _facts(sized: SizedCall, earlier: RecordedCall, lease: _HostCache, trace: Trace, number: int) -> CallFacts:
     call = sized.call
     usage, held = call.usage, earlier.usage
     new = call.blocks[1] - call.blocks[0]
@@ -107,7 +107,7 @@ def _facts(sized: Sized, earlier: Call, lease: _Lease, trace: Trace, number: int
     is_other, is_changed = earlier.model != call.model, sized.opens_segment or sized.dropped
     # of another model, and of what the host takes out, the simulator knows nothing
     predicted = min(read, trace.read[number]) if is_other or is_changed else trace.read[number]
-    return Facts(
+    return CallFacts(
         prompt=float(usage.prompt) if usage is not None else 0.0,
         read=read,
         expected=float(held.prompt) if held is not None else None,
@@ -126,7 +126,7 @@ def _reason(told: Reason, idle: float, lasts: float) -> Reason:
     return "expired" if told == "warm" and idle > lasts else told
 
 
-def _named(found: Diagnosis, sized: Sized) -> tuple[str, str]:
+def _cause_words(found: Diagnosis, sized: SizedCall) -> tuple[str, str]:
     """The cause and a sentence of it. A recording tells that a prompt shrank, but not which message changed."""
     if sized.opens_segment and found.cause in ("messages", "unexplained"):
         return COMPACTED, _COMPACTED_WORDS
@@ -135,9 +135,9 @@ def _named(found: Diagnosis, sized: Sized) -> tuple[str, str]:
     return found.cause, found.words
 
 
-def report(sessions: Iterable[Examined]) -> Doctor:
+def report(sessions: Iterable[SessionMisses]) -> Doctor:
     """What all sessions show together."""
-    by_source: dict[str, list[Examined]] = defaultdict(list)
+    by_source: dict[str, list[SessionMisses]] = defaultdict(list)
     for one in sessions:
         by_source[one.source].append(one)
     return Doctor(
@@ -146,7 +146,7 @@ def report(sessions: Iterable[Examined]) -> Doctor:
     )
 
 
-def _checkup(some: list[Examined]) -> Checkup:
+def _checkup(some: list[SessionMisses]) -> Checkup:
     paid = sum(one.bill for one in some)
     causes: dict[str, list[Miss]] = defaultdict(list)
     for one in some:

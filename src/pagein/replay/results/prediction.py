@@ -13,13 +13,13 @@ from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.price_lookup import prices as prices_of
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
-from pagein.replay.prompt.recording import Recording, provider_family
+from pagein.replay.prompt.recording import BillableSession, provider_family
 
 _OWN_PRICES = {"anthropic": "generic:r=.1,w=1.25", "openai": "generic:r=.1,w=1,cache=openai-legacy"}
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """Tokens over the calls with recorded usage. written: everything that was not read."""
 
     calls: int = 0
@@ -36,13 +36,13 @@ def own_prices(model: str) -> Prices:
     return prices_of(_OWN_PRICES.get(provider_family(model), _OWN_PRICES["anthropic"]), None)
 
 
-def compare(replayed: Recording, pure: Recording, prices: Prices) -> Compared:
+def compare(replayed: BillableSession, pure: BillableSession, prices: Prices) -> Comparison:
     """One session, with recorded misses replayed and without."""
     used = [i for i, one in enumerate(replayed.sized) if one.call.usage is not None]
     usages = [usage for one in replayed.sized if (usage := one.call.usage) is not None]
-    read, written = _predicted(replayed, prices, used)
-    pure_read, pure_written = _predicted(pure, prices, used)
-    return Compared(
+    read, written = _predict(replayed, prices, used)
+    pure_read, pure_written = _predict(pure, prices, used)
+    return Comparison(
         calls=len(used),
         recorded_read=sum(usage.read for usage in usages),
         recorded_written=sum(usage.prompt - usage.read for usage in usages),
@@ -53,7 +53,7 @@ def compare(replayed: Recording, pure: Recording, prices: Prices) -> Compared:
     )
 
 
-def _predicted(recording: Recording, prices: Prices, used: list[int]) -> tuple[float, float]:
+def _predict(recording: BillableSession, prices: Prices, used: list[int]) -> tuple[float, float]:
     ledger = Ledger(recording, APPEND, prices, stress=False, trace=True)
     ledger.run()
     trace = ledger.trace
@@ -62,7 +62,7 @@ def _predicted(recording: Recording, prices: Prices, used: list[int]) -> tuple[f
     return sum(trace.read[i] for i in used), sum(trace.written[i] + trace.fresh[i] for i in used)
 
 
-def prediction(sessions: Iterable[Compared]) -> Prediction:
+def prediction(sessions: Iterable[Comparison]) -> Prediction:
     """The errors of a source."""
     some = list(sessions)
     read = sum(one.recorded_read for one in some)

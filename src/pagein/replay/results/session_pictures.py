@@ -4,18 +4,18 @@ from itertools import pairwise
 
 import msgspec
 
-from pagein.model.bill import CacheTrace, Composition, Detail, Resident, Why
+from pagein.model.bill import CacheTrace, Composition, Detail, LargeResident, Why
 from pagein.model.messages import Text, ToolCall
 from pagein.replay.policies.ledger import Trace
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_window import PARTS
-from pagein.replay.prompt.recording import Recording
+from pagein.replay.prompt.recording import BillableSession
 
 _LARGEST = 40
 _LABEL = 90
 
 
-def detail(recording: Recording, traces: dict[str, Trace], why: Why | None = None) -> Detail:
+def detail(recording: BillableSession, traces: dict[str, Trace], why: Why | None = None) -> Detail:
     """The pictures of a session."""
     calls = recording.calls.calls
     start = calls[0].at if calls else 0.0
@@ -47,7 +47,7 @@ def _cache(trace: Trace) -> CacheTrace:
     )
 
 
-def _title(recording: Recording) -> str:
+def _title(recording: BillableSession) -> str:
     for message in recording.calls.messages:
         if message.role == "user":
             for block in message.blocks:
@@ -56,7 +56,7 @@ def _title(recording: Recording) -> str:
     return recording.head.id
 
 
-def _residents(recording: Recording) -> list[Resident]:
+def _residents(recording: BillableSession) -> list[LargeResident]:
     """The blocks that cost most to carry: tokens times the calls whose prompt held them."""
     ends = [one.call.index for one in recording.sized if one.opens_segment and one.call.index]
     ends.append(len(recording.sized))
@@ -69,12 +69,14 @@ def _residents(recording: Recording) -> list[Resident]:
     carried.sort(key=lambda one: one[:2])
     asked = {block.call_id: block for block in recording.calls.blocks if block.kind == "arguments"}
     return [
-        Resident(label=_labelled(block, asked), kind=block.kind, tokens=round(tokens), born=born, carried=-weight)
+        LargeResident(
+            label=_block_label(block, asked), kind=block.kind, tokens=round(tokens), born=born, carried=-weight
+        )
         for weight, born, block, tokens in carried[:_LARGEST]
     ]
 
 
-def _labelled(block: Block, asked: dict[str, Block]) -> str:
+def _block_label(block: Block, asked: dict[str, Block]) -> str:
     call = asked.get(block.call_id)
     said = call.message.get().blocks[call.place] if call is not None else None
     return _label(said if isinstance(said, ToolCall) else None) or _line(block.text)

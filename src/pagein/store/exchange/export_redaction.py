@@ -10,20 +10,20 @@ from typing import Final
 
 from pagein.errors import BadName
 from pagein.model.codec import decode_entry, decode_json
-from pagein.model.entries import Entry, Noted, Said
+from pagein.model.entries import Entry, MessageEntry, NoteEntry
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.store_listing import JournalLine
 from pagein.model.versions import Version
 from pagein.policy.privacy.exclusions import is_excluded
-from pagein.policy.privacy.redaction import Withholding as Messages
+from pagein.policy.privacy.redaction import SessionRedaction as Messages
 
 KIND: Final = "withheld"
 _PATH: Final = b"pathKey"
 
 
 @dataclass(slots=True)
-class Withholding:
+class ExportRedaction:
     """One session of an export."""
 
     said: Messages = field(default_factory=Messages)
@@ -32,14 +32,14 @@ class Withholding:
     def entry(self, entry: Entry) -> Entry:
         """The entry as it may leave; the same one where it says nothing that must not."""
         match entry.body:
-            case Said(message=message):
+            case MessageEntry(message=message):
                 kept = self.said.of(message, self._private)
                 for block in kept.blocks:
                     if isinstance(block, ToolCall):
                         (self._private.discard if block.withheld is None else self._private.add)(block.id)
                 return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
-            case Noted(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
-                return replace(entry, body=Noted(KIND, "{}"))
+            case NoteEntry(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
+                return replace(entry, body=NoteEntry(KIND, "{}"))
         return entry
 
 
@@ -49,14 +49,14 @@ def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
     for line in lines:
         if _PATH in line.line:
             entry = decode_entry(line.line)
-            if isinstance(entry, Entry) and isinstance(entry.body, Noted):
+            if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry):
                 found |= _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
     return found
 
 
 def hashes_of_excluded(entry: Entry) -> set[ContentHash]:
     """Names of the contents that a read of an excluded file left behind, where this entry tells of one."""
-    if not isinstance(entry.body, Noted):
+    if not isinstance(entry.body, NoteEntry):
         return set()
     return _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
 

@@ -17,13 +17,13 @@ from typing import Any, Final, TypeAlias
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.codec import decode_json, encode_entry, encode_json
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, StoredObject
 from pagein.model.store_listing import KeptSession
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import Withholding, blobs_of_excluded, is_withheld
+from pagein.store.exchange.export_redaction import ExportRedaction, blobs_of_excluded, is_withheld
 from pagein.store.exchange.import_bounds import LONGEST_LINE
 from pagein.store.upkeep.journal_check import leaf_of
 
@@ -34,7 +34,7 @@ Tick: TypeAlias = Callable[[str], object]
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportReport:
     """What went into an export. counts: records by type. withheld: records changed or left out by law 9. lost: what could not be read, in words."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class Exported:
     lost: list[str] = field(default_factory=list)
 
 
-def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lambda _: None) -> Exported:
+def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lambda _: None) -> ExportReport:
     """Write all that the store keeps, line by line. `tick` is told the type of each record. Raises StoreError, and what `write` raises."""
-    done = Exported()
+    done = ExportReport()
     digest = hashlib.sha256()
 
     def line(fields: Fields) -> None:
@@ -65,7 +65,7 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
     return done
 
 
-def _records(store: WholeStore, done: Exported) -> Iterator[Fields]:
+def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     yield {"type": "key", "key": store.secret().hex()}
     withheld = frozenset(version.id for version in _log(store) if is_withheld(version))
     hidden = _hidden(store, withheld)
@@ -85,7 +85,7 @@ def _records(store: WholeStore, done: Exported) -> Iterator[Fields]:
         yield from _session_out(store, session, done)
 
 
-def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done: Exported) -> Iterator[Fields]:
+def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done: ExportReport) -> Iterator[Fields]:
     numbers: Counter[str] = Counter()
     for version in _log(store, done):
         if version.id in withheld:
@@ -101,7 +101,7 @@ def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done
 class _Blobs:
     """The blobs of one export: each is written once, the first time that something below needs it."""
 
-    def __init__(self, store: WholeStore, hidden: set[ContentHash], done: Exported) -> None:
+    def __init__(self, store: WholeStore, hidden: set[ContentHash], done: ExportReport) -> None:
         self._store = store
         self._done = done
         self._hidden = hidden
@@ -131,7 +131,7 @@ class _Blobs:
         return self._written.get(name, False)
 
 
-def _version_with_blobs(version: Version, blobs: _Blobs, done: Exported) -> Iterator[Fields]:
+def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> Iterator[Fields]:
     needed = sorted(contents_of(version))
     for name in needed:
         yield from blobs.out(name)
@@ -141,7 +141,7 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: Exported) -> Iter
         done.lost.append(f"version {version.number} of {version.id}: its content is lost")
 
 
-def _log(store: WholeStore, done: Exported | None = None, page: int = 500) -> Iterator[Version]:
+def _log(store: WholeStore, done: ExportReport | None = None, page: int = 500) -> Iterator[Version]:
     """All versions that can be read, oldest first. One that cannot hides the page it is on, so that page is read one by one."""
     after, size = 0, page
     while True:
@@ -214,12 +214,12 @@ def _object_out(stored: StoredObject) -> Fields:
     }
 
 
-def _session_out(store: WholeStore, session: KeptSession, done: Exported) -> Iterator[Fields]:
+def _session_out(store: WholeStore, session: KeptSession, done: ExportReport) -> Iterator[Fields]:
     leaf = session.leaf if session.leaf is None else leaf_of(store, session) or session.leaf
     yield {"type": "session", "name": session.name, "leaf": leaf, "ended": session.ended}
-    withholding = Withholding()
+    withholding = ExportRedaction()
     for entry in store.entries(session.name):
-        if isinstance(entry, Unreadable):
+        if isinstance(entry, UnreadableLine):
             done.lost.append(f"entry {entry.line} of session {session.name!r}: {entry.why}")
             continue
         leaving = withholding.entry(entry)

@@ -32,14 +32,14 @@ def text(value: Any) -> str:  # noqa: ANN401 -- whatever a file says
 def count(value: Any, what: str, least: int = 0) -> int:  # noqa: ANN401 -- whatever a file says
     """A field that counts something: a whole number that other readers can hold too."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
-        raise BadInput(f"{what} must be a whole number from {least} to {_MOST}, not {_shown(value)}")
+        raise BadInput(f"{what} must be a whole number from {least} to {_MOST}, not {_show_value(value)}")
     return value
 
 
 def moment(value: Any, what: str) -> float:  # noqa: ANN401 -- whatever a file says
     """A field that is a time in seconds since 1970."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-        raise BadInput(f"{what} must be a number of seconds since 1970, not {_shown(value)}")
+        raise BadInput(f"{what} must be a number of seconds since 1970, not {_show_value(value)}")
     return float(value)
 
 
@@ -77,7 +77,7 @@ def _check(values: Iterable[object], depth: int = 0) -> None:
             case bool() | str() | None:
                 continue
             case int() if not -(1 << 63) <= value < 1 << 63:
-                raise BadInput(f"the number {_shown(value)} has more than 64 bits")
+                raise BadInput(f"the number {_show_value(value)} has more than 64 bits")
             case float() if not math.isfinite(value):
                 raise BadInput(f"{value} is no number")
             case list():
@@ -86,7 +86,7 @@ def _check(values: Iterable[object], depth: int = 0) -> None:
                 _check(value.values(), depth + 1)
 
 
-def _shown(value: object) -> str:
+def _show_value(value: object) -> str:
     try:
         return repr(value)[:40]
     except ValueError:  # a number with thousands of digits

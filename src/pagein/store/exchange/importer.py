@@ -19,14 +19,14 @@ from typing import Final, TypeAlias
 from pagein.errors import BadInput, BadName, MissingBlob
 from pagein.model.codec import decode_entry, encode_json
 from pagein.model.entries import Entry, EntryId, is_bridge
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.model.version_hash import Sealed, decoded, object_hash_of, value_of, version_of
+from pagein.model.version_hash import SealedDraft, decode_content, object_hash_of, value_of, version_of
 from pagein.model.versions import Version, Writer
-from pagein.model.writes import Refused, Write
+from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import Withholding, hashes_of_excluded, is_withheld
+from pagein.store.exchange.export_redaction import ExportRedaction, hashes_of_excluded, is_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, contents_of
 from pagein.store.exchange.import_bounds import count, moment, record, text
 
@@ -36,7 +36,7 @@ Record: TypeAlias = Callable[[Fields], None]
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportReport:
     """What an import found. counts: records by type. added: those of them that were not there before. withheld: records changed or left
     out by law 9; forgotten: those told anew without a text that was ordered to be forgotten here. lost: what the source should have held and could not be taken from it, in words.
     """
@@ -48,14 +48,14 @@ class Imported:
     lost: list[str] = field(default_factory=list)
 
 
-def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick = lambda _: None) -> Imported:
+def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick = lambda _: None) -> ImportReport:
     """Take in an export, given as lines with their newlines. `name` is that of the file, for complaints.
 
     Raises BadInput for a file that is damaged, cut short, of a newer format or at odds with the store, and StoreError.
     Either way nothing of it has been kept then.
     """
     with store.exclusive():
-        reader = _Reader(store)
+        reader = _ImportReader(store)
         number = 0
         for number, line in enumerate(lines, start=1):
             try:
@@ -83,11 +83,11 @@ def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tic
         return reader.done
 
 
-class _Reader:
+class _ImportReader:
     """One pass over one file."""
 
     def __init__(self, store: WholeStore) -> None:
-        self.done = Imported()
+        self.done = ImportReport()
         self.ended = False
         self._store = store
         self._names = {one.name for one in store.sessions()}
@@ -109,7 +109,7 @@ class _Reader:
         self._left_behind: set[ContentHash] = set()
         self._fresh: set[ContentHash] = set()
         self._needed: set[ContentHash] = set()
-        self._journal: _Incoming | None = None
+        self._journal: _ImportSession | None = None
         # Blobs on their way: a version keeps its own as what differs from the version before, unless they are there already.
         self._waiting: dict[ContentHash, bytes] = {}
         self._waiting_bytes = 0
@@ -274,14 +274,14 @@ class _Reader:
 
     def _write(self, version: Version, at: float) -> None:
         outcome = self._store.write(self._as_written(version, at))
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, WriteRefusal):
             raise BadInput(f"object {version.id} cannot be had beside what is here: {outcome.why}")
 
     def _as_written(self, version: Version, at: float) -> Write:
-        content = None if version.content_hash is None else decoded(self._content(version.content_hash))
+        content = None if version.content_hash is None else decode_content(self._content(version.content_hash))
         additional = {name: value_of(self._content(one)) for name, one in version.additional.items()}
         draft = version.draft(content, additional)
-        if Sealed.of(draft).object_hash != version.object_hash:
+        if SealedDraft.of(draft).object_hash != version.object_hash:
             raise BadInput("the record does not follow from its own fields")
         request = f"import {version.id} {version.number} {version.object_hash}"
         return Write(request, draft, at, writer=version.writer)
@@ -323,13 +323,13 @@ class _Reader:
         here = self._store.leaf(name)
         if here is None and leaf is not None:
             self._added("session")
-        self._journal = _Incoming(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
+        self._journal = _ImportSession(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
 
     def _entry(self, fields: Fields) -> None:
         if self._journal is None:
             raise BadInput("an entry without a session above it")
         entry = decode_entry(encode_json(fields["entry"]))
-        if isinstance(entry, Unreadable):
+        if isinstance(entry, UnreadableLine):
             raise BadInput(f"the entry cannot be understood: {entry.why}")
         if entry.parent is not None and entry.parent not in self._journal.parents:
             raise BadInput("the entry stands behind one that is not above it")
@@ -345,7 +345,7 @@ class _Reader:
         if len(self._journal.waiting) >= _BATCH:
             self._keep_waiting(self._journal)
 
-    def _keep_waiting(self, journal: "_Incoming") -> None:
+    def _keep_waiting(self, journal: "_ImportSession") -> None:
         if journal.waiting:
             self._store.append(journal.name, journal.waiting)
             journal.waiting = []
@@ -391,7 +391,7 @@ class _History:
 
 
 @dataclass(slots=True)
-class _Incoming:
+class _ImportSession:
     """A session of the file.
 
     here: where the session of this name stands in the store. ended: it is to be ended. known: its entries that are here already;
@@ -405,7 +405,7 @@ class _Incoming:
     ended: bool
     known: set[EntryId]
     bridged: set[EntryId]
-    withholding: Withholding = field(default_factory=Withholding)
+    withholding: ExportRedaction = field(default_factory=ExportRedaction)
     parents: dict[EntryId, EntryId | None] = field(default_factory=dict)
     waiting: list[Entry] = field(default_factory=list)
 
@@ -423,6 +423,6 @@ class _Incoming:
 def _chars(content: bytes) -> int | None:
     """How many characters a content has; None for bytes that are no text."""
     try:
-        return len(decoded(content))
+        return len(decode_content(content))
     except UnicodeDecodeError:
         return None

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import Final
 
 from pagein.errors import BadInput
-from pagein.model.entries import Entry, EpochOpened, Previewed
+from pagein.model.entries import Entry, EpochEntry, PreviewEntry
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 from pagein.model.objects import EXPIRED
-from pagein.model.version_hash import decoded
+from pagein.model.version_hash import decode_content
 from pagein.model.versions import Draft, Provenance, Writer
-from pagein.model.writes import Outcome, Query, Refused, Write
+from pagein.model.writes import Outcome, Query, Write, WriteRefusal
 from pagein.policy.privacy.exclusions import is_excluded
 from pagein.ports import WholeStore
-from pagein.store.exchange.importer import Imported
-from pagein.store.exchange.rlm_format import ContentType, RlmRecord, RlmStore, Source
+from pagein.store.exchange.importer import ImportReport
+from pagein.store.exchange.rlm_format import ContentType, RlmRecord, RlmSource, RlmStore
 
 _TYPES: Final[Mapping[ContentType, str]] = {
     "conversation": "artifact",
@@ -31,9 +31,9 @@ _WRITER: Final = Writer("import", "pi-rlm")
 _MOST_MS: Final = (1 << 48) - 1
 
 
-def import_rlm(store: WholeStore, found: RlmStore) -> Imported:
+def import_rlm(store: WholeStore, found: RlmStore) -> ImportReport:
     """Take in a session's folder, all of it or nothing. Files that must not be stored are left out (law 9). Raises StoreError."""
-    done = Imported()
+    done = ImportReport()
     with store.exclusive():
         for record in found.records:
             done.counts["record"] = done.counts.get("record", 0) + 1
@@ -41,7 +41,7 @@ def import_rlm(store: WholeStore, found: RlmStore) -> Imported:
                 done.counts["withheld"] = done.counts.get("withheld", 0) + 1
                 continue
             outcome = _written(store, found.session, record)
-            if isinstance(outcome, Refused):
+            if isinstance(outcome, WriteRefusal):
                 raise BadInput(
                     f"object {record.id} cannot be had beside what is here: {outcome.why}; nothing was imported"
                 )
@@ -61,7 +61,7 @@ def _written(store: WholeStore, session: str, record: RlmRecord) -> Outcome:
     if known:
         draft = replace(draft, id=known[0].id, nickname=known[0].nickname)
     outcome = store.write(Write(request, draft, at, writer=_WRITER))
-    if isinstance(outcome, Refused) and outcome.why == "nickname_taken":
+    if isinstance(outcome, WriteRefusal) and outcome.why == "nickname_taken":
         return store.write(Write(request, replace(draft, nickname=None), at, writer=_WRITER))
     return outcome
 
@@ -91,9 +91,9 @@ def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
     """What was paged out of a session, as records of Pi-RLM; those that have expired are not there. Raises StoreError."""
     opened: dict[str, float] = {}
     for entry in store.entries(session):
-        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened | Previewed):
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry | PreviewEntry):
             opened |= {one.object_id: entry.at or 0.0 for one in entry.body.paged}
-        if isinstance(entry, Entry) and isinstance(entry.body, EpochOpened):
+        if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry):
             opened |= {one.object_id: entry.at or 0.0 for one in entry.body.turns}
     for stored in store.paged_objects():
         if (stored.origin.session == session or str(stored.id) in opened) and stored.kind != EXPIRED:
@@ -103,6 +103,6 @@ def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
                 description=stored.description[:100],
                 created=round(opened.get(str(stored.id), 0.0) * 1000),
                 tokens=stored.tokens,
-                source=Source("externalized", f"toolResult:{stored.origin.call_id}"),
-                content=decoded(store.get(stored.content)),
+                source=RlmSource("externalized", f"toolResult:{stored.origin.call_id}"),
+                content=decode_content(store.get(stored.content)),
             )

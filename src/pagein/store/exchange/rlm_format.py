@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[^\x00-\x1f/\\]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RlmSource:
     """How an object came into the store. of: the fingerprint, path or call id that belongs to the kind."""
 
     kind: Literal["externalized", "ingested", "child_result"]
@@ -49,12 +49,12 @@ class RlmRecord:
     description: str
     created: int
     tokens: int
-    source: Source
+    source: RlmSource
     content: str
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RecordPlace:
     """A record and where its line stands in the log: its first byte, and how many bytes it has without its newline."""
 
     record: RlmRecord
@@ -67,7 +67,7 @@ class RlmStore:
     """What a session's folder holds. skipped: lines that cannot be understood, by number from 1, with the reason."""
 
     session: str
-    placed: tuple[Placed, ...]
+    placed: tuple[RecordPlace, ...]
     skipped: tuple[tuple[int, str], ...]
 
     @property
@@ -89,7 +89,7 @@ def session_folder(root: Path, session: str) -> Path:
     return root / session
 
 
-def read_store(folder: Path) -> RlmStore:
+def load_store(folder: Path) -> RlmStore:
     """Read a session's folder by its log. A missing log is an empty store. Raises StoreError where the log cannot be read."""
     try:
         log = (folder / LOG).read_bytes()
@@ -97,24 +97,24 @@ def read_store(folder: Path) -> RlmStore:
         log = b""
     except OSError as problem:
         raise StoreError(f"{folder / LOG}: {problem.strerror}") from problem
-    placed: list[Placed] = []
+    placed: list[RecordPlace] = []
     skipped: list[tuple[int, str]] = []
-    for number, found in enumerate(_parsed(log, 0), start=1):
-        if isinstance(found, Placed):
+    for number, found in enumerate(_parse_lines(log, 0), start=1):
+        if isinstance(found, RecordPlace):
             placed.append(found)
         elif found is not None:
             skipped.append((number, found))
     return RlmStore(folder.name, tuple(placed), tuple(skipped))
 
 
-def _parsed(log: bytes, offset: int) -> Iterator[Placed | str | None]:
+def _parse_lines(log: bytes, offset: int) -> Iterator[RecordPlace | str | None]:
     """Line by line: what stands there, why it cannot be understood, or None for an empty line. offset: of the first byte."""
     for line in log.split(b"\n"):
         if not line.strip():
             yield None
         else:
             try:
-                yield Placed(_record_in(line), offset, len(line))
+                yield RecordPlace(_record_in(line), offset, len(line))
             except _STRANGE as problem:
                 yield f"{type(problem).__name__}: {problem}"
         offset += len(line) + 1
@@ -149,19 +149,19 @@ class RlmWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._size = 0
-        self._newest: dict[str, Placed] = {}
+        self._newest: dict[str, RecordPlace] = {}
 
     def add(self, records: Iterable[RlmRecord]) -> None:
         """Add these. One that is there already, and is the newest of its id, is not written again."""
         with self._locked() as handle:
             self._catch_up(handle)
             data = b"" if self._is_whole(handle) else b"\n"
-            fresh: dict[str, Placed] = {}
+            fresh: dict[str, RecordPlace] = {}
             for record in records:
                 known = fresh.get(record.id) or self._newest.get(record.id)
                 if known is None or known.record != record:
                     line = encode_json(_record_out(record))
-                    fresh[record.id] = Placed(record, self._size + len(data), len(line))
+                    fresh[record.id] = RecordPlace(record, self._size + len(data), len(line))
                     data += line + b"\n"
             self._write(handle, data)
             self._newest |= fresh
@@ -194,7 +194,7 @@ class RlmWriter:
         with os.fdopen(os.dup(handle), "rb") as file:
             file.seek(self._size)
             log = file.read()
-        self._newest |= {one.record.id: one for one in _parsed(log, self._size) if isinstance(one, Placed)}
+        self._newest |= {one.record.id: one for one in _parse_lines(log, self._size) if isinstance(one, RecordPlace)}
         self._size += len(log)
 
     def _is_whole(self, handle: int) -> bool:
@@ -217,9 +217,9 @@ def append(folder: Path, records: Iterable[RlmRecord]) -> None:
         writer.add(records)
 
 
-def indexed(folder: Path) -> dict[str, Any]:
+def load_index(folder: Path) -> dict[str, Any]:
     """The index of a folder; made anew, and written where that is possible, if it is not the one of the log."""
-    right = index_of(read_store(folder))
+    right = index_of(load_store(folder))
     try:
         found = json.loads((folder / INDEX).read_bytes())
     except (OSError, ValueError):
@@ -262,7 +262,7 @@ def _record_in(line: bytes) -> RlmRecord:
     content, source = _text(raw["content"]), raw["source"]
     if raw["type"] not in _TYPES:
         raise ValueError(f"unknown type {raw['type']!r}")
-    made = Source(source["kind"], _text(source[_SOURCES[source["kind"]]]))
+    made = RlmSource(source["kind"], _text(source[_SOURCES[source["kind"]]]))
     tokens, created = _number(raw.get("tokenEstimate")), _number(raw.get("createdAt"))
     return RlmRecord(
         _text(raw["id"]),

@@ -11,29 +11,29 @@ from collections.abc import Iterable
 from pagein.errors import BadInput
 from pagein.model.codec import decode_entry
 from pagein.model.entries import Entry, is_bridge
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import Withholding
+from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.exchange.import_bounds import count, record, text
-from pagein.store.exchange.importer import Imported
+from pagein.store.exchange.importer import ImportReport
 from pagein.store.upkeep.journal_check import check_journals
-from pagein.store.upkeep.store_check import Checked, Report
+from pagein.store.upkeep.store_check import CheckReport, CheckRun
 from pagein.store.upkeep.store_repair import bridge_holes
 
 
-def import_salvage(store: WholeStore, lines: Iterable[bytes], name: str) -> Imported:
+def import_salvage(store: WholeStore, lines: Iterable[bytes], name: str) -> ImportReport:
     """Put back what can be read: all of it or nothing. Raises BadInput for what is no such file, and StoreError."""
-    done = Imported()
+    done = ImportReport()
     with store.exclusive():
-        for session, entries in _read(lines, name, done).items():
+        for session, entries in _read_sessions(lines, name, done).items():
             _put_back(store, session, entries, done)
-        looks = Checked(store, Report(), lambda _: (), lambda _: None)
+        looks = CheckRun(store, CheckReport(), lambda _: (), lambda _: None)
         for broken in check_journals(looks):
             bridge_holes(store, broken)
     return done
 
 
-def _read(lines: Iterable[bytes], name: str, done: Imported) -> dict[str, dict[int, Entry]]:
+def _read_sessions(lines: Iterable[bytes], name: str, done: ImportReport) -> dict[str, dict[int, Entry]]:
     found: dict[str, dict[int, Entry]] = defaultdict(dict)
     for number, line in enumerate(lines, start=1):
         try:
@@ -43,18 +43,18 @@ def _read(lines: Iterable[bytes], name: str, done: Imported) -> dict[str, dict[i
         except (BadInput, KeyError, TypeError, ValueError) as problem:
             raise BadInput(f"{name}, line {number}: {problem}; nothing was imported") from problem
         done.counts["entry"] = done.counts.get("entry", 0) + 1
-        if isinstance(entry, Unreadable):
+        if isinstance(entry, UnreadableLine):
             done.lost.append(f"entry {place} of session {session!r}: {entry.why}")
         else:
             found[session][place] = entry
     return found
 
 
-def _put_back(store: WholeStore, session: str, entries: dict[int, Entry], done: Imported) -> None:
+def _put_back(store: WholeStore, session: str, entries: dict[int, Entry], done: ImportReport) -> None:
     here = [(place, entry) for place, entry in store.news(session) if isinstance(entry, Entry)]
     known = {entry.id for _, entry in here if not is_bridge(entry)}
     taken = {line.place: (line.session, line.id) for line in store.journal_lines()}
-    withholding = Withholding()
+    withholding = ExportRedaction()
     fresh = {place: entry for place, entry in sorted(entries.items()) if entry.id not in known}
     for place, entry in fresh.items():
         if taken.get(place, (session, entry.id)) != (session, entry.id):

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from pagein.model.links import Backlink, Link, Resolved, Unresolved
+from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.values import Value, place_order
-from pagein.model.version_hash import Sealed, decoded, value_of
+from pagein.model.version_hash import SealedDraft, decode_content, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import Change, Outcome, Query, Write, Written, matches
 from pagein.store.memory.memory_blobs import MemoryBlobs
-from pagein.store.rules.reference_target import resolved, target_of
-from pagein.store.rules.write_rules import Append, Earlier, Facts, Keep, decide
+from pagein.store.rules.reference_target import resolve_reference, target_of
+from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
 
 
 class MemoryObjects(MemoryBlobs):
@@ -26,16 +26,16 @@ class MemoryObjects(MemoryBlobs):
         self._requests: dict[str, Earlier] = {}
 
     def write(self, write: Write) -> Outcome:
-        sealed = Sealed.of(write.draft)
+        sealed = SealedDraft.of(write.draft)
         with self._writer:
             current = self._newest(write.draft.id)
-            facts = Facts(self._requests.get(write.request), current, self._holder(write.draft.nickname))
+            facts = WriteFacts(self._requests.get(write.request), current, self._holder(write.draft.nickname))
             match decide(write, sealed, facts):
-                case Append(number, change):
+                case AppendVersion(number, change):
                     version = self._appended(write, sealed, number)
                     self._remember(write.request, sealed, version, change)
                     return Written(version, change)
-                case Keep(answer):
+                case RememberedAnswer(answer):
                     self._remember(write.request, sealed, answer.version, answer.change)
                     return answer
                 case answer:
@@ -64,16 +64,16 @@ class MemoryObjects(MemoryBlobs):
         return tuple(self._log[first : None if limit is None else first + max(limit, 0)])
 
     def content(self, version: Version) -> str | None:
-        return None if version.content_hash is None else decoded(self.get(version.content_hash))
+        return None if version.content_hash is None else decode_content(self.get(version.content_hash))
 
     def additional(self, version: Version, name: str) -> Value:
         return value_of(self.get(version.additional[name])) if name in version.additional else None
 
-    def resolve(self, reference: Reference) -> Resolved | Unresolved:
-        return resolved(self, self._by_hash, reference)
+    def resolve(self, reference: Reference) -> Resolution | UnresolvedReference:
+        return resolve_reference(self, self._by_hash, reference)
 
     def references(self, version: Version) -> Sequence[Link]:
-        return tuple(Link(path, one, isinstance(self.resolve(one), Resolved)) for path, one in self._links(version))
+        return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in self._links(version))
 
     def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
         wanted = target_of(self, target, pinned)
@@ -106,7 +106,7 @@ class MemoryObjects(MemoryBlobs):
     def _links(self, version: Version) -> Sequence[tuple[str, Reference]]:
         return self._placed[version.sequence - 1]
 
-    def _appended(self, write: Write, sealed: Sealed, number: int) -> Version:
+    def _appended(self, write: Write, sealed: SealedDraft, number: int) -> Version:
         sequence = len(self._log) + 1
         version = sealed.version(sequence=sequence, number=number, at=write.at, writer=write.writer)
         if sealed.content is not None:
@@ -119,6 +119,6 @@ class MemoryObjects(MemoryBlobs):
         self._undone_by(lambda: (history.pop(), self._log.pop(), self._placed.pop()))
         return version
 
-    def _remember(self, request: str, sealed: Sealed, version: Version, change: Change) -> None:
+    def _remember(self, request: str, sealed: SealedDraft, version: Version, change: Change) -> None:
         self._requests[request] = Earlier(sealed.object_hash, version, change)
         self._undone_by(lambda: self._requests.pop(request))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from pagein.model.entries import Entry, EntryId, is_bridge
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.store.memory.memory_objects import MemoryObjects
 
 
@@ -33,10 +33,10 @@ class MemoryStore(MemoryObjects):
                 self._undone_by(lambda: self._leaves.pop(session) if before is None else self._stand(session, before))
             return len(order) if entries else 0
 
-    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+    def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:
         return iter(tuple(self._order.get(session, ())))
 
-    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
         order = self._order.get(session, [])
         return iter([(place, entry) for place, entry in enumerate(islice(order, after, None), start=after + 1)])
 

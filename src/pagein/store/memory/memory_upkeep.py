@@ -6,7 +6,7 @@ from typing import Any
 
 from pagein.model.codec import encode_entry
 from pagein.model.entries import Entry, EntryId
-from pagein.model.messages import Unreadable
+from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
@@ -39,7 +39,7 @@ class MemoryUpkeep(MemoryStore):
             order = self._order[session]
             return self._places[session, order[-1].id] if entries and order else 0
 
-    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
         placed = [(self._places[session, entry.id], entry) for entry in self._order.get(session, ())]
         return iter([(place, entry) for place, entry in placed if place > after])
 

@@ -27,7 +27,7 @@ from psycopg_pool import ConnectionPool
 from pagein.errors import BadSetting, StoreError
 from pagein.store.postgres.postgres_schema import STEPS, Steps
 from pagein.store.sql.sql_rows import Answers, Rows
-from pagein.store.sql.turn_queue import Queue
+from pagein.store.sql.turn_queue import TurnLock
 
 SCHEMA: Final = "pagein"
 _WAIT: Final = 10
@@ -49,11 +49,11 @@ class PostgresRows:
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> Answers:
         """Run one statement."""
-        return self._connection.execute(_translated(query), values)
+        return self._connection.execute(_translate(query), values)
 
 
 @lru_cache(maxsize=256)
-def _translated(query: str) -> bytes:
+def _translate(query: str) -> bytes:
     return query.replace("?", "%s").encode()
 
 
@@ -77,7 +77,7 @@ class PostgresDatabase:
         self._wait = _WAIT if patience is None else patience
         self._steps = steps
         self._lock = threading.Lock()
-        self._queue = Queue(_PATIENCE)
+        self._queue = TurnLock(_PATIENCE)
         self._mine = threading.local()
         self._pool: ConnectionPool[Connection] | None = None
         self._closed = False

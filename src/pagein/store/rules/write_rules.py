@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pagein.model.names import ContentHash
-from pagein.model.version_hash import Sealed
+from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Version
-from pagein.model.writes import NEW, Change, Refusal, Refused, Write, Written
+from pagein.model.writes import NEW, Change, Refusal, Write, WriteRefusal, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class WriteFacts:
     """What a store knows that bears on a write. holder: id of the object whose newest version has the draft's nickname."""
 
     earlier: Earlier | None
@@ -28,7 +28,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class AppendVersion:
     """The version is to be made, with this number."""
 
     number: int
@@ -36,33 +36,35 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class RememberedAnswer:
     """No version is to be made, but the request is to be remembered with this answer."""
 
     answer: Written
 
 
-Decision: TypeAlias = Refused | Written | Keep | Append
+Decision: TypeAlias = WriteRefusal | Written | RememberedAnswer | AppendVersion
 
 
-def decide(write: Write, sealed: Sealed, facts: Facts) -> Decision:
+def decide(write: Write, sealed: SealedDraft, facts: WriteFacts) -> Decision:
     """The order of `ObjectStore.write`. `Written` is the answer to a request that was carried out before."""
     draft, current, earlier = write.draft, facts.current, facts.earlier
     if draft.type == "session" and not _is_session_id(draft.metadata.get("session_id")):
-        return Refused("invalid_session_id", current)
+        return WriteRefusal("invalid_session_id", current)
     if earlier is not None:
         same = earlier.asked == sealed.object_hash
-        return Written(earlier.version, earlier.change, repeated=True) if same else Refused("request_reused", current)
+        return (
+            Written(earlier.version, earlier.change, repeated=True) if same else WriteRefusal("request_reused", current)
+        )
     if why := _conflict(write, facts):
-        return Refused(why, current)
+        return WriteRefusal(why, current)
     if current is None:
-        return Append(1, "created")
+        return AppendVersion(1, "created")
     if current.object_hash == sealed.object_hash:
-        return Keep(Written(current, "unchanged"))
-    return Append(current.number + 1, "updated")
+        return RememberedAnswer(Written(current, "unchanged"))
+    return AppendVersion(current.number + 1, "updated")
 
 
-def _conflict(write: Write, facts: Facts) -> Refusal | None:
+def _conflict(write: Write, facts: WriteFacts) -> Refusal | None:
     current = facts.current
     if write.expected is not None and write.expected != (NEW if current is None else current.number):
         return "version_conflict"

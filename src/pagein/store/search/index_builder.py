@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from pagein.errors import StoreError
-from pagein.policy.recall.patterns import folded
+from pagein.policy.recall.patterns import fold_text
 from pagein.store.search.pattern_matches import text_of
-from pagein.store.search.shelves import Shelf, Shelved, readable
+from pagein.store.search.shelves import Shelf, ShelfItem, readable
 
 _THINGS: Final = 64
 _CHARS: Final = 512 * 1024
@@ -55,9 +55,9 @@ def grow(index: GrowingIndex, shelf: Shelf) -> bool:
     return True
 
 
-def _next(shelf: Shelf, above: int) -> list[Shelved]:
+def _next(shelf: Shelf, above: int) -> list[ShelfItem]:
     last = shelf.last()
-    chosen: list[Shelved] = []
+    chosen: list[ShelfItem] = []
     chars = 0
     while not chosen and above < last:
         for thing in shelf.between(above, min(above + _THINGS, last)):
@@ -69,14 +69,14 @@ def _next(shelf: Shelf, above: int) -> list[Shelved]:
     return chosen
 
 
-def _text(shelf: Shelf, thing: Shelved) -> str:
+def _text(shelf: Shelf, thing: ShelfItem) -> str:
     """All texts of a thing, folded. A gap stands between two, so that no gram spans them."""
     loaded = iter(shelf.load([part for _, part in thing.parts if not isinstance(part, bytes)]))
     texts = []
     for name, part in thing.parts:
         data = part if isinstance(part, bytes) else next(loaded)
         if not isinstance(data, StoreError):
-            texts.append(folded(text_of(readable(name, data))))
+            texts.append(fold_text(text_of(readable(name, data))))
     return "\n\n".join(texts)
 
 

@@ -8,11 +8,11 @@ from typing import Final
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED
 from pagein.model.search_query import CONTENT, METADATA
-from pagein.store.search.shelves import Loaded, Shelved
+from pagein.store.search.shelves import Loaded, ShelfItem
 from pagein.store.search.sql_shelf import blobs_in, database_of, marks
-from pagein.store.sql.sql_blobs import named
+from pagein.store.sql.sql_blobs import hash_of_name
 from pagein.store.sql.sql_objects import SqlObjects
-from pagein.store.sql.sql_rows import Database, Row
+from pagein.store.sql.sql_rows import Row, SqlDatabase
 
 _COLUMNS: Final = "paged.place, object.id, hash, kind, workspace, session, call_id, description, chars, paged.at"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM paged JOIN object ON object.id = paged.id WHERE kind <> '{EXPIRED}' AND"  # noqa: S608 -- constants
@@ -25,21 +25,21 @@ class PagedShelf:
     name: Final = "p"
 
     def __init__(self, store: SqlObjects) -> None:
-        self._database: Database = database_of(store)
+        self._database: SqlDatabase = database_of(store)
 
     def last(self) -> int:
         with self._database.reading() as rows:
             found = rows.execute("SELECT coalesce(max(place), 0) FROM paged").fetchone()
         return 0 if found is None else int(found[0])
 
-    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+    def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         with self._database.reading() as rows:
             found = rows.execute(f"{_SELECT} paged.place > ? AND paged.place <= ? ORDER BY paged.place", (above, upto))
-            return tuple(map(_shelved, found.fetchall()))
+            return tuple(map(_shelf_item, found.fetchall()))
 
-    def of(self, name: str) -> Sequence[Shelved]:
+    def of(self, name: str) -> Sequence[ShelfItem]:
         with self._database.reading() as rows:
-            return tuple(map(_shelved, rows.execute(f"{_SELECT} object.id = ?", (name,)).fetchall()))
+            return tuple(map(_shelf_item, rows.execute(f"{_SELECT} object.id = ?", (name,)).fetchall()))
 
     def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
         names = list(dict.fromkeys(ids))
@@ -60,9 +60,9 @@ class PagedShelf:
         return "" if found is None else hashlib.sha256(f"{place} {found[0]} {found[1]}".encode()).hexdigest()
 
 
-def _shelved(row: Row) -> Shelved:
+def _shelf_item(row: Row) -> ShelfItem:
     place, name, content, kind, workspace, session, call, description, chars, at = row
     said = {"workspace": workspace, "session": session, "call_id": call, "description": description}
     metadata = json.dumps({"nickname": None, "metadata": said}).encode()
-    parts = ((CONTENT, named(content)), (METADATA, metadata))
-    return Shelved(place, name, 1, kind, None, None, session, float(at), chars, parts)
+    parts = ((CONTENT, hash_of_name(content)), (METADATA, metadata))
+    return ShelfItem(place, name, 1, kind, None, None, session, float(at), chars, parts)

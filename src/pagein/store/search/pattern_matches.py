@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pagein.errors import BadInput
 from pagein.model.search_query import Match, Search
 from pagein.policy.recall.pattern_refusals import refusal
-from pagein.policy.recall.patterns import MAX_LITERAL, MAX_PATTERN, Need, needed, needed_by_literal
+from pagein.policy.recall.patterns import MAX_LITERAL, MAX_PATTERN, Need, grams_needed, literal_grams
 
 if TYPE_CHECKING:
     import re2
@@ -48,8 +48,8 @@ class Matcher:
         _check(search)
         self._context = search.context
         self._most = search.per_version
-        self._compiled = _compiled(search)
-        take = needed if search.regex else needed_by_literal
+        self._compiled = _compile(search)
+        take = grams_needed if search.regex else literal_grams
         self.need: Need = take(search.pattern, ignore_case=search.ignore_case)
 
     def matches(self, content: bytes, most: int | None = None) -> list[Match]:
@@ -108,8 +108,8 @@ class _Place:
         first = data.rfind(b"\n", 0, start) + 1
         last = _line_end(data, start)
         if self._text is None:
-            self._chars += len(_decoded(data[self._at : start]))
-            column = len(_decoded(data[first:start])) + 1
+            self._chars += len(_decode_text(data[self._at : start]))
+            column = len(_decode_text(data[first:start])) + 1
         else:
             self._chars, column = start, start - first + 1
         self._at = start
@@ -124,7 +124,7 @@ class _Place:
         )
 
     def _shown(self, start: int, end: int) -> str:
-        return _decoded(self._data[start:end]) if self._text is None else self._text[start:end]
+        return _decode_text(self._data[start:end]) if self._text is None else self._text[start:end]
 
     def _head(self, start: int, end: int) -> str:
         text = self._shown(start, min(end, start + _ENOUGH))
@@ -163,7 +163,7 @@ def _line_end(data: bytes, start: int) -> int:
     return len(data) if end < 0 else end
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
@@ -176,7 +176,7 @@ def _check(search: Search) -> None:
         raise BadInput(f"the {what} has {len(search.pattern)} characters; at most {longest} are taken")
 
 
-def _compiled(search: Search) -> "re2._Regexp":
+def _compile(search: Search) -> "re2._Regexp":
     import re2
 
     options: Any = re2.Options()

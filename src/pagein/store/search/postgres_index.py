@@ -36,7 +36,7 @@ class PostgresIndex(TrigramIndex):
         super().__init__(store.beside("search", _STEPS), _ArrayGrams())
 
 
-def emptied(store: PostgresDatabase) -> None:
+def empty_postgres_index(store: PostgresDatabase) -> None:
     """Empty the index of a store: it is built anew from what the store holds. Raises StoreError."""
     database = store.beside("search", _STEPS)
     with contextlib.closing(database), database.writing() as rows:

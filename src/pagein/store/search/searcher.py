@@ -18,12 +18,12 @@ from typing import Final, Protocol, TypeAlias
 
 from pagein.errors import BadInput, StoreError
 from pagein.model.names import ContentHash
-from pagein.model.search_query import Hit, Match, Results, Search, Unsearched, Where
+from pagein.model.search_query import Hit, Match, Results, Search, UnsearchedVersion, Where
 from pagein.policy.recall.path_filter import path_matches
 from pagein.policy.recall.patterns import NO_NEED, Need
 from pagein.store.search.pattern_matches import Matcher
 from pagein.store.search.shelf_batches import at, batches, downwards
-from pagein.store.search.shelves import Shelf, Shelved, readable
+from pagein.store.search.shelves import Shelf, ShelfItem, readable
 
 _LARGEST_PAGE: Final = 10_000
 _LONGEST_POSITION: Final = 60
@@ -52,15 +52,15 @@ _NOWHERE: Final[Newest] = (0, False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Worked:
+class _BatchResult:
     """What came of a batch. held: the things that hold something, or are unreadable, each behind its number in the batch.
 
     count: how many things were looked into. left: the first one that was not, for want of time.
     """
 
-    held: list[tuple[int, Shelved, Newest, Found]]
+    held: list[tuple[int, ShelfItem, Newest, Found]]
     count: int
-    left: Shelved | None
+    left: ShelfItem | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class _Position:
 
 
 @dataclass(slots=True)
-class _Page:
+class _SearchPage:
     """What has been found so far. told: objects and fields whose newest match is known."""
 
     search: Search
@@ -84,7 +84,7 @@ class _Page:
     deadline: float | None
     hits: list[Hit] = field(default_factory=list)
     looked_into: int = 0
-    unsearched: list[Unsearched] = field(default_factory=list)
+    unsearched: list[UnsearchedVersion] = field(default_factory=list)
     told: set[tuple[str, str]] = field(default_factory=set)
 
     def full(self) -> bool:
@@ -105,12 +105,12 @@ class Searcher:
         """One page. Raises BadInput for a pattern, a page or a bound that cannot be used; StoreError if nothing can be listed."""
         _check(search)
         deadline = None if search.within is None else time.monotonic() + search.within
-        page = _Page(search, Matcher(search), deadline)
+        page = _SearchPage(search, Matcher(search), deadline)
         start = _position(search.after)
         for shelf in self._shelves:
             if start is not None and start.shelf != shelf.name:
                 continue
-            stopped = _Pass(shelf, self._index, page, start).run()
+            stopped = _ShelfPass(shelf, self._index, page, start).run()
             start = None
             if stopped is not None:
                 late = not page.full()
@@ -119,10 +119,10 @@ class Searcher:
         return _results(page, None, timed_out=False)
 
 
-class _Pass:
+class _ShelfPass:
     """One page's way down one shelf."""
 
-    def __init__(self, shelf: Shelf, index: Index | None, page: _Page, start: _Position | None) -> None:
+    def __init__(self, shelf: Shelf, index: Index | None, page: _SearchPage, start: _Position | None) -> None:
         self._shelf, self._index, self._page, self._start = shelf, index, page, start
         self._search, self._matcher = page.search, page.matcher
         self._earlier: dict[tuple[str, str], bool] = {}
@@ -138,7 +138,7 @@ class _Pass:
                     return stopped
         return None
 
-    def _kept(self, worked: _Worked) -> _Position | None:
+    def _kept(self, worked: _BatchResult) -> _Position | None:
         """Take what came of a batch into the page. Gives where to go on, where the page or the time is at its end."""
         page = self._page
         for number, thing, newest, found in worked.held:
@@ -151,7 +151,7 @@ class _Pass:
         left = worked.left
         return None if left is None else _Position(self._shelf.name, left.place, self._skip(left))
 
-    def _things(self, below: int) -> Iterator[Shelved]:
+    def _things(self, below: int) -> Iterator[ShelfItem]:
         """What may hold matches, highest place first."""
         if self._search.ids:
             found = {thing.place: thing for name in self._search.ids for thing in self._shelf.of(name)}
@@ -164,13 +164,13 @@ class _Pass:
         if covered and self._index is not None:
             yield from at(self._shelf, self._index.candidates(self._shelf, need, min(below, covered + 1)))
 
-    def _passes(self, thing: Shelved) -> bool:
-        return thing.problem is not None or _wanted(self._search, thing)
+    def _passes(self, thing: ShelfItem) -> bool:
+        return thing.problem is not None or _is_wanted(self._search, thing)
 
-    def _skip(self, thing: Shelved) -> int:
+    def _skip(self, thing: ShelfItem) -> int:
         return self._start.skip if self._start is not None and self._start.place == thing.place else 0
 
-    def _matched(self, batch: Sequence[Shelved]) -> _Worked:
+    def _matched(self, batch: Sequence[ShelfItem]) -> _BatchResult:
         """Read and match a batch; in a worker thread."""
         newest: Mapping[str, Newest] = {}
         if self._search.versions == "current" or not self._search.deleted:
@@ -178,7 +178,7 @@ class _Pass:
             batch = [thing for thing in batch if self._answers(thing, newest.get(thing.id, _NOWHERE))]
         asked = [[(name, part) for name, part in thing.parts if self._asked(thing, name)] for thing in batch]
         loaded = iter(self._shelf.load([part for parts in asked for _, part in parts if not isinstance(part, bytes)]))
-        held: list[tuple[int, Shelved, Found]] = []
+        held: list[tuple[int, ShelfItem, Found]] = []
         count, left = 0, None
         for thing, parts in zip(batch, asked, strict=True):
             # one at least, so that whoever goes on from page to page comes to an end
@@ -196,34 +196,34 @@ class _Pass:
                 held.append((count, thing, found))
             count += 1
         newest = newest or self._shelf.newest({thing.id for _, thing, _ in held})
-        return _Worked(
+        return _BatchResult(
             [(number, thing, newest.get(thing.id, _NOWHERE), found) for number, thing, found in held], count, left
         )
 
     def _held(self, name: str, data: bytes | StoreError, most: int) -> list[Match] | StoreError:
         return data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
 
-    def _answers(self, thing: Shelved, newest: Newest) -> bool:
+    def _answers(self, thing: ShelfItem, newest: Newest) -> bool:
         """Whether this version of the thing is asked for."""
         place, gone = newest
         if thing.problem is not None:
             return True
         return (self._search.versions != "current" or place == thing.place) and (self._search.deleted or not gone)
 
-    def _asked(self, thing: Shelved, name: str) -> bool:
+    def _asked(self, thing: ShelfItem, name: str) -> bool:
         if self._search.fields and name not in self._search.fields:
             return False
         return self._search.versions != "newest" or (thing.id, name) not in self._page.told
 
-    def _keep(self, thing: Shelved, newest: Newest, found: Found) -> None:
+    def _keep(self, thing: ShelfItem, newest: Newest, found: Found) -> None:
         page, skip = self._page, self._skip(thing)
         if thing.problem is not None:
-            page.unsearched.append(Unsearched(thing.id, thing.version, str(thing.problem)))
+            page.unsearched.append(UnsearchedVersion(thing.id, thing.version, str(thing.problem)))
             return
         where = _where(thing, current=newest[0] == thing.place)
         for name, matches in found.items():
             if isinstance(matches, StoreError):
-                page.unsearched.append(Unsearched(thing.id, thing.version, str(matches)))
+                page.unsearched.append(UnsearchedVersion(thing.id, thing.version, str(matches)))
                 continue
             if self._search.versions == "newest" and not where.current and self._told(thing, name):
                 continue
@@ -231,7 +231,7 @@ class _Pass:
             page.hits += [Hit(where, name, match) for match in matches[skip:]]
             skip = max(skip - len(matches), 0)
 
-    def _told(self, thing: Shelved, name: str) -> bool:
+    def _told(self, thing: ShelfItem, name: str) -> bool:
         """Whether a newer version gave hits, on this page or on one before."""
         key = (thing.id, name)
         if key in self._page.told:
@@ -240,12 +240,14 @@ class _Pass:
             return False
         if key not in self._earlier:
             above = [
-                one for one in self._shelf.of(thing.id) if one.place > self._start.place and _wanted(self._search, one)
+                one
+                for one in self._shelf.of(thing.id)
+                if one.place > self._start.place and _is_wanted(self._search, one)
             ]
             self._earlier[key] = any(self._holds(newer, name) for newer in above)
         return self._earlier[key]
 
-    def _holds(self, thing: Shelved, name: str) -> bool:
+    def _holds(self, thing: ShelfItem, name: str) -> bool:
         part = dict(thing.parts).get(name)
         if part is None:
             return False
@@ -254,8 +256,10 @@ class _Pass:
 
 
 def _in_order(
-    workers: ThreadPoolExecutor, work: Callable[[Sequence[Shelved]], _Worked], groups: Iterator[Sequence[Shelved]]
-) -> Iterator[_Worked]:
+    workers: ThreadPoolExecutor,
+    work: Callable[[Sequence[ShelfItem]], _BatchResult],
+    groups: Iterator[Sequence[ShelfItem]],
+) -> Iterator[_BatchResult]:
     """The results for all groups in their order, while the next ones are being worked on."""
     running = [workers.submit(work, group) for group in islice(groups, 1)]
     done = 0
@@ -274,7 +278,7 @@ def _in_order(
             future.cancel()
 
 
-def _wanted(search: Search, thing: Shelved) -> bool:
+def _is_wanted(search: Search, thing: ShelfItem) -> bool:
     return (
         (not search.types or thing.type in search.types)
         and (search.session is None or thing.session == search.session)
@@ -284,7 +288,7 @@ def _wanted(search: Search, thing: Shelved) -> bool:
     )
 
 
-def _where(thing: Shelved, *, current: bool) -> Where:
+def _where(thing: ShelfItem, *, current: bool) -> Where:
     return Where(
         id=thing.id,
         version=thing.version,
@@ -316,7 +320,7 @@ def _position(text: str | None) -> _Position | None:
     return _Position(text[0], int(place), int(skip))
 
 
-def _results(page: _Page, following: str | None, *, timed_out: bool) -> Results:
+def _results(page: _SearchPage, following: str | None, *, timed_out: bool) -> Results:
     return Results(tuple(page.hits), following, timed_out, page.looked_into, tuple(page.unsearched))
 
 

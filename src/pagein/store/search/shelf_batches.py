@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pagein.store.search.shelves import Shelf, Shelved
+from pagein.store.search.shelves import Shelf, ShelfItem
 
 _FIRST: Final = 16
 _WINDOW: Final = 256
@@ -13,7 +13,7 @@ _FEW_CHARS: Final = 256 * 1024
 _CHARS: Final = 2 * 1024 * 1024
 
 
-def downwards(shelf: Shelf, above: int, below: int) -> Iterator[Shelved]:
+def downwards(shelf: Shelf, above: int, below: int) -> Iterator[ShelfItem]:
     """Everything between two places, highest first."""
     upper, window = below - 1, _FIRST
     while upper > above:
@@ -22,27 +22,27 @@ def downwards(shelf: Shelf, above: int, below: int) -> Iterator[Shelved]:
         upper, window = lower, min(2 * window, _WINDOW)
 
 
-def at(shelf: Shelf, places: Iterator[int]) -> Iterator[Shelved]:
+def at(shelf: Shelf, places: Iterator[int]) -> Iterator[ShelfItem]:
     """What stands at these places, highest first. Those that lie close to one another are fetched together."""
     near: list[int] = []
     window = _FIRST
     for place in places:
         if near and (near[-1] - place > _GAP or near[0] - place >= window):
-            yield from _fetched(shelf, near)
+            yield from _fetch_items(shelf, near)
             near, window = [], min(2 * window, _WINDOW)
         near.append(place)
-    yield from _fetched(shelf, near)
+    yield from _fetch_items(shelf, near)
 
 
-def _fetched(shelf: Shelf, near: list[int]) -> Iterator[Shelved]:
+def _fetch_items(shelf: Shelf, near: list[int]) -> Iterator[ShelfItem]:
     if near:
         wanted = set(near)
         yield from (thing for thing in reversed(shelf.between(near[-1] - 1, near[0])) if thing.place in wanted)
 
 
-def batches(things: Iterator[Shelved]) -> Iterator[list[Shelved]]:
+def batches(things: Iterator[ShelfItem]) -> Iterator[list[ShelfItem]]:
     """Groups to be read at once: the first ones small, none of much more text than a few megabytes."""
-    group: list[Shelved] = []
+    group: list[ShelfItem] = []
     chars, most, count = 0, _FEW_CHARS, _FIRST
     for thing in things:
         group.append(thing)

@@ -23,7 +23,7 @@ Part: TypeAlias = ContentHash | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class ShelfItem:
     """One thing on a shelf. chars: length of its content. parts: by name, in the order in which they are searched (see `readable`).
 
     problem: why nothing but its place is known; no filter leaves such a thing out.
@@ -57,11 +57,11 @@ class Shelf(Protocol):
         """The highest place, 0 where nothing stands."""
         ...
 
-    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+    def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         """What stands at places above one and up to another, lowest first."""
         ...
 
-    def of(self, name: str) -> Sequence[Shelved]:
+    def of(self, name: str) -> Sequence[ShelfItem]:
         """All versions of the thing with this id or nickname, lowest place first; empty where there is none."""
         ...
 
@@ -98,12 +98,12 @@ class VersionShelf:
         newest = self._store.objects(Query(deleted=None, limit=1))
         return newest[0].sequence if newest else 0
 
-    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+    def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         if upto <= above:
             return ()
         return tuple(_shelved(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
 
-    def of(self, name: str) -> Sequence[Shelved]:
+    def of(self, name: str) -> Sequence[ShelfItem]:
         meant = self._store.current(name)
         return () if meant is None else tuple(map(_shelved, self._store.history(meant.id)))
 
@@ -125,8 +125,8 @@ class VersionShelf:
             return problem
 
 
-def _shelved(version: Version) -> Shelved:
-    return shelved(
+def _shelved(version: Version) -> ShelfItem:
+    return shelf_item(
         (version.sequence, version.number, version.at, version.chars, version.record, version.writer.session)
     )
 
@@ -135,7 +135,7 @@ Row: TypeAlias = tuple[int, int, float, int, str, str | None]
 """Of a version: sequence, number, time, characters, record and session."""
 
 
-def shelved(row: Row) -> Shelved:
+def shelf_item(row: Row) -> ShelfItem:
     """A version as a thing on a shelf, from its record (`model/version_hash.py`)."""
     place, number, at, chars, record, session = row
     try:
@@ -145,15 +145,15 @@ def shelved(row: Row) -> Shelved:
     except (msgspec.MsgspecError, ValueError) as problem:
         return unreadable(place, number, StoreError(f"the record of version {place} cannot be read: {problem}"))
     about = fields.id, number, fields.type, fields.nickname, path if isinstance(path, str) else None
-    return Shelved(place, *about, session, at, chars, parts)
+    return ShelfItem(place, *about, session, at, chars, parts)
 
 
-def unreadable(place: int, number: int, problem: StoreError) -> Shelved:
+def unreadable(place: int, number: int, problem: StoreError) -> ShelfItem:
     """A thing of which nothing but its place is known."""
-    return Shelved(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem)
+    return ShelfItem(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem)
 
 
-class _Record(msgspec.Struct):
+class _SearchRecord(msgspec.Struct):
     """What a search needs of a record. What it says in its metadata is read when it is searched, and not before."""
 
     id: str
@@ -164,15 +164,15 @@ class _Record(msgspec.Struct):
     metadata: msgspec.Raw
 
 
-class _Path(msgspec.Struct):
+class _PathRecord(msgspec.Struct):
     path: Any = None
 
 
-_RECORDS: Final = msgspec.json.Decoder(_Record)
-_PATHS: Final = msgspec.json.Decoder(_Path)
+_RECORDS: Final = msgspec.json.Decoder(_SearchRecord)
+_PATHS: Final = msgspec.json.Decoder(_PathRecord)
 
 
-def _parts(fields: _Record, record: str) -> Iterator[tuple[str, Part]]:
+def _parts(fields: _SearchRecord, record: str) -> Iterator[tuple[str, Part]]:
     if fields.content is not None:
         yield CONTENT, ContentHash(fields.content)
     for name in sorted(fields.additional):
@@ -190,12 +190,12 @@ def readable(name: str, data: bytes) -> bytes:
         return data
     try:
         value = json.loads(data)
-        return "\n".join(_said(value) if name == METADATA else _lines("", value)).encode("utf-8", "replace")
+        return "\n".join(_metadata_texts(value) if name == METADATA else _lines("", value)).encode("utf-8", "replace")
     except (ValueError, TypeError, KeyError):
         return data
 
 
-def _said(fields: Mapping[str, Any]) -> Iterator[str]:
+def _metadata_texts(fields: Mapping[str, Any]) -> Iterator[str]:
     if fields["nickname"] is not None:
         yield f"nickname: {fields['nickname']}"
     metadata = fields["metadata"]

@@ -12,11 +12,11 @@ import zstandard
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.version_hash import object_hash_of
-from pagein.store.search.shelves import Loaded, Shelved, shelved, unreadable
-from pagein.store.sql.packed_bytes import AS_IT_IS, ZSTD, unpacked
-from pagein.store.sql.sql_blobs import named, raw
+from pagein.store.search.shelves import Loaded, ShelfItem, shelf_item, unreadable
+from pagein.store.sql.packed_bytes import AS_IT_IS, ZSTD, unpack
+from pagein.store.sql.sql_blobs import hash_of_name, raw
 from pagein.store.sql.sql_objects import SqlObjects
-from pagein.store.sql.sql_rows import Database, Row, Rows, given, kept
+from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
 
 _AT_ONCE: Final = 200
 _COLUMNS: Final = "sequence, version.number, at, chars, record, session, object_hash"
@@ -36,7 +36,7 @@ class SqlShelf:
             found = rows.execute("SELECT sequence FROM tally").fetchone()
         return 0 if found is None else int(found[0])
 
-    def between(self, above: int, upto: int) -> Sequence[Shelved]:
+    def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         if upto <= above:
             return ()
         with self._database.reading() as rows:
@@ -44,10 +44,12 @@ class SqlShelf:
             found = rows.execute(query, (above, upto)).fetchall()
         return tuple(map(_proven, found))
 
-    def of(self, name: str) -> Sequence[Shelved]:
+    def of(self, name: str) -> Sequence[ShelfItem]:
         with self._database.reading() as rows:
-            meant = rows.execute("SELECT number FROM document WHERE id = ?", (kept(name),)).fetchone()
-            meant = meant or rows.execute("SELECT number FROM document WHERE nickname = ?", (kept(name),)).fetchone()
+            meant = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(name),)).fetchone()
+            meant = (
+                meant or rows.execute("SELECT number FROM document WHERE nickname = ?", (encode_text(name),)).fetchone()
+            )
             if meant is None:
                 return ()
             query = f"SELECT {_COLUMNS} FROM version WHERE document = ? ORDER BY sequence"  # noqa: S608 -- constants
@@ -55,13 +57,15 @@ class SqlShelf:
         return tuple(map(_proven, found))
 
     def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
-        names = [kept(name) for name in dict.fromkeys(ids)]
+        names = [encode_text(name) for name in dict.fromkeys(ids)]
         found: dict[str, tuple[int, bool]] = {}
         with self._database.reading() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 query = f"SELECT id, head, deleted FROM document WHERE id IN ({marks(some)})"  # noqa: S608 -- constants
-                found |= {given(name): (head, bool(gone)) for name, head, gone in rows.execute(query, some).fetchall()}
+                found |= {
+                    decode_text(name): (head, bool(gone)) for name, head, gone in rows.execute(query, some).fetchall()
+                }
         return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
@@ -70,36 +74,36 @@ class SqlShelf:
     def mark(self, place: int) -> str:
         with self._database.reading() as rows:
             found = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (place,)).fetchone()
-        return "" if found is None else named(found[0]).hex
+        return "" if found is None else hash_of_name(found[0]).hex
 
 
-def database_of(store: SqlObjects) -> Database:
+def database_of(store: SqlObjects) -> SqlDatabase:
     """What a store is kept in."""
-    database: Database = store._database  # noqa: SLF001 - the same tables, looked at from another side
+    database: SqlDatabase = store._database  # noqa: SLF001 - the same tables, looked at from another side
     return database
 
 
-def blobs_in(database: Database, names: Sequence[ContentHash]) -> Loaded:
+def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
     """The blobs under these names, read and unpacked at once, with what they rest on; or what kept the store from giving them."""
     kept_names = [raw(name) for name in names]
     with database.reading() as rows:
-        blobs = {row[0]: row for row in _fetched(rows, "hash", list(dict.fromkeys(kept_names)))}
+        blobs = {row[0]: row for row in _fetch_rows(rows, "hash", list(dict.fromkeys(kept_names)))}
         _with_bases(rows, blobs)
     by_name = {bytes(row[1]): row[0] for row in blobs.values()}
     contents: dict[int, bytes | DamagedBlob] = {}
     return [_content(name, by_name.get(key), blobs, contents) for name, key in zip(names, kept_names, strict=True)]
 
 
-def _proven(row: Row) -> Shelved:
+def _proven(row: Row) -> ShelfItem:
     sequence, number, at, chars, record, session, name = row
-    if object_hash_of(record) != named(name):
+    if object_hash_of(record) != hash_of_name(name):
         return unreadable(
             sequence, number, StoreError(f"the record of version {sequence} is not the one that was stored")
         )
-    return shelved((sequence, number, at, chars, record, None if session is None else given(session)))
+    return shelf_item((sequence, number, at, chars, record, None if session is None else decode_text(session)))
 
 
-def _fetched(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
+def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
     for start in range(0, len(values), _AT_ONCE):
         some = values[start : start + _AT_ONCE]
         query = f"SELECT {_BLOB} FROM blob WHERE {column} IN ({marks(some)})"  # noqa: S608 -- constants
@@ -115,7 +119,7 @@ def _with_bases(rows: Rows, blobs: dict[int, Row]) -> None:
     """Fetch what these blobs rest on, and what that rests on."""
     missing = {row[4] for row in blobs.values() if row[4] is not None} - blobs.keys()
     while missing:
-        found = {row[0]: row for row in _fetched(rows, "number", sorted(missing))}
+        found = {row[0]: row for row in _fetch_rows(rows, "number", sorted(missing))}
         blobs.update(found)
         missing = {row[4] for row in found.values() if row[4] is not None} - blobs.keys()
 
@@ -126,7 +130,7 @@ def _content(
     if number is None:
         return MissingBlob(f"the store has nothing under {name}")
     if blobs[number][4] is None:
-        contents[number] = _unpacked(blobs[number][2], blobs[number][3], None)
+        contents[number] = _unpack_or_damage(blobs[number][2], blobs[number][3], None)
     chain: list[int] = []
     at: int | None = number
     while at is not None and at not in contents and at in blobs and len(chain) <= len(blobs):
@@ -134,7 +138,7 @@ def _content(
         at = blobs[at][4]
     for below in reversed(chain):
         _, _, codec, data, base = blobs[below]
-        contents[below] = _unpacked(codec, data, None if base is None else contents.get(base))
+        contents[below] = _unpack_or_damage(codec, data, None if base is None else contents.get(base))
     content = contents[number]
     if isinstance(content, DamagedBlob):
         return DamagedBlob(f"the bytes under {name} cannot be unpacked: {content}")
@@ -147,11 +151,11 @@ def _content(
 _mine: Final = threading.local()
 
 
-def _unpacked(codec: int, data: bytes, base: bytes | DamagedBlob | None) -> bytes | DamagedBlob:
+def _unpack_or_damage(codec: int, data: bytes, base: bytes | DamagedBlob | None) -> bytes | DamagedBlob:
     if isinstance(base, DamagedBlob):
         return base
     try:
-        return _unpacked_alone(bytes(data)) if codec == ZSTD else unpacked(codec, bytes(data), base)
+        return _unpacked_alone(bytes(data)) if codec == ZSTD else unpack(codec, bytes(data), base)
     except DamagedBlob as problem:
         return problem
 
@@ -163,5 +167,5 @@ def _unpacked_alone(data: bytes) -> bytes:
     try:
         content: bytes = _mine.decompressor.decompress(data, max_output_size=0)
     except (zstandard.ZstdError, MemoryError):
-        return unpacked(ZSTD, data)  # says what is wrong with it
+        return unpack(ZSTD, data)  # says what is wrong with it
     return content

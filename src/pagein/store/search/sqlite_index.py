@@ -13,7 +13,7 @@ from pagein.policy.recall.patterns import Every, Gram, Need
 from pagein.store.search.trigram_index import SHELVES, STATE, TrigramIndex
 from pagein.store.sql.sql_rows import Rows
 from pagein.store.sql.sqlite_schema import Schema
-from pagein.store.sqlite.sqlite_database import Database
+from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 SUFFIX: Final = "-search"
 """What the index's file name has behind the store's."""
@@ -31,7 +31,7 @@ class SqliteIndex(TrigramIndex):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        super().__init__(Database(path, _SCHEMA), _FtsGrams())
+        super().__init__(SqliteDatabase(path, _SCHEMA), _FtsGrams())
 
 
 class _FtsGrams:
@@ -49,10 +49,10 @@ class _FtsGrams:
 
     def places(self, rows: Rows, shelf: str, need: Need, below: int, size: int) -> list[int]:
         query = f"SELECT rowid FROM grams_{shelf} WHERE grams_{shelf} MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"  # noqa: S608 -- ours
-        return [place for (place,) in rows.execute(query, (matching(need), below, size)).fetchall()]
+        return [place for (place,) in rows.execute(query, (fts_query(need), below, size)).fetchall()]
 
 
-def emptied(path: Path) -> None:
+def empty_sqlite_index(path: Path) -> None:
     """Empty an index, its freed pages and its log too: it is built anew from what the store holds. Raises sqlite3.Error."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -69,12 +69,12 @@ def _changes(rows: Rows) -> int:
     return 0 if found is None else int(found[0])
 
 
-def matching(need: Need) -> str:
+def fts_query(need: Need) -> str:
     """A need in FTS5's words: every gram is a term of its own, since without positions there are no phrases."""
     if isinstance(need, Gram):
         return '"' + need.text.replace('"', '""') + '"'
     word = " AND " if isinstance(need, Every) else " OR "
-    return "(" + word.join(matching(part) for part in need.needs) + ")"
+    return "(" + word.join(fts_query(part) for part in need.needs) + ")"
 
 
 def usable() -> bool:

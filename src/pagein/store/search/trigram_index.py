@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from pagein.errors import StoreError
 from pagein.policy.recall.patterns import Need
 from pagein.store.search.shelves import Shelf
-from pagein.store.sql.sql_rows import Database, Rows
+from pagein.store.sql.sql_rows import Rows, SqlDatabase
 
 SHELVES: Final = ("v", "p")
 """The names of all shelves that there are."""
@@ -51,7 +51,7 @@ class Grams(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _IndexState:
     """How far the index of a shelf has come. mark: of the thing there. begun: how often it was begun anew."""
 
     upto: int
@@ -59,13 +59,13 @@ class _State:
     begun: int
 
 
-_NOWHERE: Final = _State(0, "", -1)
+_NOWHERE: Final = _IndexState(0, "", -1)
 
 
 class TrigramIndex:
     """An Index that can be added to. Raises StoreError from `known`, `add`, `forget` and `tidy` alone."""
 
-    def __init__(self, database: Database, grams: Grams) -> None:
+    def __init__(self, database: SqlDatabase, grams: Grams) -> None:
         self._database, self._grams = database, grams
 
     def covered(self, shelf: Shelf) -> int:
@@ -122,15 +122,15 @@ class TrigramIndex:
         """Let go of the database."""
         self._database.close()
 
-    def _state(self, name: str) -> _State:
+    def _state(self, name: str) -> _IndexState:
         with self._database.reading() as rows:
             return _state(rows, name)
 
-    def _page(self, name: str, need: Need, below: int, size: int) -> tuple[_State, list[int]]:
+    def _page(self, name: str, need: Need, below: int, size: int) -> tuple[_IndexState, list[int]]:
         with self._database.reading() as rows:
             return _state(rows, name), self._grams.places(rows, name, need, below, size)
 
 
-def _state(rows: Rows, name: str) -> _State:
+def _state(rows: Rows, name: str) -> _IndexState:
     found = rows.execute("SELECT upto, mark, begun FROM shelf WHERE name = ?", (name,)).fetchone()
-    return _NOWHERE if found is None else _State(*found)
+    return _NOWHERE if found is None else _IndexState(*found)

@@ -29,7 +29,7 @@ _TABLES: Final = ((1 << 19, None), (1 << 22, (24, 20, 19)), (1 << 25, (25, 22, 2
 """Up to which size of base and content together which window, hash and chain tables find the base again. Beyond, none is tried."""
 
 
-def packed(content: bytes) -> tuple[int, bytes]:
+def pack(content: bytes) -> tuple[int, bytes]:
     """The codec's number and the bytes to keep."""
     if len(content) >= _WORTH_TRYING:
         small = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(content)
@@ -38,19 +38,19 @@ def packed(content: bytes) -> tuple[int, bytes]:
     return AS_IT_IS, content
 
 
-def packed_against(content: bytes, base: bytes) -> tuple[int, bytes]:
+def pack_against(content: bytes, base: bytes) -> tuple[int, bytes]:
     """As `packed`, or with the codec `DIFFERENCE` where the content is much smaller when told by what differs from the base."""
-    compressor = _comparing(content, base)
+    compressor = _difference_compressor(content, base)
     if compressor is None:
-        return packed(content)
+        return pack(content)
     difference = compressor.compress(content)
     if len(difference) <= _CLEARLY * len(content):
         return DIFFERENCE, difference
-    codec, alone = packed(content)
+    codec, alone = pack(content)
     return (DIFFERENCE, difference) if len(difference) < _SMALLER * len(alone) else (codec, alone)
 
 
-def unpacked(codec: int, data: bytes, base: bytes | None = None) -> bytes:
+def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
     """What was packed, with the same base. Raises DamagedBlob where that cannot be told."""
     if codec in (AS_IT_IS, BRIDGE):
         return data
@@ -68,7 +68,7 @@ def unpacked(codec: int, data: bytes, base: bytes | None = None) -> bytes:
         raise DamagedBlob(str(problem)) from problem
 
 
-def _comparing(content: bytes, base: bytes) -> zstandard.ZstdCompressor | None:
+def _difference_compressor(content: bytes, base: bytes) -> zstandard.ZstdCompressor | None:
     """What compresses this content with this base at hand, None where that does not pay."""
     # zstd takes less than eight bytes for no dictionary at all
     if len(content) < _WORTH_TRYING or len(base) < _WORTH_TRYING:

@@ -17,9 +17,9 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
-from pagein.policy.privacy.erasure import Forgotten
-from pagein.store.sql.packed_bytes import DIFFERENCE, packed, packed_against, unpacked
-from pagein.store.sql.sql_rows import Database, OnDatabase, Row, Rows
+from pagein.policy.privacy.erasure import ErasedTexts
+from pagein.store.sql.packed_bytes import DIFFERENCE, pack, pack_against, unpack
+from pagein.store.sql.sql_rows import OnDatabase, Row, Rows, SqlDatabase
 
 DEEPEST: Final = 40
 """How many differences at most are undone to read one blob."""
@@ -36,9 +36,9 @@ _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
 class SqlBlobs(OnDatabase):
     """A BlobStore in a SQL database, but for what differs between databases."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         super().__init__(database)
-        self._forgotten: tuple[int, Forgotten] = 0, Forgotten()
+        self._forgotten: tuple[int, ErasedTexts] = 0, ErasedTexts()
 
     def put(self, content: bytes) -> ContentHash:
         return self.put_many((content,))[0]
@@ -50,7 +50,7 @@ class SqlBlobs(OnDatabase):
 
     def get(self, name: ContentHash) -> bytes:
         with self._database.reading() as rows:
-            return read_blob(rows, name)
+            return load_blob(rows, name)
 
     def has(self, name: ContentHash) -> bool:
         with self._database.reading() as rows:
@@ -59,7 +59,7 @@ class SqlBlobs(OnDatabase):
     def names(self) -> Iterator[ContentHash]:
         with self._database.reading() as rows:
             found = rows.execute("SELECT hash FROM blob ORDER BY hash").fetchall()
-        return iter([named(name) for (name,) in found])
+        return iter([hash_of_name(name) for (name,) in found])
 
     def figures(self) -> tuple[int, int]:
         with self._database.reading() as rows:
@@ -76,7 +76,7 @@ class SqlBlobs(OnDatabase):
                     f"INSERT INTO object({OBJECT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
                     _record(stored),
                 )
-                first = _found(rows, stored.id)
+                first = _find_object(rows, stored.id)
                 if first is None or (first.content, first.workspace) != (stored.content, plain(stored.workspace)):
                     taken.add(stored.id)
                 else:
@@ -85,7 +85,7 @@ class SqlBlobs(OnDatabase):
 
     def find(self, object_id: ObjectId) -> StoredObject | None:
         with self._database.reading() as rows:
-            return _found(rows, object_id)
+            return _find_object(rows, object_id)
 
     def secret(self) -> bytes:
         with self._database.reading() as rows:
@@ -110,11 +110,11 @@ class SqlBlobs(OnDatabase):
             found = rows.execute("SELECT count FROM forgetting").fetchone()
         return 0 if found is None else int(found[0])
 
-    def forgotten(self) -> Forgotten:
+    def forgotten(self) -> ErasedTexts:
         """The texts that were ordered to be forgotten, read again where that may have changed."""
         count = self.forgettings()
         if count and self._forgotten[0] != count:
-            self._forgotten = count, Forgotten(self.secret(), self.tombstones())
+            self._forgotten = count, ErasedTexts(self.secret(), self.tombstones())
         return self._forgotten[1]
 
     def _hold(self, contents: Iterable[bytes]) -> None:
@@ -128,10 +128,10 @@ def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> Con
     """Keep these bytes, as what differs from the base where there is one and that is much less."""
     name = ContentHash.of(content)
     try:
-        read_blob(rows, name)
+        load_blob(rows, name)
     except MissingBlob:
         number, depth, data_of_base = _base(rows, base)
-        codec, data = packed(content) if data_of_base is None else packed_against(content, data_of_base)
+        codec, data = pack(content) if data_of_base is None else pack_against(content, data_of_base)
         if codec != DIFFERENCE:
             number, depth = None, 0
         rows.execute(
@@ -140,12 +140,12 @@ def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> Con
         )
     except DamagedBlob:
         rows.execute(
-            "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (*packed(content), raw(name))
+            "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (*pack(content), raw(name))
         )
     return name
 
 
-def read_blob(rows: Rows, name: ContentHash) -> bytes:
+def load_blob(rows: Rows, name: ContentHash) -> bytes:
     """The bytes under a name, proven. Raises MissingBlob or DamagedBlob."""
     chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
     if not chain:
@@ -153,7 +153,7 @@ def read_blob(rows: Rows, name: ContentHash) -> bytes:
     content: bytes | None = None
     try:
         for codec, data in chain:
-            content = unpacked(codec, bytes(data), content)
+            content = unpack(codec, bytes(data), content)
     except DamagedBlob as problem:
         raise DamagedBlob(f"the bytes under {name} cannot be unpacked: {problem}") from problem
     if content is None or ContentHash.of(content) != name:
@@ -166,7 +166,7 @@ def raw(name: ContentHash) -> bytes:
     return bytes.fromhex(name.hex)
 
 
-def named(kept_name: bytes) -> ContentHash:
+def hash_of_name(kept_name: bytes) -> ContentHash:
     """The hash that was kept."""
     return ContentHash(bytes(kept_name).hex())
 
@@ -184,12 +184,12 @@ def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes 
     if found is None or found[1] >= DEEPEST:
         return None, 0, None
     try:
-        return int(found[0]), int(found[1]) + 1, read_blob(rows, base)
+        return int(found[0]), int(found[1]) + 1, load_blob(rows, base)
     except DamagedBlob:
         return None, 0, None
 
 
-def removed(rows: Rows, name: ContentHash) -> int:
+def remove_blob(rows: Rows, name: ContentHash) -> int:
     """Take one blob away, and say of how many bytes' names that is true: 0 or 1. What rests on it is told anew without it."""
     found = rows.execute("SELECT number FROM blob WHERE hash = ?", (raw(name),)).fetchone()
     if found is None:
@@ -197,7 +197,7 @@ def removed(rows: Rows, name: ContentHash) -> int:
     for (dependent,) in rows.execute("SELECT hash FROM blob WHERE base = ?", found).fetchall():
         # A dependent that cannot be read keeps its base: nothing may become worse by tidying up.
         try:
-            codec, data = packed(read_blob(rows, named(dependent)))
+            codec, data = pack(load_blob(rows, hash_of_name(dependent)))
         except DamagedBlob:
             return 0
         rows.execute(
@@ -212,14 +212,14 @@ def _record(stored: StoredObject) -> tuple[object, ...]:
     return (str(stored.id), raw(stored.content), *map(plain, texts), stored.tokens, stored.chars)
 
 
-def _found(rows: Rows, object_id: ObjectId) -> StoredObject | None:
+def _find_object(rows: Rows, object_id: ObjectId) -> StoredObject | None:
     query = f"SELECT {OBJECT_COLUMNS} FROM object WHERE id = ?"  # noqa: S608 -- a constant
     row = rows.execute(query, (str(object_id),)).fetchone()
-    return None if row is None else stored_object(row)
+    return None if row is None else object_of_row(row)
 
 
-def stored_object(row: Row) -> StoredObject:
+def object_of_row(row: Row) -> StoredObject:
     """The record in a row of the table `object`."""
     object_id, name, kind, workspace, session, call_id, description, tokens, chars = row
     origin = Origin(session, call_id)
-    return StoredObject(ObjectId(object_id), named(name), kind, workspace, origin, description, tokens, chars)
+    return StoredObject(ObjectId(object_id), hash_of_name(name), kind, workspace, origin, description, tokens, chars)

@@ -15,30 +15,30 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.objects import StoredObject
 from pagein.model.text_removal import Retold, Tombstone
-from pagein.model.values import canonical, parsed_fields
+from pagein.model.values import canonical, parse_fields
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import keys_of
-from pagein.policy.privacy.erasure import Retelling, everything, is_gone, path_of_reading, retold, unread
+from pagein.policy.privacy.erasure import EntryRedaction, is_gone, path_of_reading, retold, unread, whole_text
 from pagein.policy.privacy.redaction import Finds
-from pagein.store.sql.packed_bytes import packed, unpacked
+from pagein.store.sql.packed_bytes import pack, unpack
 from pagein.store.sql.sql_blobs import (
     OBJECT_COLUMNS,
     SqlBlobs,
-    named,
+    hash_of_name,
+    load_blob,
+    object_of_row,
     plain,
     put_blob,
     raw,
-    read_blob,
-    removed,
-    stored_object,
+    remove_blob,
 )
-from pagein.store.sql.sql_rows import Row, Rows, given, kept
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 _SOMEBODY: Final = Writer("unknown")
 
 
-class SqlForgetting(SqlBlobs):
+class SqlErasure(SqlBlobs):
     """What a SQL store keeps of forgotten texts, and how it takes them out."""
 
     def bury(self, tombstones: Iterable[Tombstone]) -> None:
@@ -58,9 +58,9 @@ class SqlForgetting(SqlBlobs):
             names = _blobs(rows, finds, done)
             gone = _objects(rows, finds, names, done)
             names |= _versions(rows, finds, names, done)
-            _entries(rows, Retelling(key, finds, names, gone), done, None)
+            _entries(rows, EntryRedaction(key, finds, names, gone), done, None)
             for old in [ContentHash(old) for old in names]:
-                removed(rows, old)
+                remove_blob(rows, old)
         return done
 
     def retell_session(self, session: str, key: bytes) -> Retold:
@@ -69,14 +69,14 @@ class SqlForgetting(SqlBlobs):
         with self._database.writing() as rows:
             names: dict[str, str] = {}
             query = f"SELECT {OBJECT_COLUMNS} FROM object WHERE session = ?"  # noqa: S608 -- a constant
-            ours = [stored_object(row) for row in rows.execute(query, (plain(session),)).fetchall()]
+            ours = [object_of_row(row) for row in rows.execute(query, (plain(session),)).fetchall()]
             for one in ours:
                 text = f"[pagein: withheld, {one.chars:,} characters, forgotten]"
                 names[one.content.hex] = put_blob(rows, text.encode()).hex
                 _update(rows, one, ContentHash(names[one.content.hex]), "", len(text))
                 done.objects += 1
             gone = frozenset(str(one.id) for one in ours)
-            _entries(rows, Retelling(key, everything, names, gone, wholly=True), done, session)
+            _entries(rows, EntryRedaction(key, whole_text, names, gone, wholly=True), done, session)
         return done
 
 
@@ -85,14 +85,14 @@ def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
     names: dict[str, str] = {}
     for (name,) in rows.execute("SELECT hash FROM blob ORDER BY number").fetchall():
         try:
-            content = read_blob(rows, named(name))
+            content = load_blob(rows, hash_of_name(name))
         except (DamagedBlob, MissingBlob) as problem:
-            done.unread.append(f"blob {named(name).hex}: {problem}")
+            done.unread.append(f"blob {hash_of_name(name).hex}: {problem}")
             continue
         text = content.decode("utf-8", "surrogateescape")
         made = retold(text, finds, {})
         if made != text:
-            names[named(name).hex] = put_blob(rows, made.encode("utf-8", "surrogateescape")).hex
+            names[hash_of_name(name).hex] = put_blob(rows, made.encode("utf-8", "surrogateescape")).hex
             done.blobs += 1
     return names
 
@@ -101,12 +101,12 @@ def _objects(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> f
     """Records of what was paged out. Returns the objects of which nothing is left."""
     gone: set[str] = set()
     for row in rows.execute(f"SELECT {OBJECT_COLUMNS} FROM object").fetchall():  # noqa: S608 -- a constant
-        one = stored_object(row)
+        one = object_of_row(row)
         description = retold(one.description, finds, {})
         content = ContentHash(names.get(one.content.hex, one.content.hex))
         if (description, content) == (one.description, one.content):
             continue
-        text = read_blob(rows, content).decode("utf-8", "surrogateescape")
+        text = load_blob(rows, content).decode("utf-8", "surrogateescape")
         if is_gone(text):
             gone.add(str(one.id))
         _update(rows, one, content, "" if is_gone(text) else description, len(text))
@@ -121,7 +121,7 @@ def _update(rows: Rows, one: StoredObject, content: ContentHash, description: st
     )
 
 
-def _entries(rows: Rows, telling: Retelling, done: Retold, session: str | None) -> None:
+def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | None) -> None:
     """Lines of journals. What a session read of a file that is told anew it does not know any more: all that rested on it goes with it."""
     places = rows.execute("SELECT number, session FROM entry ORDER BY number").fetchall()
     wanted = [(number, str(name)) for number, name in places if session in (None, name) or name == plain(session or "")]
@@ -137,7 +137,7 @@ def _entries(rows: Rows, telling: Retelling, done: Retold, session: str | None) 
         path = path_of_reading(line) if name in paths else None
         made = unread(line) if path is not None and path in paths[name] else telling.line(line)
         if made != line:
-            rows.execute("UPDATE entry SET codec = ?, line = ? WHERE number = ?", (*packed(made), number))
+            rows.execute("UPDATE entry SET codec = ?, line = ? WHERE number = ?", (*pack(made), number))
             done.entries += 1
             if b'"entry":"said"' not in line:
                 done.sessions.add(name)
@@ -146,7 +146,7 @@ def _entries(rows: Rows, telling: Retelling, done: Retold, session: str | None) 
 def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> bytes | None:
     codec, data = _row(rows, "SELECT codec, line FROM entry WHERE number = ?", number)
     try:
-        return unpacked(codec, bytes(data))
+        return unpack(codec, bytes(data))
     except DamagedBlob as problem:
         unread_ones.append(f"entry {number} of session {session}: {problem}")
         return None
@@ -165,11 +165,11 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> 
         made = retold(record, finds, renamed)
         if made == record:
             continue
-        made = canonical(parsed_fields(made))
+        made = canonical(parse_fields(made))
         before = version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=_SOMEBODY)
         content = None if content_hash is None else names.get(bytes(content_hash).hex(), bytes(content_hash).hex())
         if content is not None and content != bytes(content_hash).hex():
-            chars = len(read_blob(rows, ContentHash(content)).decode("utf-8", "surrogatepass"))
+            chars = len(load_blob(rows, ContentHash(content)).decode("utf-8", "surrogatepass"))
         after = version_of(made, sequence=sequence, number=number, at=at, chars=chars, writer=_SOMEBODY)
         renamed[bytes(object_hash).hex()] = object_hash_of(made).hex
         if before.metadata_view_hash != after.metadata_view_hash:
@@ -187,7 +187,7 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> 
         made = retold(text, finds, renamed)
         new = None if pinned is None else bytes.fromhex(renamed.get(bytes(pinned).hex(), bytes(pinned).hex()))
         if made != text or new != (None if pinned is None else bytes(pinned)):
-            values = (made, new, kept(retold(given(target), finds, {})), number)
+            values = (made, new, encode_text(retold(decode_text(target), finds, {})), number)
             rows.execute("UPDATE reference SET reference = ?, pinned = ?, target = ? WHERE number = ?", values)
     return {old: new for old, new in renamed.items() if old not in names}
 
@@ -198,11 +198,13 @@ def _told_of_head(rows: Rows, document: int, before: Version, after: Version) ->
     if head != after.sequence:
         return
     for name, value in sorted(keys_of(before) - keys_of(after)):
-        rows.execute("DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, kept(name), value))
+        rows.execute(
+            "DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, encode_text(name), value)
+        )
     for name, value in sorted(keys_of(after) - keys_of(before)):
-        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, kept(name), value))
+        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, encode_text(name), value))
     if before.nickname != after.nickname:
-        nickname = None if after.nickname is None else kept(after.nickname)
+        nickname = None if after.nickname is None else encode_text(after.nickname)
         rows.execute("UPDATE document SET nickname = ? WHERE number = ?", (nickname, document))
 
 

@@ -6,9 +6,9 @@ from typing import Final
 from pagein.errors import DamagedBlob
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Entry, EntryId
-from pagein.model.messages import Unreadable
-from pagein.policy.privacy.erasure import Retelling
-from pagein.store.sql.packed_bytes import BRIDGE, packed, unpacked
+from pagein.model.messages import UnreadableLine
+from pagein.policy.privacy.erasure import EntryRedaction
+from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
 from pagein.store.sql.sql_blobs import SqlBlobs, plain
 
 # What was lost and is said again stands where it stood before.
@@ -25,10 +25,10 @@ class SqlJournals(SqlBlobs):
         if not entries:
             return 0
         forgotten = self.forgotten()
-        retelling = Retelling(forgotten.key, forgotten.finds, {}) if forgotten.tombstones else None
+        retelling = EntryRedaction(forgotten.key, forgotten.finds, {}) if forgotten.tombstones else None
         told = [(entry.id, encode_entry(entry)) for entry in entries]
         lines = [
-            (plain(session), plain(name), *packed(line if retelling is None else retelling.line(line)))
+            (plain(session), plain(name), *pack(line if retelling is None else retelling.line(line)))
             for name, line in told
         ]
         with self._database.writing() as rows:
@@ -41,10 +41,10 @@ class SqlJournals(SqlBlobs):
             last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
         return 0 if last is None else int(last[0])
 
-    def entries(self, session: str) -> Iterator[Entry | Unreadable]:
+    def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:
         return (entry for _, entry in self.news(session))
 
-    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | Unreadable]]:
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
         while True:
             with (
                 self._database.reading() as rows
@@ -64,14 +64,14 @@ class SqlJournals(SqlBlobs):
             row = rows.execute("SELECT leaf FROM session WHERE name = ?", (plain(session),)).fetchone()
         return None if row is None else str(row[0])
 
-    def entry(self, session: str, name: EntryId) -> Entry | Unreadable | None:
+    def entry(self, session: str, name: EntryId) -> Entry | UnreadableLine | None:
         with self._database.reading() as rows:
             query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"
             row = rows.execute(query, (plain(session), plain(name))).fetchone()
         return None if row is None else _entry(int(row[0]), int(row[1]), bytes(row[2]), plain(name))
 
     def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
-        codec, small = packed(data)
+        codec, small = pack(data)
         with self._database.writing() as rows:
             known = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
             if known is None or known[0] is None or known[0] < place:
@@ -90,16 +90,16 @@ class SqlJournals(SqlBlobs):
             return None
         place, codec, data = row
         try:
-            return int(place), unpacked(codec, bytes(data))
+            return int(place), unpack(codec, bytes(data))
         except DamagedBlob:
             return None
 
 
-def _entry(number: int, codec: int, line: bytes, name: str) -> Entry | Unreadable:
+def _entry(number: int, codec: int, line: bytes, name: str) -> Entry | UnreadableLine:
     try:
-        entry = decode_entry(unpacked(codec, bytes(line)), number)
+        entry = decode_entry(unpack(codec, bytes(line)), number)
     except DamagedBlob as problem:
-        return Unreadable(number, f"DamagedBlob: {problem}")
+        return UnreadableLine(number, f"DamagedBlob: {problem}")
     if isinstance(entry, Entry) and plain(entry.id) != name:
-        return Unreadable(number, f"it is kept as {name!r} and calls itself {entry.id!r}")
+        return UnreadableLine(number, f"it is kept as {name!r} and calls itself {entry.id!r}")
     return entry

@@ -13,18 +13,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
 from pagein.errors import CallerError, DamagedBlob, StoreError
-from pagein.model.links import Backlink, Link, Resolved, Unresolved
+from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.values import Value, canonical, parsed, place_order
-from pagein.model.version_hash import Sealed, decoded, object_hash_of, value_of, version_of
+from pagein.model.values import Value, canonical, parse_value, place_order
+from pagein.model.version_hash import SealedDraft, decode_content, object_hash_of, value_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Change, Outcome, Query, Write, Written, keys_of
-from pagein.store.rules.reference_target import resolved, target_of
-from pagein.store.rules.write_rules import Append, Earlier, Facts, Keep, decide
-from pagein.store.sql.sql_blobs import SqlBlobs, named, put_blob, raw, read_blob
+from pagein.store.rules.reference_target import resolve_reference, target_of
+from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
+from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
 from pagein.store.sql.sql_queries import VERSION, conditions
-from pagein.store.sql.sql_rows import Row, Rows, given, kept
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 _STEP: Final = 16
 """Every so many versions, content rests on the version so many before, and not on the last: few differences lead to any of them."""
@@ -35,23 +35,23 @@ class SqlObjects(SqlBlobs):
     """An ObjectStore in a SQL database."""
 
     def write(self, write: Write) -> Outcome:
-        sealed = Sealed.of(write.draft)
+        sealed = SealedDraft.of(write.draft)
         with self._database.writing() as rows:
             self._hold(_texts(sealed))
             facts = _facts(rows, write)
             match decide(write, sealed, facts):
-                case Append(number, change):
-                    version = _appended(rows, write, sealed, facts.current, number)
+                case AppendVersion(number, change):
+                    version = _append_version(rows, write, sealed, facts.current, number)
                     _remember(rows, write.request, sealed, version, change)
                     return Written(version, change)
-                case Keep(answer):
+                case RememberedAnswer(answer):
                     _remember(rows, write.request, sealed, answer.version, answer.change)
                     return answer
                 case answer:
                     return answer
 
     def put_version(self, write: Write, number: int) -> bool:
-        sealed = Sealed.of(write.draft)
+        sealed = SealedDraft.of(write.draft)
         with self._database.writing() as rows:
             self._hold(_texts(sealed))
             return _put_back(rows, write, sealed, number)
@@ -60,20 +60,22 @@ class SqlObjects(SqlBlobs):
         with self._database.reading() as rows:
             found = _newest(rows, name)
             return (
-                _one(rows, "document.nickname = ? AND sequence = document.head", kept(name)) if found is None else found
+                _one(rows, "document.nickname = ? AND sequence = document.head", encode_text(name))
+                if found is None
+                else found
             )
 
     def version(self, object_id: str, number: int) -> Version | None:
         with self._database.reading() as rows:
-            return _one(rows, "document.id = ? AND version.number = ?", kept(object_id), number)
+            return _one(rows, "document.id = ? AND version.number = ?", encode_text(object_id), number)
 
     def as_of(self, object_id: str, at: float) -> Version | None:
         with self._database.reading() as rows:
             last = "document.id = ? AND at <= ? ORDER BY version.number DESC LIMIT 1"
-            return _one(rows, last, kept(object_id), float(at))
+            return _one(rows, last, encode_text(object_id), float(at))
 
     def history(self, object_id: str) -> Sequence[Version]:
-        return self._versions("document.id = ? ORDER BY version.number", kept(object_id))
+        return self._versions("document.id = ? ORDER BY version.number", encode_text(object_id))
 
     def objects(self, query: Query) -> Sequence[Version]:
         wanted, values = conditions(query)
@@ -87,16 +89,16 @@ class SqlObjects(SqlBlobs):
         if version.content_hash is None:
             return None
         with self._database.reading() as rows:
-            return decoded(read_blob(rows, version.content_hash))
+            return decode_content(load_blob(rows, version.content_hash))
 
     def additional(self, version: Version, name: str) -> Value:
         if name not in version.additional:
             return None
         with self._database.reading() as rows:
-            return value_of(read_blob(rows, version.additional[name]))
+            return value_of(load_blob(rows, version.additional[name]))
 
-    def resolve(self, reference: Reference) -> Resolved | Unresolved:
-        return resolved(self, self._by_hash, reference)
+    def resolve(self, reference: Reference) -> Resolution | UnresolvedReference:
+        return resolve_reference(self, self._by_hash, reference)
 
     def references(self, version: Version) -> Sequence[Link]:
         with self._database.reading() as rows:
@@ -105,8 +107,10 @@ class SqlObjects(SqlBlobs):
                    WHERE sequence = ? AND since <= sequence AND (until IS NULL OR until > sequence)""",
                 (version.sequence,),
             ).fetchall()
-        placed = sorted(((given(path), _reference(text)) for path, text in found), key=lambda one: place_order(one[0]))
-        return tuple(Link(path, one, isinstance(self.resolve(one), Resolved)) for path, one in placed)
+        placed = sorted(
+            ((decode_text(path), _reference(text)) for path, text in found), key=lambda one: place_order(one[0])
+        )
+        return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in placed)
 
     def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
         wanted = target_of(self, target, pinned)
@@ -119,7 +123,7 @@ class SqlObjects(SqlBlobs):
             WHERE target IN ({", ".join("?" * len(texts))}) AND {valid}"""  # noqa: S608 -- constants and question marks
         with self._database.reading() as rows:
             found = rows.execute(query, texts).fetchall()
-        links = [Backlink(version_in(row[:-2]), given(row[-2]), _reference(row[-1])) for row in found]
+        links = [Backlink(version_in(row[:-2]), decode_text(row[-2]), _reference(row[-1])) for row in found]
         met = [link for link in links if wanted.met_by(link.reference)]
         return tuple(sorted(met, key=lambda one: (-one.source.sequence, place_order(one.path))))
 
@@ -141,7 +145,7 @@ class SqlObjects(SqlBlobs):
     def _by_hash(self, object_id: str, name: ContentHash) -> Version | None:
         with self._database.reading() as rows:
             last = "document.id = ? AND object_hash = ? ORDER BY version.number DESC LIMIT 1"
-            return _one(rows, last, kept(object_id), raw(name))
+            return _one(rows, last, encode_text(object_id), raw(name))
 
 
 # --- looking -----------------------------------------------------------------------------------------------------
@@ -158,15 +162,15 @@ def _one(rows: Rows, wanted: str, *values: object) -> Version | None:
 
 
 def _newest(rows: Rows, object_id: str) -> Version | None:
-    return _one(rows, "document.id = ? AND sequence = document.head", kept(object_id))
+    return _one(rows, "document.id = ? AND sequence = document.head", encode_text(object_id))
 
 
 def version_in(row: Row) -> Version:
     """The version in a row of `sql_queries.VERSION`. Raises DamagedBlob where its record does not prove its hash."""
     sequence, number, at, name, chars, record, writer, reason, session = row
-    who = Writer(given(writer), given(reason), None if session is None else given(session))
+    who = Writer(decode_text(writer), decode_text(reason), None if session is None else decode_text(session))
     try:
-        if object_hash_of(record) != named(name):
+        if object_hash_of(record) != hash_of_name(name):
             raise DamagedBlob(f"the record of version {sequence} is not the one that was stored")
         return version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=who)
     except CallerError as problem:
@@ -175,7 +179,7 @@ def version_in(row: Row) -> Version:
 
 def _reference(text: str) -> Reference:
     try:
-        value = parsed(text)
+        value = parse_value(text)
     except CallerError as problem:
         raise DamagedBlob(f"a reference cannot be read: {problem}") from problem
     if not isinstance(value, Reference):
@@ -183,23 +187,25 @@ def _reference(text: str) -> Reference:
     return value
 
 
-def _texts(sealed: Sealed) -> Iterator[bytes]:
+def _texts(sealed: SealedDraft) -> Iterator[bytes]:
     """All that a version says."""
     yield sealed.record.encode("utf-8", "surrogatepass")
     yield from () if sealed.content is None else (sealed.content,)
     yield from (data for _, data in sealed.additional)
 
 
-def _facts(rows: Rows, write: Write) -> Facts:
+def _facts(rows: Rows, write: Write) -> WriteFacts:
     nickname, holder = write.draft.nickname, None
     if nickname is not None:
-        holder = rows.execute("SELECT id FROM document WHERE nickname = ?", (kept(nickname),)).fetchone()
+        holder = rows.execute("SELECT id FROM document WHERE nickname = ?", (encode_text(nickname),)).fetchone()
     earlier = rows.execute(
-        "SELECT asked, sequence, change FROM request WHERE id = ?", (kept(write.request),)
+        "SELECT asked, sequence, change FROM request WHERE id = ?", (encode_text(write.request),)
     ).fetchone()
     current = _newest(rows, write.draft.id)
-    return Facts(
-        None if earlier is None else _earlier(rows, earlier), current, None if holder is None else given(holder[0])
+    return WriteFacts(
+        None if earlier is None else _earlier(rows, earlier),
+        current,
+        None if holder is None else decode_text(holder[0]),
     )
 
 
@@ -209,13 +215,13 @@ def _earlier(rows: Rows, row: Row) -> Earlier:
     if version is None:
         raise DamagedBlob(f"version {sequence} is missing")
     known: tuple[Change, ...] = get_args(Change)
-    return Earlier(named(asked), version, next(one for one in known if one == change))
+    return Earlier(hash_of_name(asked), version, next(one for one in known if one == change))
 
 
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
-def _appended(rows: Rows, write: Write, sealed: Sealed, current: Version | None, number: int) -> Version:
+def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Version | None, number: int) -> Version:
     sequence = _next_sequence(rows)
     version = sealed.version(sequence=sequence, number=number, at=float(write.at), writer=write.writer)
     document = _document(rows, version)
@@ -234,13 +240,13 @@ def _put_row(rows: Rows, document: int, version: Version) -> None:
         (
             *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
             *(None if version.content_hash is None else raw(version.content_hash), version.chars, version.record),
-            *(None if one is None else kept(one) for one in who),
+            *(None if one is None else encode_text(one) for one in who),
         ),
     )
 
 
-def _put_back(rows: Rows, write: Write, sealed: Sealed, number: int) -> bool:
-    neighbours = _select(rows, "document.id = ? ORDER BY version.number", (kept(write.draft.id),))
+def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> bool:
+    neighbours = _select(rows, "document.id = ? ORDER BY version.number", (encode_text(write.draft.id),))
     history = [version_in(row) for row in neighbours]
     before = [one for one in history if one.number < number]
     behind = [one for one in history if one.number > number]
@@ -257,12 +263,12 @@ def _put_back(rows: Rows, write: Write, sealed: Sealed, number: int) -> bool:
     # these are kept as what changed from version to version
     rows.execute("DELETE FROM reference WHERE document = ?", (document,))
     for one in (*before, version, *behind):
-        additional = {name: value_of(read_blob(rows, blob)) for name, blob in one.additional.items()}
-        put_references(rows, document, one.sequence, Sealed.of(one.draft(None, additional)))
+        additional = {name: value_of(load_blob(rows, blob)) for name, blob in one.additional.items()}
+        put_references(rows, document, one.sequence, SealedDraft.of(one.draft(None, additional)))
     return True
 
 
-def _free_sequence(rows: Rows, sealed: Sealed, after: int, before: int) -> int | None:
+def _free_sequence(rows: Rows, sealed: SealedDraft, after: int, before: int) -> int | None:
     """A place in the order of all versions that is free: that at which this one was written, where somebody knows, else the first."""
     between = "sequence > ? AND sequence < ?"
     asked = rows.execute(
@@ -284,8 +290,8 @@ def _next_sequence(rows: Rows) -> int:
 
 
 def _document(rows: Rows, version: Version) -> int:
-    nickname = None if version.nickname is None else kept(version.nickname)
-    values = (version.type, nickname, int(version.deleted), version.sequence, kept(version.id))
+    nickname = None if version.nickname is None else encode_text(version.nickname)
+    values = (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id))
     if version.number == 1:
         # it may be there without a version, where a repair found no more of it
         rows.execute(
@@ -295,7 +301,7 @@ def _document(rows: Rows, version: Version) -> int:
         )
     else:
         rows.execute("UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?", values)
-    found = rows.execute("SELECT number FROM document WHERE id = ?", (kept(version.id),)).fetchone()
+    found = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(version.id),)).fetchone()
     if found is None:
         raise StoreError("the store lost an object while it was written")
     return int(found[0])
@@ -310,23 +316,23 @@ def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None
         back, step = step, step * _STEP
     if back == 1 or back >= number:
         return current
-    return _one(rows, "document.id = ? AND version.number = ?", kept(current.id), number - back) or current
+    return _one(rows, "document.id = ? AND version.number = ?", encode_text(current.id), number - back) or current
 
 
-def _put_content(rows: Rows, sealed: Sealed, base: Version | None) -> None:
+def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
     if sealed.content is not None:
         put_blob(rows, sealed.content, None if base is None else base.content_hash)
     for name, data in sealed.additional:
         put_blob(rows, data, None if base is None else base.additional.get(name))
 
 
-def put_references(rows: Rows, document: int, sequence: int, sealed: Sealed) -> None:
+def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft) -> None:
     """Keep the references of an object's next version, as what changed."""
     found = rows.execute(
         "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL", (document,)
     ).fetchall()
     before = {(path, text): number for path, text, number in found}
-    after = {(kept(path), canonical(reference)): reference for path, reference in sealed.references}
+    after = {(encode_text(path), canonical(reference)): reference for path, reference in sealed.references}
     for place in before.keys() - after.keys():
         rows.execute("UPDATE reference SET until = ? WHERE number = ?", (sequence, before[place]))
     for path, text in sorted(after.keys() - before.keys()):
@@ -340,7 +346,7 @@ def put_references(rows: Rows, document: int, sequence: int, sealed: Sealed) -> 
 
 def _target(text: str) -> str:
     """What a target is found by: itself, or for a very long one its beginning and its hash."""
-    whole = kept(text)
+    whole = encode_text(text)
     if len(whole) <= _LONGEST_TARGET:
         return whole
     return whole[:_LONGEST_TARGET] + ContentHash.of(whole.encode()).hex
@@ -349,13 +355,15 @@ def _target(text: str) -> str:
 def put_keys(rows: Rows, document: int, after: frozenset[tuple[str, str]], before: frozenset[tuple[str, str]]) -> None:
     """Keep what an object's next version is found by, as what changed."""
     for name, value in sorted(before - after):
-        rows.execute("DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, kept(name), value))
+        rows.execute(
+            "DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, encode_text(name), value)
+        )
     for name, value in sorted(after - before):
-        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, kept(name), value))
+        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, encode_text(name), value))
 
 
-def _remember(rows: Rows, request: str, sealed: Sealed, version: Version, change: Change) -> None:
+def _remember(rows: Rows, request: str, sealed: SealedDraft, version: Version, change: Change) -> None:
     rows.execute(
         "INSERT INTO request(id, asked, sequence, change) VALUES(?, ?, ?, ?)",
-        (kept(request), raw(sealed.object_hash), version.sequence, change),
+        (encode_text(request), raw(sealed.object_hash), version.sequence, change),
     )

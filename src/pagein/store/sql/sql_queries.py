@@ -3,7 +3,7 @@
 from typing import Final
 
 from pagein.model.writes import Query, key_of, prefix_key
-from pagein.store.sql.sql_rows import kept
+from pagein.store.sql.sql_rows import encode_text
 
 VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writer, reason, session"
 """The columns from which a version is read."""
@@ -17,15 +17,15 @@ def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
     values: list[object] = []
     if query.types:
         texts.append(f"document.type IN ({', '.join('?' * len(query.types))})")
-        values += [kept(one) for one in sorted(query.types)]
+        values += [encode_text(one) for one in sorted(query.types)]
     for name, value in query.where.items():
         texts.append("document.number IN (SELECT document FROM field WHERE name = ? AND value = ?)")
-        values += [kept(name), key_of(value)]
+        values += [encode_text(name), key_of(value)]
     if query.under is not None:
         name, beginning = query.under
         prefix = prefix_key(beginning)
         texts.append("document.number IN (SELECT document FROM field WHERE name = ? AND value >= ? AND value < ?)")
-        values += [kept(name), prefix, prefix + _BEHIND_ALL]
+        values += [encode_text(name), prefix, prefix + _BEHIND_ALL]
     bounds = (
         ("document.deleted = ?", None if query.deleted is None else int(query.deleted)),
         ("at >= ?", query.since),

@@ -35,7 +35,7 @@ class Rows(Protocol):
         ...
 
 
-class Database(Protocol):
+class SqlDatabase(Protocol):
     """A database that several threads share. Whatever it or the disk raises comes out as StoreError."""
 
     def reading(self) -> AbstractContextManager[Rows]:
@@ -57,7 +57,7 @@ class Database(Protocol):
 class OnDatabase:
     """What the parts of a SQL store share."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         self._database = database
 
     @contextlib.contextmanager
@@ -69,12 +69,12 @@ class OnDatabase:
         self._database.close()
 
 
-def kept(text: str) -> str:
+def encode_text(text: str) -> str:
     r"""A text as it is kept: backslashes doubled, NUL and lone surrogates as `\uXXXX`. What begins alike stays so."""
     return _AWKWARD.sub(_escape, text)
 
 
-def given(text: str) -> str:
+def decode_text(text: str) -> str:
     """The text that was kept."""
     return _ESCAPED.sub(_unescape, text) if "\\" in text else text
 

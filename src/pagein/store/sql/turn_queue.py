@@ -13,7 +13,7 @@ import threading
 from collections import deque
 
 
-class Queue:
+class TurnLock:
     """A lock that is given in the order in which it was asked for. The thread that has it may take it again.
 
     longest: seconds that one turn may last before those who wait are refused; None: as long as it wants.

@@ -29,12 +29,12 @@ def is_refusal(problem: BaseException) -> bool:
     return isinstance(problem, OSError)
 
 
-def read_only(path: Path, timeout: float) -> sqlite3.Connection:
+def open_readonly(path: Path, timeout: float) -> sqlite3.Connection:
     """A connection that reads the file as it is by now. Raises sqlite3.Error or OSError where it cannot be read."""
     if not _has_log(path):
-        return _tried(path, "immutable=1", timeout)
+        return _try_open(path, "immutable=1", timeout)
     try:
-        return _tried(path, "mode=ro", timeout)
+        return _try_open(path, "mode=ro", timeout)
     except sqlite3.Error as problem:
         if not is_refusal(problem):
             raise
@@ -48,7 +48,7 @@ def _has_log(path: Path) -> bool:
         return False
 
 
-def _tried(path: Path, how: str, timeout: float) -> sqlite3.Connection:
+def _try_open(path: Path, how: str, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False, timeout=timeout
     )
@@ -68,4 +68,4 @@ def _copy(path: Path, timeout: float) -> sqlite3.Connection:
         with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as whole:
             # so that one file holds all of it
             whole.execute("PRAGMA journal_mode=DELETE").fetchone()
-        return _tried(copy, "immutable=1", timeout)
+        return _try_open(copy, "immutable=1", timeout)

@@ -22,8 +22,8 @@ from typing import Final
 
 from pagein.errors import StoreError
 from pagein.store.sql.sqlite_schema import STORE, Schema
-from pagein.store.sql.turn_queue import Queue
-from pagein.store.sqlite.readonly_file import is_refusal, read_only
+from pagein.store.sql.turn_queue import TurnLock
+from pagein.store.sqlite.readonly_file import is_refusal, open_readonly
 
 _PATIENCE: Final = 5.0
 _LONGEST: Final = 30.0
@@ -36,7 +36,7 @@ _OUTER: Final = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
 _INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO inner_write", "RELEASE inner_write"))
 
 
-class Database:
+class SqliteDatabase:
     """A connection that several threads may share.
 
     schema: the tables that the file is to have. patience: seconds that another process may keep us from writing; then StoreError is
@@ -58,7 +58,7 @@ class Database:
         self._looks = looks
         self._schema = schema
         self._patience = patience
-        self._queue = Queue(_LONGEST if longest is None and patience is not None else longest)
+        self._queue = TurnLock(_LONGEST if longest is None and patience is not None else longest)
         self._connection: sqlite3.Connection | None = None
         self._closed = False
 
@@ -90,7 +90,7 @@ class Database:
                     raise StoreError(f"store {self.path.name}: {problem}") from problem
                 raise
             with self._errors():
-                _committed(connection, commit, undo)
+                _commit(connection, commit, undo)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -171,7 +171,7 @@ class Database:
         return connection
 
     def _looking(self) -> sqlite3.Connection:
-        connection = read_only(self.path, self._wait)
+        connection = open_readonly(self.path, self._wait)
         try:
             _check_mark(connection, self.path.name, self._schema)
             _check_version(connection, self.path.name, self._schema)
@@ -188,7 +188,7 @@ class Database:
 def is_outdated(path: Path, schema: Schema = STORE) -> bool:
     """Whether an older pagein wrote this file, so that it has to be written before it can be read. False where that cannot be told."""
     try:
-        with contextlib.closing(read_only(path, _PATIENCE)) as connection:
+        with contextlib.closing(open_readonly(path, _PATIENCE)) as connection:
             return _version(connection) < len(schema.migrations)
     except (sqlite3.Error, OSError, UnicodeDecodeError):
         return False
@@ -253,14 +253,14 @@ def _migrate(connection: sqlite3.Connection, label: str, schema: Schema) -> None
     begin, commit, undo = _OUTER
     connection.execute(begin)
     try:
-        _lifted(connection, label, schema)
+        _upgrade_schema(connection, label, schema)
     except BaseException:
         _undone(connection, undo)
         raise
-    _committed(connection, commit, undo)
+    _commit(connection, commit, undo)
 
 
-def _lifted(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
+def _upgrade_schema(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
     # Asked again inside the transaction: another process may have done it meanwhile.
     done = _version(connection)
     known = len(schema.migrations)
@@ -292,7 +292,7 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(number)
 
 
-def _committed(connection: sqlite3.Connection, commit: str, undo: tuple[str, ...]) -> None:
+def _commit(connection: sqlite3.Connection, commit: str, undo: tuple[str, ...]) -> None:
     try:
         connection.execute(commit)
     except sqlite3.Error:

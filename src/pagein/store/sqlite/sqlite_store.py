@@ -7,7 +7,7 @@ from pagein.model.objects import ObjectId
 from pagein.store.sql.sql_journals import SqlJournals
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
-from pagein.store.sqlite.sqlite_database import Database
+from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 
 class SqliteStore(SqlJournals, SqlObjects):
@@ -16,10 +16,10 @@ class SqliteStore(SqlJournals, SqlObjects):
     patience: how long to wait for others, in seconds. looks: nothing is ever written. (See `Database`.)
     """
 
-    _database: Database
+    _database: SqliteDatabase
 
     def __init__(self, path: Path, patience: float | None = None, *, looks: bool = False) -> None:
-        super().__init__(Database(path, patience=patience, looks=looks))
+        super().__init__(SqliteDatabase(path, patience=patience, looks=looks))
 
     def elsewhere(self, object_id: ObjectId) -> bool:
         here = self._database.path

@@ -44,7 +44,7 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CollectionPlan:
     """What can be given up. freed: about how many bytes that are, of `size` as stored. place: how far journals were read for it."""
 
     sessions: tuple[KeptSession, ...]
@@ -69,7 +69,7 @@ class _Needs:
     place: int = 0
 
 
-def plan(store: WholeStore, retention: Retention, now: float) -> Plan:
+def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
     """What may go. now: seconds since 1970. Raises StoreError, also where a journal cannot be read and its needs are unknown."""
     with store.snapshot():
         sessions = tuple(store.sessions())
@@ -86,20 +86,20 @@ def plan(store: WholeStore, retention: Retention, now: float) -> Plan:
     size = sum(sizes.values()) + sum(one.size for one in sessions)
     freed = sum(sizes[name] for name in garbage)
     dropped: list[KeptSession] = []
-    for session in _ended(sessions, retention, now):
+    for session in _ended_sessions(sessions, retention, now):
         if _too_old(session, retention, now) or (retention.quota is not None and size - freed > retention.quota):
             dropped.append(session)
-            alone = _released(needs.blobs.get(session.name, set()), counts) - {NO_BYTES}
+            alone = _release_needs(needs.blobs.get(session.name, set()), counts) - {NO_BYTES}
             garbage |= alone
             freed += session.size + sum(sizes.get(name, 0) for name in alone)
     stay = known - {one.name for one in dropped}
     orphans = frozenset(
         one.id for one in objects if stay.isdisjoint({one.origin.session, *needs.objects.get(one.id, ())})
     )
-    return Plan(tuple(dropped), orphans, frozenset(garbage), freed, size, needs.place)
+    return CollectionPlan(tuple(dropped), orphans, frozenset(garbage), freed, size, needs.place)
 
 
-def collect(store: WholeStore, planned: Plan) -> Plan:
+def collect(store: WholeStore, planned: CollectionPlan) -> CollectionPlan:
     """Carry out a plan as far as it still holds, in one transaction. Returns what was given up. Raises StoreError."""
     with store.exclusive():
         listed = {one.name: one for one in store.sessions()}
@@ -116,7 +116,7 @@ def collect(store: WholeStore, planned: Plan) -> Plan:
         store.drop_blobs(sorted(blobs))
         blobs = frozenset(name for name in blobs if not store.has(name))
     freed = sum(sizes.get(name, 0) for name in blobs) + sum(one.size for one in planned.sessions)
-    return Plan(planned.sessions, orphans, blobs, freed, planned.size, planned.place)
+    return CollectionPlan(planned.sessions, orphans, blobs, freed, planned.size, planned.place)
 
 
 def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs:
@@ -153,14 +153,14 @@ def _counts(needs: _Needs, history: frozenset[ContentHash]) -> dict[ContentHash,
     return counts
 
 
-def _released(names: set[ContentHash], counts: dict[ContentHash, int]) -> set[ContentHash]:
+def _release_needs(names: set[ContentHash], counts: dict[ContentHash, int]) -> set[ContentHash]:
     """Take one session's needs back. Returns what nobody needs any more."""
     for name in names:
         counts[name] -= 1
     return {name for name in names if not counts[name]}
 
 
-def _ended(sessions: Sequence[KeptSession], retention: Retention, now: float) -> list[KeptSession]:
+def _ended_sessions(sessions: Sequence[KeptSession], retention: Retention, now: float) -> list[KeptSession]:
     """The sessions that have ended, the one touched longest ago first."""
     idle = [one for one in sessions if one.ended or (one.touched is not None and now - one.touched >= retention.idle)]
     return sorted(idle, key=lambda one: one.touched or 0.0)

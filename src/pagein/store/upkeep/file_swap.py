@@ -33,7 +33,7 @@ DAMAGED: Final = ".damaged-"
 
 
 @contextlib.contextmanager
-def appearing(path: Path) -> Iterator[Path]:
+def place_file(path: Path) -> Iterator[Path]:
     """A place to make a file in, which gets its name when the context ends well. Raises BadInput where it cannot be made, or is there by then."""
     nearest = next(folder for folder in path.absolute().parents if folder.is_dir())
     try:
@@ -44,12 +44,12 @@ def appearing(path: Path) -> Iterator[Path]:
         made = Path(folder) / path.name
         yield made
         if made.exists():
-            synced(made)
+            sync_file(made)
             make_folder(path.absolute().parent)
-            _named(made, path)
+            _name_file(made, path)
 
 
-def synced(path: Path) -> None:
+def sync_file(path: Path) -> None:
     """Wait until the disk has a file, or the names in a folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -58,7 +58,7 @@ def synced(path: Path) -> None:
         os.close(handle)
 
 
-def _named(made: Path, path: Path) -> None:
+def _name_file(made: Path, path: Path) -> None:
     try:
         # a link and no renaming: who came first keeps the name
         path.hardlink_to(made)
@@ -66,7 +66,7 @@ def _named(made: Path, path: Path) -> None:
         raise BadInput(f"{path} was made by somebody else meanwhile; nothing was imported, do it again") from None
     except OSError:  # a disk without links
         made.replace(path)
-    synced(path.absolute().parent)
+    sync_file(path.absolute().parent)
 
 
 @contextlib.contextmanager
@@ -92,7 +92,7 @@ def alone(path: Path) -> Iterator[None]:
 
 def exchange(path: Path, made: Path) -> Path:
     """Put a finished file in the place of a store's, and give the name under which the old one is kept. Within `alone`."""
-    synced(made)
+    sync_file(made)
     aside = next(
         one for number in itertools.count(1) if not (one := path.with_name(f"{path.name}{DAMAGED}{number}")).exists()
     )
@@ -100,12 +100,12 @@ def exchange(path: Path, made: Path) -> Path:
     for old, kept in ((path, aside), (log, log_aside)):
         with contextlib.suppress(FileNotFoundError):
             kept.hardlink_to(old)
-    synced(path.parent)
+    sync_file(path.parent)
     # the old log must not be taken for the new file's
     for beside in (log, *(path.with_name(path.name + end) for end in (_SHARED_INDEX, *_of_index()))):
         beside.unlink(missing_ok=True)
     made.replace(path)
-    synced(path.parent)
+    sync_file(path.parent)
     return aside
 
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pagein.errors import BadName
-from pagein.model.entries import Body, Entry, EntryId, EpochOpened, PagedOut, Previewed, is_bridge
-from pagein.model.messages import Unreadable
+from pagein.model.entries import Body, Entry, EntryId, EpochEntry, PagedOut, PreviewEntry, is_bridge
+from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
-from pagein.model.objects import EXPIRED, ObjectId, named_in
+from pagein.model.objects import EXPIRED, ObjectId, object_ids_in
 from pagein.model.store_listing import KeptSession
 from pagein.ports import JournalStore
 from pagein.store.sql.sql_blobs import plain
-from pagein.store.upkeep.store_check import Checked, guarded
+from pagein.store.upkeep.store_check import CheckRun, guard_check
 
 
 @dataclass(slots=True)
-class Broken:
+class JournalDamage:
     """What is wrong with one session. unreadable: places of entries that nobody can read. holes: ids of entries that are not there, each
     with the place of the first one behind it.
     """
@@ -29,23 +29,23 @@ class Broken:
     stands_nowhere: bool = False
 
 
-def check_journals(checked: Checked) -> list[Broken]:
+def check_journals(checked: CheckRun) -> list[JournalDamage]:
     """Every session. Returns those with something wrong, for repair."""
-    found: list[Broken] = []
+    found: list[JournalDamage] = []
     for session in checked.store.sessions():
         checked.saw("session")
-        broken = Broken(session)
-        guarded(checked, "session", partial(_look, checked, broken), f"session {session.name!r}")
+        broken = JournalDamage(session)
+        guard_check(checked, "session", partial(_look, checked, broken), f"session {session.name!r}")
         if broken.unreadable or broken.holes or broken.bare_stubs or broken.stands_nowhere:
             found.append(broken)
     return found
 
 
-def _look(checked: Checked, broken: Broken) -> None:
+def _look(checked: CheckRun, broken: JournalDamage) -> None:
     _check_session(checked, broken, _entries(checked, broken))
 
 
-def _entries(checked: Checked, broken: Broken) -> list[Entry]:
+def _entries(checked: CheckRun, broken: JournalDamage) -> list[Entry]:
     """The entries whose branch can be followed to its root, parents first."""
     good: dict[EntryId, Entry] = {}
     hanging: dict[EntryId, EntryId] = {}
@@ -53,7 +53,7 @@ def _entries(checked: Checked, broken: Broken) -> list[Entry]:
     for place, entry in checked.store.news(broken.session.name):
         checked.saw("entry")
         where = f"entry {place} of session {broken.session.name!r}"
-        if isinstance(entry, Unreadable):
+        if isinstance(entry, UnreadableLine):
             broken.unreadable.append(place)
             checked.report.add("entry", where, f"cannot be read: {entry.why}")
             continue
@@ -71,7 +71,7 @@ def _entries(checked: Checked, broken: Broken) -> list[Entry]:
     return list(good.values())
 
 
-def _unbridged(entries: Iterable[Entry]) -> list[Entry]:
+def _entries_before_bridges(entries: Iterable[Entry]) -> list[Entry]:
     """The entries whose branch holds all that was said: behind a bridge nobody can tell what was shown."""
     whole: dict[EntryId, Entry] = {}
     for entry in entries:
@@ -80,7 +80,7 @@ def _unbridged(entries: Iterable[Entry]) -> list[Entry]:
     return list(whole.values())
 
 
-def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> None:
+def _check_session(checked: CheckRun, broken: JournalDamage, entries: list[Entry]) -> None:
     session = broken.session
     where = f"session {session.name!r}"
     if (session.leaf is not None or entries or broken.unreadable or broken.holes) and _stand(session, entries) is None:
@@ -88,7 +88,7 @@ def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> No
         checked.report.add("session", where, f"stands at {session.leaf!r}, which is not there")
     away: set[str] = set()
     for entry in entries:
-        for paged in entry.body.paged if isinstance(entry.body, EpochOpened | Previewed) else ():
+        for paged in entry.body.paged if isinstance(entry.body, EpochEntry | PreviewEntry) else ():
             checked.saw("stub")
             why = _why_lacking(checked, paged.object_id, paged.content)
             if why is None and not _leads_back(entry.body, paged, away):
@@ -97,14 +97,14 @@ def _check_session(checked: Checked, broken: Broken, entries: list[Entry]) -> No
                 broken.bare_stubs.append(paged)
                 checked.report.add("stub", f"{paged.object_id} of {where}", why)
             away.add(paged.object_id)
-    for thought in (entry.body.thought for entry in entries if isinstance(entry.body, EpochOpened)):
+    for thought in (entry.body.thought for entry in entries if isinstance(entry.body, EpochEntry)):
         if thought is not None:
             checked.saw("thinking")
             why = _why_lacking(checked, thought.object_id, thought.content)
             if why is not None:
                 checked.report.add("thinking", f"{thought.object_id} of {where}", why)
     _check_turns(checked, where, entries)
-    for objection in checked.audit(_unbridged(entries)):
+    for objection in checked.audit(_entries_before_bridges(entries)):
         checked.report.add("answer", where, objection)
 
 
@@ -115,13 +115,13 @@ def _leads_back(body: Body, paged: PagedOut, away: set[str]) -> bool:
     The stub that takes its place one day does name what it stands for; so does the stub of a client's own reference to an earlier
     read, which names that read.
     """
-    text = paged.short if isinstance(body, Previewed) and paged.object_id not in paged.stub else paged.stub
-    return any(name == paged.object_id or name in away for name in named_in(text))
+    text = paged.short if isinstance(body, PreviewEntry) and paged.object_id not in paged.stub else paged.stub
+    return any(name == paged.object_id or name in away for name in object_ids_in(text))
 
 
-def _check_turns(checked: Checked, where: str, entries: Iterable[Entry]) -> None:
+def _check_turns(checked: CheckRun, where: str, entries: Iterable[Entry]) -> None:
     """What left the window as whole turns."""
-    for left in (one for entry in entries if isinstance(entry.body, EpochOpened) for one in entry.body.turns):
+    for left in (one for entry in entries if isinstance(entry.body, EpochEntry) for one in entry.body.turns):
         checked.saw("turn")
         why = _why_lacking(checked, left.object_id, left.content)
         if why is None and left.object_id not in left.text:
@@ -130,7 +130,7 @@ def _check_turns(checked: Checked, where: str, entries: Iterable[Entry]) -> None
             checked.report.add("turn", f"{left.object_id} of {where}", why)
 
 
-def _why_lacking(checked: Checked, object_id: str, content: ContentHash) -> str | None:
+def _why_lacking(checked: CheckRun, object_id: str, content: ContentHash) -> str | None:
     """Why what left under this id cannot be recalled; None where it can."""
     try:
         stored = checked.store.find(ObjectId.parse(object_id))

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pagein.store.postgres.postgres_store import PostgresStore
-from pagein.store.search.postgres_index import emptied
-from pagein.store.sql.sql_erasure import SqlForgetting
+from pagein.store.search.postgres_index import empty_postgres_index
+from pagein.store.sql.sql_erasure import SqlErasure
 from pagein.store.upkeep.sql_upkeep import SqlUpkeep
 
 _HOLDING: Final = ("blob", "object", "entry", "version", "reference", "field", "document", "request")
 
 
-class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlForgetting):
+class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
     """A WholeStore in one schema of a database. PostgreSQL counts by itself, never gives a number twice, and tidies up in its own time."""
 
     @contextlib.contextmanager
@@ -24,7 +24,7 @@ class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlForgetting):
         """Autovacuum does it."""
 
     def scrub(self) -> Sequence[str]:
-        emptied(self._database)
+        empty_postgres_index(self._database)
         with self._database.reading() as rows:
             for table in _HOLDING:
                 rows.execute(f"VACUUM FULL {table}")

@@ -17,26 +17,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from pagein.errors import BadInput, CallerError, DamagedBlob, MissingBlob, StoreError
-from pagein.model.version_hash import Sealed, value_of
+from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import keys_of
-from pagein.store.sql.sql_blobs import read_blob
+from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_objects import put_keys, put_references, version_in
 from pagein.store.sql.sql_queries import VERSION
-from pagein.store.sql.sql_rows import given, kept
+from pagein.store.sql.sql_rows import decode_text, encode_text
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
 from pagein.store.sqlite.readonly_file import LOG
-from pagein.store.upkeep.salvage import LOG_TORN, Missing, Salvaged, count_of, emptied, salvage, tables_of
+from pagein.store.upkeep.salvage import (
+    LOG_TORN,
+    MissingRow,
+    SalvageReport,
+    count_of,
+    make_empty_tables,
+    salvage,
+    tables_of,
+)
 from pagein.store.upkeep.sqlite_pages import MAGIC, Bytes, Pages
 
 _LOST_LINE = b""
 
 
-def rebuilt(damaged: Path, made: Path) -> Salvaged:
+def rebuilt(damaged: Path, made: Path) -> SalvageReport:
     """Make a store file of what can be read of a damaged one. Raises BadInput where nothing can, and StoreError for what the disk refuses."""
     try:
-        with _mapped(damaged) as file, _mapped(damaged.with_name(damaged.name + LOG)) as log:
-            return _filled(Pages(file, log), damaged, made)
+        with _map_file(damaged) as file, _map_file(damaged.with_name(damaged.name + LOG)) as log:
+            return _fill_store(Pages(file, log), damaged, made)
     except (sqlite3.Error, OSError) as problem:
         raise StoreError(f"store {damaged.name}: {problem}") from problem
 
@@ -50,14 +58,14 @@ def rows_in(path: Path) -> dict[str, int]:
 def fault_of_log(path: Path) -> str | None:
     """Why what was written last cannot be read: the write-ahead log has commits behind a damaged frame, which SQLite passes over."""
     try:
-        with _mapped(path) as file, _mapped(path.with_name(path.name + LOG)) as log:
+        with _map_file(path) as file, _map_file(path.with_name(path.name + LOG)) as log:
             return LOG_TORN if Pages(file[:100], log).late else None
     except OSError:
         return None
 
 
 @contextlib.contextmanager
-def _mapped(path: Path) -> Iterator[Bytes]:
+def _map_file(path: Path) -> Iterator[Bytes]:
     """The bytes of a file, without reading all of them at once; none where there is no file."""
     try:
         handle = os.open(path, os.O_RDONLY)
@@ -70,13 +78,13 @@ def _mapped(path: Path) -> Iterator[Bytes]:
         os.close(handle)
 
 
-def _filled(pages: Pages, damaged: Path, made: Path) -> Salvaged:
+def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
     with contextlib.closing(sqlite3.connect(made, isolation_level=None)) as rows:
         rows.execute("PRAGMA journal_mode=OFF")
         rows.execute("PRAGMA synchronous=OFF")
         rows.execute(f"PRAGMA application_id={APPLICATION_ID}")
         rows.execute("BEGIN")
-        begins, triggers = emptied(rows)
+        begins, triggers = make_empty_tables(rows)
         done = salvage(pages, rows)
         if not any(done.rows.values()):
             raise BadInput(
@@ -98,7 +106,7 @@ def _filled(pages: Pages, damaged: Path, made: Path) -> Salvaged:
     return done
 
 
-def _mark_missing_entries(rows: sqlite3.Connection, done: Salvaged) -> None:
+def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None:
     for one in done.missing:
         if one.table == "entry":
             rows.execute(
@@ -107,12 +115,12 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: Salvaged) -> None:
             )
 
 
-def _by_id(rows: sqlite3.Connection, one: Missing) -> Missing:
+def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:
     """A version by the id of its object."""
     if one.table != "version":
         return one
     found = rows.execute("SELECT id FROM document WHERE number = ?", (one.key["document"],)).fetchone()
-    return one if found is None else replace(one, key={**one.key, "document": given(found[0])})
+    return one if found is None else replace(one, key={**one.key, "document": decode_text(found[0])})
 
 
 def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
@@ -149,25 +157,25 @@ def _derive_object(
     rows: sqlite3.Connection, document: int, head: int, versions: Sequence[Version], torn: set[str]
 ) -> None:
     newest = versions[-1]
-    nickname = None if newest.nickname is None else kept(newest.nickname)
+    nickname = None if newest.nickname is None else encode_text(newest.nickname)
     # one that is damaged may have taken the name
     for name in dict.fromkeys((nickname, None)):
         rows.execute(
             "INSERT OR IGNORE INTO document(number, id, type, nickname, deleted, head) VALUES(?, ?, ?, ?, ?, ?)",
-            (document, kept(newest.id), newest.type, name, int(newest.deleted), head),
+            (document, encode_text(newest.id), newest.type, name, int(newest.deleted), head),
         )
     found = rows.execute("SELECT name, value FROM field WHERE document = ?", (document,)).fetchall()
-    before, after = frozenset((given(name), value) for name, value in found), keys_of(newest)
+    before, after = frozenset((decode_text(name), value) for name, value in found), keys_of(newest)
     # where the newest version cannot be read, what it was found by is kept
     put_keys(rows, document, after, before if newest.sequence == head else before & after)
     if "reference" in torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
         with contextlib.suppress(DamagedBlob, MissingBlob, CallerError):
-            sealed = [(version.sequence, _sealed(rows, version)) for version in versions]
+            sealed = [(version.sequence, _seal_version(rows, version)) for version in versions]
             rows.execute("DELETE FROM reference WHERE document = ?", (document,))
             for sequence, one in sealed:
                 put_references(rows, document, sequence, one)
 
 
-def _sealed(rows: sqlite3.Connection, version: Version) -> Sealed:
-    additional = {name: value_of(read_blob(rows, one)) for name, one in version.additional.items()}
-    return Sealed.of(version.draft(None, additional))
+def _seal_version(rows: sqlite3.Connection, version: Version) -> SealedDraft:
+    additional = {name: value_of(load_blob(rows, one)) for name, one in version.additional.items()}
+    return SealedDraft.of(version.draft(None, additional))

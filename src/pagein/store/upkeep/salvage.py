@@ -33,7 +33,7 @@ _CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table. alias: it is the row id, which the row itself does not hold."""
 
     name: str
@@ -56,7 +56,7 @@ class Table:
     """A table of the new file. keys: of its unique indexes, by name, the numbers of the columns."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     keys: dict[str, tuple[int, ...]]
 
     def fits(self, values: Sequence[Value]) -> bool:
@@ -70,7 +70,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingRow:
     """A row that an index names and that cannot be read. key: by column."""
 
     table: str
@@ -79,32 +79,32 @@ class Missing:
 
 
 @dataclass(slots=True)
-class Salvaged:
+class SalvageReport:
     """What came of it. rows: taken, by table. missing: rows known by name. untold: what is missing without a name, in words.
 
     torn: tables of which not all pages or rows could be read.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
-    missing: list[Missing] = field(default_factory=list)
+    missing: list[MissingRow] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
     torn: set[str] = field(default_factory=set)
 
 
-def salvage(pages: Pages, made: sqlite3.Connection) -> Salvaged:
+def salvage(pages: Pages, made: sqlite3.Connection) -> SalvageReport:
     """Fill a file that `emptied` made with the rows of a damaged one."""
     tables = tables_of(made)
-    done = Salvaged()
-    _Pass(pages, made, tables, done).run()
+    done = SalvageReport()
+    _SalvagePass(pages, made, tables, done).run()
     later = pages.later()
     if later is not None:
         done.untold.append(LOG_TORN)
-        _Pass(later, made, tables, Salvaged(), changing=True).run()
+        _SalvagePass(later, made, tables, SalvageReport(), changing=True).run()
     done.rows = {name: count_of(made, name) for name in tables if name not in _FRESH}
     return done
 
 
-def emptied(made: sqlite3.Connection) -> tuple[dict[str, str], list[str]]:
+def make_empty_tables(made: sqlite3.Connection) -> tuple[dict[str, str], list[str]]:
     """Make the tables of a store without anything in them.
 
     Gives the statements that it still needs: those that put a first row into a table, by its name, and those that make its triggers.
@@ -133,7 +133,7 @@ def tables_of(made: sqlite3.Connection) -> dict[str, Table]:
 
 def _table(made: sqlite3.Connection, name: str) -> Table:
     columns = tuple(
-        Column(
+        TableColumn(
             column,
             _TYPES[kind],
             may_lack=not required or default is not None,
@@ -150,7 +150,7 @@ def _table(made: sqlite3.Connection, name: str) -> Table:
     return Table(name, columns, keys)
 
 
-class _Pass:
+class _SalvagePass:
     """One way through all pages. changing: of rows that change, what is met now counts, and not what was there."""
 
     def __init__(
@@ -158,7 +158,7 @@ class _Pass:
         pages: Pages,
         made: sqlite3.Connection,
         tables: dict[str, Table],
-        done: Salvaged,
+        done: SalvageReport,
         *,
         changing: bool = False,
     ) -> None:
@@ -225,7 +225,7 @@ class _Pass:
         marks = ", ".join("?" * (len(held) + 1))
         self._made.execute(f"{verb} INTO {table.name}({names}) VALUES({marks})", (rowid, *(one for _, one in held)))
 
-    def _missing(self, table: Table, roots: dict[str, int]) -> Iterator[Missing]:
+    def _missing(self, table: Table, roots: dict[str, int]) -> Iterator[MissingRow]:
         """What the table's unique indexes name and it does not hold."""
         for index, columns in table.keys.items():
             if index not in roots:
@@ -242,9 +242,9 @@ class _Pass:
                         rowid = key[-1]
                         if isinstance(rowid, int):
                             names = {table.columns[place].name: key[at] for at, place in enumerate(columns)}
-                            yield Missing(table.name, rowid, names)
+                            yield MissingRow(table.name, rowid, names)
 
-    def _holds(self, one: Missing) -> bool:
+    def _holds(self, one: MissingRow) -> bool:
         """Whether the new file has a row of this key, or at this place, where then the index is what is damaged. Nulls name nothing."""
         if None in one.key.values():
             return True

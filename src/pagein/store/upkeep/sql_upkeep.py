@@ -16,8 +16,8 @@ from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
-from pagein.store.sql.packed_bytes import BRIDGE, packed, unpacked
-from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, named, plain, removed, stored_object
+from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain, remove_blob
 from pagein.store.sql.sql_rows import Row, Rows
 
 NOBODY: Final = "\0dropped"
@@ -50,12 +50,12 @@ class SqlUpkeep(SqlBlobs):
         last = ""
         while page := self._page(f"SELECT {OBJECT_COLUMNS} FROM object WHERE id > ? ORDER BY id LIMIT ?", last):  # noqa: S608 -- a constant
             last = page[-1][0]
-            yield from map(stored_object, page)
+            yield from map(object_of_row, page)
 
     def blob_sizes(self) -> Mapping[ContentHash, int]:
         with self._database.reading() as rows:
             found = rows.execute("SELECT hash, length(data) FROM blob").fetchall()
-        return {named(name): int(size) for name, size in found}
+        return {hash_of_name(name): int(size) for name, size in found}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
         query = "SELECT number, session, codec, line, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"
@@ -80,7 +80,7 @@ class SqlUpkeep(SqlBlobs):
             )
 
     def put_entry(self, session: str, place: int, entry: Entry) -> None:
-        codec, line = (BRIDGE, encode_entry(entry)) if is_bridge(entry) else packed(encode_entry(entry))
+        codec, line = (BRIDGE, encode_entry(entry)) if is_bridge(entry) else pack(encode_entry(entry))
         with self._database.writing() as rows:
             taken = (place, plain(session), plain(entry.id))
             rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
@@ -116,7 +116,7 @@ class SqlUpkeep(SqlBlobs):
     def drop_blobs(self, names: Sequence[ContentHash]) -> int:
         with self._database.writing() as rows:
             self._hold_blob_numbers(rows)
-            return sum(removed(rows, name) for name in dict.fromkeys(names))
+            return sum(remove_blob(rows, name) for name in dict.fromkeys(names))
 
     def _hold_numbers(self, rows: Rows) -> None:
         """See to it that no number of an entry that is about to go is given again."""
@@ -135,6 +135,6 @@ def _table(rows: Rows, query: str) -> dict[str, Any]:
 
 def _line(number: int, session: str, codec: int, data: bytes, entry_id: str) -> JournalLine:
     try:
-        return JournalLine(number, session, unpacked(codec, bytes(data)), id=entry_id)
+        return JournalLine(number, session, unpack(codec, bytes(data)), id=entry_id)
     except DamagedBlob:
         return JournalLine(number, session, bytes(data), damaged=True, id=entry_id)

@@ -36,7 +36,7 @@ class Nonsense(ValueError):
 
 
 @dataclass(slots=True)
-class Tree:
+class BTreeWalk:
     """What a walk through the b-tree of a table or index met. leaves: its pages with rows. gaps: ranges of row ids (above, upto) whose pages cannot be read."""
 
     leaves: list[int] = field(default_factory=list)
@@ -80,9 +80,9 @@ class Pages:
             return page or None
         return memoryview(bytes(page).ljust(self.size, b"\0"))
 
-    def tree(self, root: int) -> Tree:
+    def tree(self, root: int) -> BTreeWalk:
         """All pages of the b-tree that begins at this page."""
-        found = Tree()
+        found = BTreeWalk()
         seen: set[int] = set()
         todo: list[tuple[int, int | None, int | None]] = [(root, None, None)]
         while todo:
@@ -108,7 +108,7 @@ class Pages:
             try:
                 size, here = varint(page, at)
                 rowid, here = varint(page, here)
-                yield _signed(rowid), record(self._payload(page, here, size, _most_of_row(self.size)))
+                yield _signed_value(rowid), record(self._payload(page, here, size, _most_of_row(self.size)))
             except (Nonsense, IndexError, struct.error):
                 yield None
 
@@ -175,7 +175,7 @@ class Pages:
         order = _LOG_MAGIC[struct.unpack(">I", header[:4])[0]]
         if struct.unpack(">I", header[8:12])[0] != self.size:
             return
-        sums = _summed(header[:24], order, (0, 0))
+        sums = _checksum(header[:24], order, (0, 0))
         whole = sums == struct.unpack(">II", header[24:32])
         salts = header[16:24]
         committed: dict[int, int] = {}
@@ -190,8 +190,8 @@ class Pages:
             number, commit = struct.unpack(">II", frame[:8])
             start = at + _FRAME_HEADER
             if whole:
-                sums = _summed(frame[:8], order, sums)
-                sums = _summed(bytes(self._log[start : start + self.size]), order, sums)
+                sums = _checksum(frame[:8], order, sums)
+                sums = _checksum(bytes(self._log[start : start + self.size]), order, sums)
                 whole = sums == struct.unpack(">II", frame[16:24])
             if whole:
                 committed[number] = start
@@ -291,7 +291,7 @@ def _children(
     for at in _cells(page, start):
         try:
             (child,) = struct.unpack(">I", page[at : at + 4])
-            key = _signed(varint(page, at + 4)[0]) if is_table else None
+            key = _signed_value(varint(page, at + 4)[0]) if is_table else None
         except (IndexError, struct.error):
             continue
         yield child, low, key
@@ -307,11 +307,11 @@ def _most_of_key(size: int) -> int:
     return (size - 12) * 64 // 255 - 23
 
 
-def _signed(value: int) -> int:
+def _signed_value(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _summed(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
+def _checksum(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
     first, second = sums
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
     for one, other in zip(words[::2], words[1::2], strict=True):

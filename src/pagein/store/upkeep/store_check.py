@@ -12,10 +12,10 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.entries import Entry
-from pagein.model.links import Unresolved
+from pagein.model.links import UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, StoredObject
-from pagein.model.version_hash import Sealed, decoded, view_hash_of
+from pagein.model.version_hash import SealedDraft, decode_content, view_hash_of
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
 
@@ -29,7 +29,7 @@ _FURTHEST: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StoreFault:
     """Something that is not as it should be. where: the thing's name. repaired: it is as it should be by now."""
 
     kind: Kind
@@ -39,11 +39,11 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class CheckReport:
     """What a check found. counts: how many things of each kind were looked at. unresolved: references that lead nowhere yet, which is no fault."""
 
     counts: dict[str, int] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[StoreFault] = field(default_factory=list)
     unresolved: int = 0
 
     @property
@@ -57,15 +57,15 @@ class Report:
 
     def add(self, kind: Kind, where: str, why: str, *, repaired: bool = False) -> None:
         """Something is wrong."""
-        self.findings.append(Finding(kind, where, why, repaired))
+        self.findings.append(StoreFault(kind, where, why, repaired))
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckRun:
     """A check under way. good: blobs that were proven. audit: objections against the answers told of by the entries of one session."""
 
     store: WholeStore
-    report: Report
+    report: CheckReport
     audit: Audit
     tick: Tick
     good: set[ContentHash] = field(default_factory=set)
@@ -81,16 +81,16 @@ class Checked:
         return None if name in self.good else self.bad.get(name, f"nothing is stored under {name}")
 
 
-def check_contents(checked: Checked) -> None:
+def check_contents(checked: CheckRun) -> None:
     """The database beneath, blobs, objects and versions. Raises StoreError where the store cannot be opened."""
     for fault in checked.store.faults():
         checked.report.add("database", "file", fault)
-    guarded(checked, "blob", lambda: _check_blobs(checked))
-    guarded(checked, "object", lambda: _check_objects(checked))
-    guarded(checked, "version", lambda: _check_versions(checked))
+    guard_check(checked, "blob", lambda: _check_blobs(checked))
+    guard_check(checked, "object", lambda: _check_objects(checked))
+    guard_check(checked, "version", lambda: _check_versions(checked))
 
 
-def guarded(checked: Checked, kind: Kind, look: Callable[[], None], where: str = "all of them") -> None:
+def guard_check(checked: CheckRun, kind: Kind, look: Callable[[], None], where: str = "all of them") -> None:
     """Look at some things; where they cannot even be looked at, that is what was found."""
     try:
         look()
@@ -98,7 +98,7 @@ def guarded(checked: Checked, kind: Kind, look: Callable[[], None], where: str =
         checked.report.add(kind, where, f"cannot be looked at: {type(problem).__name__}: {problem}")
 
 
-def _check_blobs(checked: Checked) -> None:
+def _check_blobs(checked: CheckRun) -> None:
     for name in checked.store.names():
         checked.saw("blob")
         try:
@@ -110,13 +110,13 @@ def _check_blobs(checked: Checked) -> None:
             checked.good.add(name)
 
 
-def _check_objects(checked: Checked) -> None:
+def _check_objects(checked: CheckRun) -> None:
     for stored in checked.store.paged_objects():
         checked.saw("object")
         _check_object(checked, stored)
 
 
-def _check_object(checked: Checked, stored: StoredObject) -> None:
+def _check_object(checked: CheckRun, stored: StoredObject) -> None:
     if stored.kind == EXPIRED:
         return
     lacking = checked.lacks(stored.content)
@@ -124,14 +124,14 @@ def _check_object(checked: Checked, stored: StoredObject) -> None:
         checked.report.add("object", str(stored.id), f"cannot be recalled: {lacking}")
         return
     try:
-        chars = len(decoded(checked.store.get(stored.content)))
+        chars = len(decode_content(checked.store.get(stored.content)))
     except UnicodeDecodeError:
         return  # bytes that are no text have no characters to count
     if chars != stored.chars:
         checked.report.add("object", str(stored.id), f"has {chars} characters, its record says {stored.chars}")
 
 
-def _check_versions(checked: Checked) -> None:
+def _check_versions(checked: CheckRun) -> None:
     numbers: dict[str, int] = {}
     for version in _versions(checked):
         checked.saw("version")
@@ -148,7 +148,7 @@ def _check_versions(checked: Checked) -> None:
         _check_newest(checked, object_id, last)
 
 
-def _versions(checked: Checked, page: int = 200) -> Iterator[Version]:
+def _versions(checked: CheckRun, page: int = 200) -> Iterator[Version]:
     """All versions that can be read. One that cannot be read hides the page it is on, so that page is read one by one, up to the next one
     that can be read; where there is none, nothing behind it can be looked at.
     """
@@ -172,7 +172,7 @@ def _versions(checked: Checked, page: int = 200) -> Iterator[Version]:
         after, size = versions[-1].sequence, page
 
 
-def _readable_behind(checked: Checked, after: int) -> int:
+def _readable_behind(checked: CheckRun, after: int) -> int:
     """A sequence behind which the store answers again, sought ever further away; 0 where there is none."""
     for power in range(_FURTHEST):
         with contextlib.suppress(StoreError):
@@ -181,7 +181,7 @@ def _readable_behind(checked: Checked, after: int) -> int:
     return 0
 
 
-def _check_version(checked: Checked, version: Version, where: str) -> None:
+def _check_version(checked: CheckRun, version: Version, where: str) -> None:
     if view_hash_of(version) != version.metadata_view_hash:
         checked.report.add("version", where, "its metadata view has another hash")
     contents = [version.content_hash] if version.content_hash is not None else []
@@ -190,7 +190,7 @@ def _check_version(checked: Checked, version: Version, where: str) -> None:
         checked.report.add("version", where, lacking[0])
         return
     additional = {name: checked.store.additional(version, name) for name in version.additional}
-    sealed = Sealed.of(version.draft(checked.store.content(version), additional))
+    sealed = SealedDraft.of(version.draft(checked.store.content(version), additional))
     if sealed.object_hash != version.object_hash or sealed.chars != version.chars:
         checked.report.add("version", where, "its record does not follow from its fields")
     links = checked.store.references(version)
@@ -199,7 +199,7 @@ def _check_version(checked: Checked, version: Version, where: str) -> None:
     for link in links:
         checked.saw("reference")
         found = checked.store.resolve(link.reference)
-        if not isinstance(found, Unresolved):
+        if not isinstance(found, UnresolvedReference):
             continue
         if found.why == "hashes disagree":
             checked.report.add("reference", f"{where}, {link.path}", "what it is pinned to has other hashes")
@@ -207,13 +207,13 @@ def _check_version(checked: Checked, version: Version, where: str) -> None:
             checked.report.unresolved += 1
 
 
-def _is_found(checked: Checked, newest: Version, nickname: str) -> bool:
+def _is_found(checked: CheckRun, newest: Version, nickname: str) -> bool:
     """Whether a nickname leads to its object, or to another whose id it is: ids go before nicknames."""
     found = checked.store.current(nickname)
     return found == newest or (found is not None and found.id == nickname)
 
 
-def _check_newest(checked: Checked, object_id: str, last: int) -> None:
+def _check_newest(checked: CheckRun, object_id: str, last: int) -> None:
     try:
         newest = checked.store.current(object_id)
         if newest is None or newest.number != last:

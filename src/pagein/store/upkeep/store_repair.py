@@ -15,25 +15,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from pagein.model.codec import decode_entry
-from pagein.model.entries import Entry, EntryId, PagedOut, Said, bridge
+from pagein.model.entries import Entry, EntryId, MessageEntry, PagedOut, bridge
 from pagein.model.messages import ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.store_listing import JournalLine
-from pagein.model.version_hash import encoded
+from pagein.model.version_hash import encode_content
 from pagein.policy.stubs.result_stubs import description
 from pagein.ports import WholeStore
 from pagein.store.sql.sql_blobs import plain
-from pagein.store.upkeep.journal_check import Broken, check_journals
-from pagein.store.upkeep.store_check import Checked, Report
+from pagein.store.upkeep.journal_check import JournalDamage, check_journals
+from pagein.store.upkeep.store_check import CheckReport, CheckRun
 
 Salvage = Callable[[JournalLine], object]
 
 
-def mend(checked: Checked, broken: Sequence[Broken], salvage: Salvage) -> None:
+def mend(checked: CheckRun, broken: Sequence[JournalDamage], salvage: Salvage) -> None:
     """Repair what a check found, as far as that can be done; another check tells how far. salvage: keeps a line that is about to go."""
     stubs = [(one.session.name, paged) for one in broken for paged in one.bare_stubs]
-    wanted = {*checked.bad, *(paged.content for _, paged in stubs), *_missed(checked)}
+    wanted = {*checked.bad, *(paged.content for _, paged in stubs), *_missing_contents(checked)}
     found = _found_in_journals(checked.store, wanted) if wanted else {}
     with checked.store.exclusive():
         checked.store.put_many(tuple(found.values()))
@@ -41,12 +41,12 @@ def mend(checked: Checked, broken: Sequence[Broken], salvage: Salvage) -> None:
             if paged.content in found:
                 _restore(checked.store, session, paged, found[paged.content])
     if _gather(checked.store, broken):
-        broken = check_journals(replace(checked, report=Report(), audit=lambda _: ()))
+        broken = check_journals(replace(checked, report=CheckReport(), audit=lambda _: ()))
     for one in broken:
         _tidy(checked.store, one, salvage)
 
 
-def _gather(store: WholeStore, broken: Sequence[Broken]) -> bool:
+def _gather(store: WholeStore, broken: Sequence[JournalDamage]) -> bool:
     """Bring entries back to their sessions that are kept under a session's name which is damaged. Whether there were any.
 
     Such an entry is missed by one session, and in the one that it is kept under nothing stands before it or behind it.
@@ -70,7 +70,7 @@ def _gather(store: WholeStore, broken: Sequence[Broken]) -> bool:
     return bool(found)
 
 
-def _missed(checked: Checked) -> set[ContentHash]:
+def _missing_contents(checked: CheckRun) -> set[ContentHash]:
     return {one.content for one in checked.store.paged_objects() if checked.lacks(one.content) is not None}
 
 
@@ -87,10 +87,10 @@ def _found_in_journals(store: WholeStore, wanted: set[ContentHash]) -> dict[Cont
 def _results(store: WholeStore) -> Iterator[bytes]:
     for line in store.journal_lines():
         entry = None if line.damaged else decode_entry(line.line)
-        if isinstance(entry, Entry) and isinstance(entry.body, Said):
+        if isinstance(entry, Entry) and isinstance(entry.body, MessageEntry):
             for block in entry.body.message.blocks:
                 if isinstance(block, ToolResult):
-                    yield encoded(block.text)
+                    yield encode_content(block.text)
 
 
 def _restore(store: WholeStore, session: str, paged: PagedOut, content: bytes) -> None:
@@ -107,7 +107,7 @@ def _restore(store: WholeStore, session: str, paged: PagedOut, content: bytes) -
     store.put_objects([(stored, content)])
 
 
-def bridge_holes(store: WholeStore, broken: Broken) -> None:
+def bridge_holes(store: WholeStore, broken: JournalDamage) -> None:
     """Put bridges before what stands behind entries that are not there. Lines that cannot be read stay."""
     if broken.holes:
         broken.unreadable = []
@@ -115,7 +115,7 @@ def bridge_holes(store: WholeStore, broken: Broken) -> None:
             _bridge(store, broken, lambda _: None)
 
 
-def _tidy(store: WholeStore, broken: Broken, salvage: Salvage) -> None:
+def _tidy(store: WholeStore, broken: JournalDamage, salvage: Salvage) -> None:
     name = broken.session.name
     with store.exclusive():
         if broken.unreadable or broken.holes:
@@ -124,12 +124,12 @@ def _tidy(store: WholeStore, broken: Broken, salvage: Salvage) -> None:
             _stand(store, name)
 
 
-def _bridge(store: WholeStore, broken: Broken, salvage: Salvage) -> None:
+def _bridge(store: WholeStore, broken: JournalDamage, salvage: Salvage) -> None:
     """Put a bridge in the place of each entry that cannot be read, and before what stands behind one that is not there at all."""
     lines = list(store.journal_lines())
     taken = {line.place for line in lines}
     own = [line for line in lines if line.session == plain(broken.session.name)]
-    misnamed = {line.place: entry for line in own if (entry := _misnamed(line, broken)) is not None}
+    misnamed = {line.place: entry for line in own if (entry := _entry_under_wrong_name(line, broken)) is not None}
     for place, entry in misnamed.items():
         store.put_entry(broken.session.name, place, entry)
         broken.holes.pop(entry.id, None)
@@ -156,7 +156,7 @@ def _bridge(store: WholeStore, broken: Broken, salvage: Salvage) -> None:
         before = ids[place]
 
 
-def _misnamed(line: JournalLine, broken: Broken) -> Entry | None:
+def _entry_under_wrong_name(line: JournalLine, broken: JournalDamage) -> Entry | None:
     """The entry in a line that is kept under another name, where its own is the right one: nobody stands behind the other."""
     if line.damaged or line.place not in broken.unreadable:
         return None
