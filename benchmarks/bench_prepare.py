@@ -66,7 +66,7 @@ def _measured(size: int) -> Timing:
             open_body(body, "anthropic")
             by_itself = perf_counter() - start
             start, busy = perf_counter(), thread_time()
-            envelope = engine.opened(body, "anthropic", "bench")
+            envelope = engine.parse_body(body, "anthropic", "bench")
             parsed = perf_counter() - start
             prepared = engine.prepare(body, "anthropic", at=20.0 * call, hint="bench", envelope=envelope)
             took, busy = perf_counter() - start, thread_time() - busy

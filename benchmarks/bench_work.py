@@ -53,7 +53,7 @@ def _turn(
     watch: "Callable[[Callable[[], Any]], tuple[Any, int]] | None" = None,
 ) -> dict[str, float]:
     body, do = _body(messages), watch or (lambda work: (work(), 0))
-    envelope, opening = do(lambda: engine.opened(body, "anthropic", "bench"))
+    envelope, opening = do(lambda: engine.parse_body(body, "anthropic", "bench"))
     prepared, preparing = do(
         lambda: engine.prepare(body, "anthropic", at=10.0 * len(messages), hint="bench", envelope=envelope)
     )

@@ -95,7 +95,7 @@ def measure(recorded: RecordedSession, engine: Engine, figures: Figures) -> None
         in_loop = False
         while fed < call.said:
             if fed in begins:
-                session.compacted()
+                session.note_compaction()
                 window = Window()
             message = calls.messages[fed]
             session.append(replace(message, usage=None))

@@ -87,7 +87,7 @@ class Measuring:
     def _answer(self, result: ToolResult) -> str:
         figures, call = self.figures, self.state.calls.get(result.call_id)
         figures.results += len(result.text)
-        if call is None or self.reader.profile.shown(call, result) is None:
+        if call is None or self.reader.profile.lines_shown(call, result) is None:
             return result.text
         found = answer(self.state, self.reader, result)
         figures.reads += 1

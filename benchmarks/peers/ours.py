@@ -85,10 +85,10 @@ class Watched:
         self._before, self._is_new = chain, False
         return common + 1 if self._moves and is_bust else self._policy.frontier(ledger)
 
-    def recalled(self, copy: Removable, ledger: Ledger) -> None:
+    def note_recall(self, copy: Removable, ledger: Ledger) -> None:
         """As the policy does."""
         self._apart.add(copy.position)
-        self._policy.recalled(copy, ledger)
+        self._policy.note_recall(copy, ledger)
 
 
 def version() -> str:

@@ -145,7 +145,7 @@ class SnapshotStore(Protocol):
         """Keep this in place of the one before. place: of the last entry that it knows of; version: who can read it."""
         ...
 
-    def kept_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
+    def load_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
         """The snapshot of a session with its place; None where there is none of this version, or it is damaged."""
         ...
 

@@ -50,7 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
         "late", [Entry(str(n), str(n - 1) if n else None, NoteEntry("n", f'"{"x" * 200} {n}"')) for n in range(60)]
     )
     file, log = (lived.store.with_name(lived.store.name + end).read_bytes() for end in ("", "-wal"))
-    with store._database.reading() as rows:
+    with store._database.open_reader() as rows:
         names = [
             name
             for (name,) in rows.execute(

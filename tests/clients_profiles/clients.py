@@ -141,7 +141,7 @@ class Talk:
     def leave(self, calls: frozenset[str]) -> None:
         """Results leave the window, and what rested on them."""
         gone = calls
-        while more := self.state.resting_on(gone) - gone:
+        while more := self.state.calls_depending_on(gone) - gone:
             gone |= more
         self.state = without(self.state, gone)
         self.sent = [_stubbed(one, gone) for one in self.sent]

@@ -41,16 +41,16 @@ def test_nothing_that_is_said_stops_the_fold(profile: str, said: list[tuple[str,
     sent: list[Message] = []
     for n, (name, arguments, text) in enumerate(said):
         call, result = ToolCall(f"c{n}", name, arguments), ToolResult(f"c{n}", text)
-        shown = reader.profile.shown(call, result)
+        shown = reader.profile.lines_shown(call, result)
         if shown is not None:
-            assert shown.replaced(text, "\n".join(shown.rows(text))) == text
+            assert shown.with_text(text, "\n".join(shown.rows(text))) == text
             assert len(shown.rows(text)) == len(shown.lines)
-        asked = reader.profile.annotated(Message("assistant", (call,)))
+        asked = reader.profile.annotate(Message("assistant", (call,)))
         state = with_message(state, reader, asked)
         found = answer(state, reader, result)
         assert found is None or len(found.text) < len(text)
         stands = text if found is None else found.text
-        told = reader.profile.annotated(Message("user", (result, Text(text))), {call.id: call})
+        told = reader.profile.annotate(Message("user", (result, Text(text))), {call.id: call})
         state = with_message(state, reader, told, {call.id: stands})
         sent += [asked, Message("user", (ToolResult(call.id, stands),))]
     assert witness(sent, state.claims(), state.versions().get) == ()
@@ -82,6 +82,6 @@ def test_no_text_takes_long(profile: str, text: str) -> None:
     began = time.process_time()
     for name in ("Read", "read", "Bash", "bash", "exec_command", "Edit", "edit"):
         call = ToolCall("c", name, '{"file_path":"a","filePath":"a","path":"a","command":"cat a","cmd":"cat a"}')
-        PROFILES[profile].shown(call, ToolResult("c", text))
-        PROFILES[profile].failed(call, ToolResult("c", text))
+        PROFILES[profile].lines_shown(call, ToolResult("c", text))
+        PROFILES[profile].is_failure(call, ToolResult("c", text))
     assert time.process_time() - began < 60  # hours, where it is not linear

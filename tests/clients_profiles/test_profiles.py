@@ -116,10 +116,10 @@ PI_READ = call("read", path="a.py")
 def test_a_result_shows_the_lines_that_its_text_and_its_call_tell(
     profile: Profile, asked: ToolCall, text: str, expected: tuple[int, tuple[str, ...], int | None]
 ) -> None:
-    shown = profile.shown(asked, result(text))
+    shown = profile.lines_shown(asked, result(text))
     assert shown is not None
     assert (shown.first, shown.lines, shown.total) == expected
-    assert shown.replaced(text, "\n".join(shown.rows(text))) == text
+    assert shown.with_text(text, "\n".join(shown.rows(text))) == text
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_a_result_shows_the_lines_that_its_text_and_its_call_tell(
     ],
 )
 def test_what_cannot_be_told_exactly_is_not_told(profile: Profile, asked: ToolCall, text: str) -> None:
-    assert profile.shown(asked, result(text)) is None
+    assert profile.lines_shown(asked, result(text)) is None
 
 
 def test_a_result_with_an_image_or_an_error_shows_no_lines() -> None:
-    assert CLAUDE_CODE.shown(READ, ToolResult("c1", "1\tx", images=(Image("image/png", 9),))) is None
-    assert CLAUDE_CODE.shown(READ, result("1\tx", is_error=True)) is None
+    assert CLAUDE_CODE.lines_shown(READ, ToolResult("c1", "1\tx", images=(Image("image/png", 9),))) is None
+    assert CLAUDE_CODE.lines_shown(READ, result("1\tx", is_error=True)) is None
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_a_result_with_an_image_or_an_error_shows_no_lines() -> None:
 def test_a_failure_is_told_by_the_text_where_the_wire_has_no_word_for_it(
     profile: Profile, asked: ToolCall, text: str, *, failed: bool
 ) -> None:
-    assert profile.failed(asked, result(text)) is failed
-    assert profile.succeeded(asked, result(text)) is not failed
+    assert profile.is_failure(asked, result(text)) is failed
+    assert profile.is_success(asked, result(text)) is not failed
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_failure_is_told_by_the_text_where_the_wire_has_no_word_for_it(
 def test_a_call_means_what_the_profile_says(
     profile: Profile, asked: ToolCall, op: str, accesses: list[tuple[str, str, int | None, int | None]]
 ) -> None:
-    meaning = profile.meaning(asked)
+    meaning = profile.effect_of(asked)
     assert meaning.op == op
     assert [(one.op, one.path, one.start, one.end) for one in meaning.accesses] == accesses
 
@@ -308,16 +308,16 @@ def test_tools_are_read_off_all_three_wire_formats() -> None:
 
 def test_a_message_off_the_wire_is_annotated_and_what_stands_there_stays() -> None:
     asked = Message("assistant", (Text("let me see"), call("exec_command", cmd="cat a.py")))
-    told = CODEX.annotated(asked)
+    told = CODEX.annotate(asked)
     found = told.blocks[1]
     assert isinstance(found, ToolCall)
     assert [one.path for one in found.accesses] == ["a.py"]
     answered = Message("tool", (result(CODEX_HEAD.format(1) + "no\n"),))
-    block = CODEX.annotated(answered, {"c1": found}).blocks[0]
+    block = CODEX.annotate(answered, {"c1": found}).blocks[0]
     assert isinstance(block, ToolResult)
     assert (block.name, block.is_error, block.shown) == ("exec_command", True, None)
-    assert CODEX.annotated(told) is told
-    assert CODEX.annotated(answered) is answered
+    assert CODEX.annotate(told) is told
+    assert CODEX.annotate(answered) is answered
 
 
 def test_the_client_s_own_repeat_marker_is_known_with_a_reminder_behind_it() -> None:

@@ -41,11 +41,11 @@ def test_lines_and_failures_are_told_as_the_host_recorded_them(client: str) -> N
     sessions = _recorded(client)
     assert len(sessions) >= NATIVE[client]
     for call, result in (pair for entries in sessions for pair in _pairs(entries)):
-        failed = profile.failed(call, ToolResult(result.call_id, result.text))
+        failed = profile.is_failure(call, ToolResult(result.call_id, result.text))
         told["failed"] += failed
         # a failure that only the wire tells of may be missed; success is never called a failure
         assert not failed or result.is_error or client == "codex", result.text[:200]
-        shown = profile.shown(call, result)
+        shown = profile.lines_shown(call, result)
         if shown is not None and result.shown is not None:
             told["lines"] += 1
             assert (shown.first, len(shown.lines)) == (result.shown.start, result.shown.count)

@@ -116,7 +116,7 @@ def test_what_left_the_window_is_no_base_and_takes_with_it_what_rested_on_it(cli
     session = talk(client)
     first = session.read("a.py")
     session.read("a.py")
-    assert session.state.resting_on({"c0"}) == {"c2"}
+    assert session.state.calls_depending_on({"c0"}) == {"c2"}
     session.leave(frozenset({"c0"}))
     assert [block.text for one in session.sent for block in one.blocks if isinstance(block, ToolResult)] == [STUB, STUB]
     assert session.read("a.py") == first
@@ -127,8 +127,8 @@ def test_a_base_stays_while_an_answer_on_it_is_young() -> None:
     session = talk("claude-code")
     session.read("a.py")
     session.read("a.py")
-    assert session.state.held_by_young(1) == {"c0", "c2"}
-    assert session.state.held_by_young(2) == frozenset()
+    assert session.state.calls_needed_by_young(1) == {"c0", "c2"}
+    assert session.state.calls_needed_by_young(2) == frozenset()
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -212,7 +212,7 @@ def test_the_client_s_own_marker_refers_to_its_base_and_is_shown_the_text_once_t
     first = session.read("a.py")
     name, arguments = "Read", {"file_path": "a.py"}
     assert session.call(name, dict(arguments), REPEATED) == REPEATED
-    assert session.state.held_by_young(1) == {"c0"}
+    assert session.state.calls_needed_by_young(1) == {"c0"}
     session.leave(frozenset({"c0"}))
     assert session.call(name, dict(arguments), REPEATED) == first
     assert session.call(name, dict(arguments), REPEATED) == REPEATED

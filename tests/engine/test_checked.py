@@ -103,7 +103,7 @@ def test_turns_that_the_client_did_not_see_are_checked(padded: Conversation, tmp
         body = json.loads(clients.body(padded, "anthropic", Manner(marks=0)))
         first = engine.prepare(json.dumps(body).encode(), "anthropic", at=0.0, hint="one")
         raw = [json.dumps(one).encode() for one in (said, *actual)]
-        assert engine.spliced(first, RecallExchange((raw[0],), tuple(raw[1:]))) is None
+        assert engine.splice_answer(first, RecallExchange((raw[0],), tuple(raw[1:]))) is None
         body["messages"] += [said, {"role": "user", "content": "go on"}]
         held(engine, engine.prepare(json.dumps(body).encode(), "anthropic", at=1.0, hint="one"), 1)
 

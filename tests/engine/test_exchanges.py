@@ -26,7 +26,7 @@ def test_a_call_of_ours_goes_out_with_its_result_or_not_at_all() -> None:
     )
     with wiring.open(":memory:") as engine:
         first = engine.prepare(body(), "anthropic", at=0.0, hint="one")
-        assert engine.spliced(first, exchange) is None
+        assert engine.splice_answer(first, exchange) is None
         alone = body(said)
         result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a"}]}
         assert engine.prepare(alone, "anthropic", at=1.0, hint="one").body == alone

@@ -55,9 +55,9 @@ def test_a_request_laid_out_behind_another_is_as_laid_out_alone(
 def test_what_is_kept_to_compare_with_is_bounded_by_bytes() -> None:
     forecasts = Forecasts(most=10_000)
     for number in range(12):
-        forecasts.answered(sent([("user", f"{number} " + "x" * 3000)]), Usage(fresh=1000))
+        forecasts.take_usage(sent([("user", f"{number} " + "x" * 3000)]), Usage(fresh=1000))
         assert 3000 < forecasts.size <= 10_000
-    forecasts.answered(sent([("user", "x" * 20_000)]), Usage(fresh=7000))
+    forecasts.take_usage(sent([("user", "x" * 20_000)]), Usage(fresh=7000))
     assert forecasts.size > 20_000  # the last one stays in any case
 
 
@@ -65,14 +65,14 @@ def test_of_branches_the_one_with_most_in_common_is_gone_on_from() -> None:
     forecasts, text = Forecasts(), "word " * 2000
     trunk = [("user", text), ("assistant", text)]
     for number, branch in enumerate(("left", "right")):
-        forecasts.answered(sent([*trunk, ("user", branch)], 1, at=number), Usage(fresh=3, written=8000))
+        forecasts.take_usage(sent([*trunk, ("user", branch)], 1, at=number), Usage(fresh=3, written=8000))
     onward = sent([*trunk, ("user", "left"), ("assistant", text), ("user", "go on")], 1, at=3.0)
-    told = forecasts.answered(onward, Usage(fresh=3, read=4000, written=4000))
+    told = forecasts.take_usage(onward, Usage(fresh=3, read=4000, written=4000))
     assert told.diagnosis.cause != "messages"
     assert told.expected is not None
     assert told.expected > 0
     changed = sent([("user", text), ("assistant", "other"), ("user", "left")], 1, at=4.0)
-    told = forecasts.answered(changed, Usage(fresh=8000))
+    told = forecasts.take_usage(changed, Usage(fresh=8000))
     assert (told.diagnosis.cause, told.diagnosis.place) == ("messages", 1)
 
 
@@ -99,7 +99,7 @@ class KeepingAll:
         laid = self._layouts.laid(asked)
         blocks = [*laid.front, *(block for said in laid.said for block in said)]
         sizes = [block.tokens * self.shares.get(block.name, 1.0) for block in blocks]
-        served = self._cache.serve(replace(laid.asked(), cumulative=list(accumulate(sizes))))
+        served = self._cache.serve(replace(laid.cache_request(), cumulative=list(accumulate(sizes))))
         return Usage(fresh=round(served.fresh), read=round(served.read), written=round(served.written))
 
     def weigh(self, item: bytes, share: float) -> None:
@@ -125,7 +125,7 @@ def test_a_provider_that_keeps_all_is_never_blamed_however_far_off_the_estimate_
         for place in range(first, len(said) - more):
             said[place] = (said[place][0], f"a stub of {number} for {place}")
         asked = replace(sent(said, 1, at=float(number)), theirs=sent(theirs).theirs)
-        told = forecasts.answered(asked, provider.usage(asked)).diagnosis
+        told = forecasts.take_usage(asked, provider.usage(asked)).diagnosis
         assert told.who not in ("provider", "client"), told
         if first < len(said) - more and told.cause not in ("none", "first"):
             assert told.who == "us"
@@ -137,11 +137,11 @@ def test_an_epoch_of_ours_is_ours_though_the_estimate_of_what_stands_before_it_i
     for number, one in enumerate(said):
         provider.weigh(message(*one), 0.6 if number < 4 else 1.4)  # prose in front, tables behind
     before = sent(said, 1)
-    forecasts.answered(before, provider.usage(before))
+    forecasts.take_usage(before, provider.usage(before))
     rewritten = [*said[:4], *((role, f"stub {n}") for n, (role, _) in enumerate(said[4:])), ("user", "go on")]
     items = sent(rewritten, 1, at=1.0)
     asked = replace(items, theirs=[*before.theirs, items.theirs[-1]])
-    told = forecasts.answered(asked, provider.usage(asked))
+    told = forecasts.take_usage(asked, provider.usage(asked))
     assert (told.diagnosis.cause, told.diagnosis.who, told.diagnosis.place) == ("messages", "us", 4)
 
 
@@ -153,7 +153,7 @@ def test_a_provider_that_lost_what_it_was_given_is_still_told_so() -> None:
         usage = provider.usage(asked)
         if number == 2:
             usage = Usage(fresh=usage.fresh, written=usage.read + usage.written)
-        told = forecasts.answered(asked, usage)
+        told = forecasts.take_usage(asked, usage)
         said.append(("user", f"and {number}"))
     assert (told.diagnosis.cause, told.diagnosis.who) == ("unexplained", "provider")
 
@@ -178,8 +178,8 @@ def test_a_new_turn_of_a_model_that_drops_its_old_thinking_is_no_loss_of_the_pro
     for model, who in (("claude-sonnet-4-5", "nobody"), ("claude-opus-4-5", "provider")):
         forecasts = Forecasts()
         told = [
-            forecasts.answered(asked(1, model), Usage(written=8000)),
-            forecasts.answered(asked(2, model), Usage(read=8000, written=4000)),
-            forecasts.answered(asked(3, model), Usage(read=3000, written=10_000)),
+            forecasts.take_usage(asked(1, model), Usage(written=8000)),
+            forecasts.take_usage(asked(2, model), Usage(read=8000, written=4000)),
+            forecasts.take_usage(asked(3, model), Usage(read=3000, written=10_000)),
         ][-1]
         assert told.diagnosis.who == who, model

@@ -154,7 +154,7 @@ def test_where_the_process_dies_before_it_was_journaled_nothing_says_that_anythi
         with overstaying(engine, 4, claim, monkeypatch):
             claim.give_up()
             forward(engine, 4, claim)
-            monkeypatch.setattr(engine.session("one").traffic, "_settled", lambda: None)  # as if it had died here
+            monkeypatch.setattr(engine.session("one").traffic, "_settle_debts", lambda: None)  # as if it had died here
         with opened(tmp_path) as other:
             journal = other.session("one").journal
             sent = [one for one in journal if isinstance(one.body, RequestSent)]
@@ -237,8 +237,8 @@ def test_memory_of_what_was_sent_is_bounded() -> None:
     for number in range(50):
         body = json.dumps({"messages": [{"role": "user", "content": f"{number} " + "x" * 900}]}).encode()
         script = transcript(envelope_of(body, "anthropic").items, "anthropic")
-        forwarding.sent(f"s{number}", LastSent(script, {}, len(body)))
-        forwarding.sent("busy", LastSent(script, {}, len(body)))
+        forwarding.note_sent(f"s{number}", LastSent(script, {}, len(body)))
+        forwarding.note_sent("busy", LastSent(script, {}, len(body)))
         assert forwarding.size <= 10_000 + len(body)
     assert sum(len(one) for one in forwarding._kept.values()) <= 11
     for name in list(forwarding._kept):

@@ -54,7 +54,7 @@ def test_keys_in_whatever_is_said_are_not_kept(tmp_path: Path) -> None:
             session.append(message)
         session.advance()
         session.note("mine", json.dumps({"why": KEY}))
-        assert session.rendering() == said
+        assert session.last_request() == said
         assert session.fork("two").window() == said
         with pytest.raises(BadInput, match="holds a key"):
             session.hand.say(f"remember {KEY}")
@@ -73,15 +73,15 @@ def test_a_file_with_a_key_is_read_in_full_and_neither_stored_nor_ingested(tmp_p
         engine = stack.enter_context(pagein.open(tmp_path / "kept" / "store.db", workspace=work, settings=EAGER))
         session = engine.session("one", workspace=work)
         assert session.read("settings.py").text == session.read("settings.py").text == text
-        session.wrote("settings.py", text)
+        session.note_write("settings.py", text)
         assert session.read("plain.py").text != session.read("plain.py").text
-        ingesting = session.recalling.ingesting(str(work))
+        ingesting = session.recalls.ingest_below(str(work))
         assert ingesting is not None
         report = ingesting.ingest(["*.py"])
         assert [(path, why) for path, why in report.skipped if path == "settings.py"] == [
             ("settings.py", "holds a key")
         ]
-        session.recalling.search(Lookup(drawn(5) + " " + KEY))
+        session.recalls.search(Lookup(drawn(5) + " " + KEY))
     with opened(tmp_path / "kept"):
         pass
     assert KEY.encode() not in stored(tmp_path / "kept")

@@ -163,7 +163,7 @@ def test_turns_that_the_client_did_not_see_leave_the_marks_at_their_blocks(tmp_p
     with opened(tmp_path) as engine:
         first = ask(engine, 0)
         raw = [json.dumps(one).encode() for one in (said, *actual)]
-        assert engine.spliced(first, RecallExchange((raw[0],), tuple(raw[1:]))) is None
+        assert engine.splice_answer(first, RecallExchange((raw[0],), tuple(raw[1:]))) is None
         found = [ask(engine, turns) for turns in range(1, 14)]
     epochs = [one for one in found if one.opened]
     assert len(epochs) > 1

@@ -203,7 +203,7 @@ def test_what_the_user_pins_stays_and_what_he_restores_comes_back(tmp_path: Path
         assert calls_in("claude-code", last.body)[0]["new_string"] == NEW
         assert calls_in("claude-code", last.body)[0]["old_string"] == OLD, "a pin brings back what is out"
         session.hand.unpin("call_1")
-        assert session.hand.wishes.staying == frozenset()
+        assert session.hand.wishes.calls_that_stay == frozenset()
         for _ in range(5):
             last = client.other()
         assert calls_in("claude-code", last.body)[0]["new_string"] != NEW

@@ -105,7 +105,9 @@ class Run:
                 break
             said.append(one)
         actual = between(self.api, said, f"peek_{longer.mark(len(longer.turns) - 1)}")
-        assert self.engine.spliced(self.last, RecallExchange(tuple(map(raw, said)), tuple(map(raw, actual)))) is None
+        assert (
+            self.engine.splice_answer(self.last, RecallExchange(tuple(map(raw, said)), tuple(map(raw, actual)))) is None
+        )
 
     def send(self, talk: Conversation, lasting: float, *, broken: bool) -> None:
         self.now += 40

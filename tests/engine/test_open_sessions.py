@@ -22,7 +22,7 @@ def parts(tmp_path: Path) -> Iterator[SessionParts]:
 
 
 def opened(sessions: Sessions, parts: SessionParts, name: str) -> Session:
-    return sessions.get(name, lambda: Session.resumed(name, parts))
+    return sessions.get(name, lambda: Session.resume(name, parts))
 
 
 def test_a_session_that_was_idle_for_longest_is_let_go_and_taken_up_again(parts: SessionParts) -> None:

@@ -51,9 +51,9 @@ def test_a_body_has_the_same_parts_whatever_came_before_it(some: list[bytes], hi
             expected = open_body(body, "anthropic")
         except BadInput:
             with pytest.raises(BadInput):
-                opener.opened(body, "anthropic", hint)
+                opener.parse(body, "anthropic", hint)
             continue
-        found = opener.opened(body, "anthropic", hint)
+        found = opener.parse(body, "anthropic", hint)
         assert (list(found.items), dict(found.fields)) == (list(expected.items), dict(expected.fields))
         assert list(found.fields) == list(expected.fields)
 
@@ -61,16 +61,16 @@ def test_a_body_has_the_same_parts_whatever_came_before_it(some: list[bytes], hi
 def test_messages_that_came_before_are_the_very_same_objects() -> None:
     opener = Opener()
     items = [{"role": "user", "content": "x" * 9000} for _ in range(40)]
-    first = opener.opened(json.dumps({"messages": items}).encode(), "anthropic", "s")
+    first = opener.parse(json.dumps({"messages": items}).encode(), "anthropic", "s")
     marked = {**items[0], "cache_control": {"type": "ephemeral"}}
-    then = opener.opened(json.dumps({"messages": [*items, marked]}).encode(), "anthropic", "s")
+    then = opener.parse(json.dumps({"messages": [*items, marked]}).encode(), "anthropic", "s")
     assert all(one is other for one, other in zip(first.items, then.items, strict=False))
 
 
 def test_a_list_that_stands_twice_is_read_as_the_last_one() -> None:
     opener = Opener()
-    opener.opened(b'{"messages":[1,2]}', "anthropic", "s")
-    twice = opener.opened(b'{"messages":[1,2],"messages":[3]}', "anthropic", "s")
+    opener.parse(b'{"messages":[1,2]}', "anthropic", "s")
+    twice = opener.parse(b'{"messages":[1,2],"messages":[3]}', "anthropic", "s")
     assert list(twice.items) == [b"3"]
 
 
@@ -78,7 +78,7 @@ def test_no_more_is_kept_than_may_be() -> None:
     opener = Opener(most=100_000)
     for number in range(50):
         body = json.dumps({"messages": [{"content": "y" * 9000, "number": number}]}).encode()
-        opener.opened(body, "anthropic", f"s{number}")
+        opener.parse(body, "anthropic", f"s{number}")
         assert opener.size <= 100_000
     assert opener.size > 50_000
 

@@ -253,7 +253,7 @@ class _locked:  # noqa: N801 -- reads as what it is
 def test_a_bug_of_ours_lets_the_original_out(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     body = clients.body(worked(2), "anthropic")
     traffic = engine.session("one").traffic
-    monkeypatch.setattr(traffic._placing, "placed", lambda *_: 1 / 0)
+    monkeypatch.setattr(traffic._placing, "resolve", lambda *_: 1 / 0)
     prepared = engine.prepare(body, "anthropic", at=0.0, hint="one")
     assert prepared.body is body
     assert "ZeroDivisionError" in (prepared.failure or "")
@@ -263,14 +263,14 @@ def test_what_would_be_refused_is_not_sent_and_not_kept(engine: Engine, monkeypa
     """A renderer gone mad: it loses a result. The checker objects, and the decision is taken back."""
     walk(engine, "anthropic", 2)
     traffic = engine.session("one").traffic
-    whole = traffic._placing.outgoing.rendered
+    whole = traffic._placing.outgoing.render
 
     def lossy(call: PendingCall, entry: str) -> Bytes:
         made = whole(call, entry)
         lost = [one.replace(b'"tool_result"', b'"text"') for one in made.items]
         return replace(made, body=call.envelope.body(lost), items=lost)
 
-    monkeypatch.setattr(traffic._placing.outgoing, "rendered", lossy)
+    monkeypatch.setattr(traffic._placing.outgoing, "render", lossy)
     body = clients.body(worked(4), "anthropic")
     prepared = engine.prepare(body, "anthropic", at=99.0, hint="one")
     assert "would be refused" in (prepared.failure or "")
@@ -458,7 +458,7 @@ def test_turns_that_the_client_did_not_see_stand_where_they_stood(tmp_path: Path
     merged, actual, between = _exchange(api)
     with opened(tmp_path) as engine:
         first = engine.prepare(_request(api, []), api, at=0.0, hint="one")
-        assert engine.spliced(first, RecallExchange(merged, actual)) is None
+        assert engine.splice_answer(first, RecallExchange(merged, actual)) is None
         news = [json.loads(one) for one in merged]
         second = engine.prepare(_request(api, [*news, _words(api, "go on")]), api, at=1.0, hint="one")
         assert second.failure is None
@@ -476,7 +476,7 @@ def test_results_of_ours_join_those_of_the_client(engine: Engine) -> None:
     actual = {"role": "assistant", "content": [ours, theirs]}
     first = engine.prepare(_request("anthropic", []), "anthropic", at=0.0, hint="one")
     raw = [json.dumps(one).encode() for one in (merged, actual, answer)]
-    assert engine.spliced(first, RecallExchange((raw[0],), (raw[1],), (raw[2],))) is None
+    assert engine.splice_answer(first, RecallExchange((raw[0],), (raw[1],), (raw[2],))) is None
     done = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b1", "content": "ok"}]}
     second = engine.prepare(_request("anthropic", [merged, done]), "anthropic", at=1.0, hint="one")
     assert second.request["messages"][1] == actual

@@ -102,7 +102,7 @@ def test_what_fails_behind_the_decision_is_not_believed_to_have_been_sent(
         before = len(engine.session("one").journal)
         rendered = engine.session("one").traffic._placing.outgoing
         with monkeypatch.context() as broken:
-            broken.setattr(rendered, "rendered", lambda *_: 1 / 0)
+            broken.setattr(rendered, "render", lambda *_: 1 / 0)
             failed = engine.prepare(asked(3), "anthropic", at=30.0, hint="one")
         assert "ZeroDivisionError" in (failed.failure or "")
         assert failed.entry is None
@@ -134,8 +134,8 @@ def test_what_others_noted_of_their_requests_is_not_said_again_behind_ones_own(t
 def test_a_request_that_stands_in_no_session_makes_none(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         nowhere = PreparedRequest(b"{}", "anthropic")
-        assert engine.kept(nowhere, Usage(fresh=1), 0.0) is None
-        assert engine.spliced(nowhere, RecallExchange((), ())) == "the request stands in no session"
+        assert engine.note_keepalive(nowhere, Usage(fresh=1), 0.0) is None
+        assert engine.splice_answer(nowhere, RecallExchange((), ())) == "the request stands in no session"
         with pytest.raises(HostError, match="stands in no session"):
             engine.behind(nowhere, lambda session: session.name)
         assert "" not in engine._sessions
@@ -146,8 +146,8 @@ def test_the_engines_own_setting_has_the_witness_asked(tmp_path: Path) -> None:
     with pagein.open(tmp_path / "s.db", workspace=tmp_path, settings=Settings(witness=True)) as engine:
         outside = engine._outside
         assert outside is not None
-        assert outside.witnessed is not None
+        assert outside.witness_source is not None
     with pagein.open(tmp_path / "s.db", workspace=tmp_path) as engine:
         outside = engine._outside
         assert outside is not None
-        assert outside.witnessed is None
+        assert outside.witness_source is None

@@ -89,18 +89,18 @@ def test_the_first_request_is_all_tail() -> None:
     session = engine().session("one")
     session.append(ASK)
     assert session.advance() == WindowRequest(keep=0, tail=(ASK,), epoch=0)
-    assert session.rendering() == [ASK]
+    assert session.last_request() == [ASK]
 
 
 def test_within_an_epoch_each_request_extends_the_one_before() -> None:
     session = engine().session("one")
     play(session, LONG[:3])
-    before = session.rendering()
+    before = session.last_request()
     session.append(LONG[3])
     session.append(LONG[4])
     prepared = session.advance()
     assert prepared.keep == len(before)
-    assert session.rendering() == [*before, *prepared.tail]
+    assert session.last_request() == [*before, *prepared.tail]
 
 
 def test_old_results_leave_in_one_batch_and_the_frontier_says_where() -> None:
@@ -113,7 +113,7 @@ def test_old_results_leave_in_one_batch_and_the_frontier_says_where() -> None:
     assert [one.call_id for one in prepared.opened.paged] == ["a-0", "b-0"]
     assert prepared.opened.frontier == prepared.keep == 2
     assert prepared.epoch == 1
-    shown = texts(session.rendering())
+    shown = texts(session.last_request())
     assert shown["a-0"].startswith("[pagein: pg-")
     assert "| Bash | 600 tokens | a begins - 2 lines]" in shown["a-0"]
     assert shown["c-0"] == body("c")
@@ -123,9 +123,9 @@ def test_old_results_leave_in_one_batch_and_the_frontier_says_where() -> None:
 def test_only_the_content_of_results_changes() -> None:
     session = engine().session("one")
     play(session, LONG)
-    before = session.rendering()
+    before = session.last_request()
     session.advance()
-    after = session.rendering()
+    after = session.last_request()
     assert [message.role for message in before] == [message.role for message in after[: len(before)]]
     for one, other in zip(before, after, strict=False):
         for left, right in zip(one.blocks, other.blocks, strict=True):
@@ -165,7 +165,7 @@ def test_some_results_stay_whatever_their_age(kept: list[Message]) -> None:
     assert "a-0" in paged_out(session)
     assert "s" not in paged_out(session)
     assert not session.may_leave("s")
-    (block,) = session.rendering()[2].blocks
+    (block,) = session.last_request()[2].blocks
     assert block == kept[1].blocks[0]
 
 
@@ -175,7 +175,7 @@ def test_thinking_arguments_and_blocks_unknown_to_us_stay() -> None:
     play(session, [ASK, said, Message("tool", (ToolResult("z-0", body("z")),)), *LONG[1:]])
     session.advance()
     assert "z-0" in paged_out(session)
-    assert session.rendering()[1] == said
+    assert session.last_request()[1] == said
 
 
 def test_what_left_is_recalled_byte_for_byte() -> None:
@@ -230,7 +230,7 @@ def test_why_something_cannot_be_recalled_is_told_apart(tmp_path: Path) -> None:
     other.put_objects([(beside, b"beside")])
     collected = an_object(store, b"collected", workspace="here")
     store.put_objects([(collected, b"collected")])
-    with store._database.writing() as connection:
+    with store._database.open_writer() as connection:
         connection.execute("DELETE FROM blob WHERE hash = ?", (bytes.fromhex(collected.content.hex),))
     reasons = {
         "never existed": "pg-01234567-89abcdef",
@@ -265,14 +265,14 @@ def test_when_the_store_fails_nothing_leaves_and_the_failure_is_reported() -> No
     store = Failing()
     session = engine(store).session("one")
     play(session, LONG)
-    before = session.rendering()
+    before = session.last_request()
     prepared = session.advance()
     assert prepared.opened is None
     assert prepared.epoch == 0
     assert prepared.failure is not None
     assert "disk full" in prepared.failure
     assert prepared.keep == len(before)
-    assert session.rendering() == LONG
+    assert session.last_request() == LONG
     store.broken = False
     assert session.advance().opened is not None
 
@@ -313,14 +313,14 @@ def test_a_compaction_leaves_the_system_prompt_and_what_was_kept() -> None:
     session = engine().session("one")
     play(session, [system, *LONG])
     session.advance()
-    session.compacted(kept=2)
+    session.note_compaction(kept=2)
     summary = Message("user", (Text("what happened so far", "compact_summary"),))
     session.append(summary)
     prepared = session.advance()
     assert prepared.keep == 1
     assert prepared.epoch == 2
     assert prepared.opened is None
-    rendering = session.rendering()
+    rendering = session.last_request()
     assert [message.role for message in rendering] == ["system", "user", "assistant", "tool", "user"]
     assert rendering[1].blocks == (Text(NOBODY_SPOKE, injected="repair"),)
     assert [rendering[0], *rendering[2:]] == [system, *LONG[-2:], summary]
@@ -331,17 +331,17 @@ def test_what_was_paged_out_stays_so_behind_a_compaction_that_keeps_it() -> None
     session = engine().session("one")
     play(session, LONG)
     session.advance()
-    stubs = {name: text for name, text in texts(session.rendering()).items() if name in paged_out(session)}
-    session.compacted(kept=len(LONG))
+    stubs = {name: text for name, text in texts(session.last_request()).items() if name in paged_out(session)}
+    session.note_compaction(kept=len(LONG))
     session.advance()
-    assert texts(session.rendering()).items() >= stubs.items()
-    assert len(session.rendering()) == len(LONG)
+    assert texts(session.last_request()).items() >= stubs.items()
+    assert len(session.last_request()) == len(LONG)
 
 
 def test_what_a_compaction_kept_grows_old_as_before() -> None:
     session = engine().session("one")
     play(session, LONG[:5])
-    session.compacted(kept=4)
+    session.note_compaction(kept=4)
     play(session, LONG[5:])
     assert {one.call_id for one in (session.advance().opened or EpochEntry(0, 0, ())).paged} == {"a-0", "b-0"}
 
@@ -349,13 +349,13 @@ def test_what_a_compaction_kept_grows_old_as_before() -> None:
 def test_what_was_old_before_a_compaction_may_leave_right_behind_it() -> None:
     session = engine().session("one")
     play(session, LONG)
-    session.compacted(kept=len(LONG))
+    session.note_compaction(kept=len(LONG))
     assert {one.call_id for one in (session.advance().opened or EpochEntry(0, 0, ())).paged} == {"a-0", "b-0"}
 
 
 def test_keeping_a_negative_number_of_messages_is_the_hosts_error() -> None:
     with pytest.raises(HostError, match="-1"):
-        engine().session("one").compacted(kept=-1)
+        engine().session("one").note_compaction(kept=-1)
 
 
 def test_another_branch_shares_what_it_shares_and_no_more() -> None:
@@ -371,7 +371,7 @@ def test_another_branch_shares_what_it_shares_and_no_more() -> None:
     # The branch had not decided anything yet: it decides for itself, and the same.
     assert prepared.opened is not None
     assert prepared.epoch == 1
-    assert session.rendering()[-1] == other
+    assert session.last_request()[-1] == other
 
 
 def test_a_session_goes_on_in_another_process_as_if_nothing_had_happened(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_session_goes_on_in_another_process_as_if_nothing_had_happened(tmp_pat
         alone = whole.session("one")
         play(alone, LONG)
         alone.advance()
-        expected = alone.rendering()
+        expected = alone.last_request()
         assert paged_out(alone)
     for message in LONG:
         with engine(SqliteStore(path), kept=True) as part:
@@ -392,7 +392,7 @@ def test_a_session_goes_on_in_another_process_as_if_nothing_had_happened(tmp_pat
         with engine(SqliteStore(path), kept=True) as part:
             session = part.session("one")
             assert (session.advance().opened is not None) is opened
-            assert session.rendering() == expected
+            assert session.last_request() == expected
 
 
 def test_a_request_says_only_what_is_new_however_long_the_session() -> None:
@@ -422,9 +422,9 @@ OPS = st.lists(
 
 def _prepare_and_check(session: Session, said: dict[str, set[str]]) -> None:
     """The request is valid, is what it says of the one before, and what it lacks can be had."""
-    before = session.rendering()
+    before = session.last_request()
     prepared = session.advance()
-    rendering = session.rendering()
+    rendering = session.last_request()
     assert rendering == [*before[: prepared.keep], *prepared.tail]
     assert prepared.failure is None
     assert check_messages(rendering) == []
@@ -446,7 +446,7 @@ def _do(session: Session, op: str, values: list[int], number: int, said: dict[st
     elif op == "dangling":
         session.append(Message("assistant", (ToolCall(f"dangling-{number}", "Bash", "{}"),)))
     elif op == "compact":
-        session.compacted(kept=values[0])
+        session.note_compaction(kept=values[0])
     elif op == "back":
         branch = session.journal.branch(session.leaf)
         session.move(branch[-1 - values[0]].id if values[0] < len(branch) else None)

@@ -70,7 +70,7 @@ def states(session: Session) -> dict[str, bytes]:
     leaf = session.leaf
     assert leaf is not None
     graphs = snapshots._graphs()
-    return {name: graphs.encoded(_looked_at(at(leaf))) for name, at in sorted(session.journal.folds.items())}
+    return {name: graphs.encode(_looked_at(at(leaf))) for name, at in sorted(session.journal.folds.items())}
 
 
 def _looked_at(state: object) -> object:
@@ -137,7 +137,7 @@ def test_with_a_snapshot_a_session_is_what_it_is_without(  # noqa: PLR0915 -- a 
             case "exchange":
                 prepared = engine.prepare(body(turns), "anthropic", at=100.0 * at, hint="one")
                 said = b'{"role":"assistant","content":[{"type":"text","text":"hm"}]}'
-                assert engine.spliced(prepared, RecallExchange((said,), (said, said))) is None
+                assert engine.splice_answer(prepared, RecallExchange((said,), (said, said))) is None
             case "recall":
                 away = list(session.journal.state_at(session.leaf).hand.away.values())
                 if away:
@@ -257,7 +257,7 @@ def test_where_something_was_ordered_to_be_forgotten_meanwhile_nothing_remembere
         session._snapshots._known = 0
         sent = engine.prepare(body(3), "anthropic", at=1e3, hint="one").entry
         assert sent is not None
-        take = session.snapshot(sent, lambda: session.traffic._placing.kept(sent))
+        take = session.snapshot(sent, lambda: session.traffic._placing.snapshot_values(sent))
         assert take is not None
         rows(tmp_path, "UPDATE forgetting SET count = count + 1")
         with pytest.raises(StoreError, match="forgotten"):
@@ -337,20 +337,20 @@ def test_graphs_keep_what_is_shared_and_refuse_what_they_do_not_know() -> None:
     graphs = Graphs([Message, Text])
     text = Text("x")
     shared: dict[str, Any] = {"one": (text, text), "two": [text, {"n": 1, "f": 1.0, "b": True, "none": None}]}
-    found = graphs.decoded(graphs.encoded(shared), lambda _: None)
+    found = graphs.decode(graphs.encode(shared), lambda _: None)
     assert found == shared
     assert found["one"][0] is found["one"][1] is found["two"][0]
     assert [type(one) for one in found["two"][1].values()] == [int, float, bool, type(None)]
     with pytest.raises(BadInput, match="cannot be kept"):
-        graphs.encoded([object()])
+        graphs.encode([object()])
     with pytest.raises(BadInput, match="cannot be kept"):
-        Graphs([]).encoded(text)
+        Graphs([]).encode(text)
 
 
 @given(data=st.binary(max_size=200))
 def test_bytes_that_are_no_graph_are_refused(data: bytes) -> None:
     with pytest.raises(BadInput):
-        Graphs([Message, Text]).decoded(data, lambda _: None)
+        Graphs([Message, Text]).decode(data, lambda _: None)
 
 
 def test_a_session_in_which_files_were_read_has_one(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Client:
         assert self.prepared is not None
         actual = [*between, {"role": "assistant", "content": list(said)}]
         exchange = RecallExchange((raw({"role": "assistant", "content": merged}),), tuple(map(raw, actual)))
-        assert self.engine.spliced(self.prepared, exchange) is None
+        assert self.engine.splice_answer(self.prepared, exchange) is None
         return merged
 
     def turn(self, results: Sequence[int], words: str, thinks: bool, recalls: bool) -> None:  # noqa: FBT001 -- drawn
@@ -109,7 +109,7 @@ class Client:
         body, at = self.body(), 10.0 * len(self.messages)
         self.prepared = None
         if how == "off":
-            sent = self.engine.untouched(body, "anthropic", hint="one")
+            sent = self.engine.unchanged_request(body, "anthropic", hint="one")
         elif how == "broken":
             with mock.patch.object(RequestRenderer, "hold", side_effect=ZeroDivisionError):
                 prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=(PEEK,))

@@ -140,9 +140,7 @@ def test_what_left_is_recalled_under_its_id_found_by_search_and_kept_as_it_was_s
         assert run.engine.recall(thought.object_id) == text
         assert thought.chars == len(text)
         session = run.engine.session(prepared.session)
-        assert [hit.object_id for hit in session.recalling.search(Lookup("parser is where")).hits] == [
-            thought.object_id
-        ]
+        assert [hit.object_id for hit in session.recalls.search(Lookup("parser is where")).hits] == [thought.object_id]
         said = [one.body for one in session.journal.branch(session.leaf)]
         journaled = [
             block
@@ -215,6 +213,6 @@ def _hold(run: Run, talk: clients.Conversation, manner: clients.Manner, prepared
     over = next((count for count in range(len(talk.turns), 0, -1) if not talk.turns[count - 1].results), 0)
     under_way = [f"signed-{talk.mark(place)}" for place in range(over, len(talk.turns)) if talk.turns[place].thinks]
     assert ours[len(ours) - len(under_way) :] == under_way
-    objects = run.engine.session(prepared.session).recalling.held.newest_first()
+    objects = run.engine.session(prepared.session).recalls.holdings.newest_first()
     stored = [run.engine.recall(one.object_id) for one in objects if one.kind == "thinking"]
     assert sum(text.split().count("hm") for text in stored) >= len(theirs) - len(ours)

@@ -129,7 +129,7 @@ def test_a_result_that_comes_after_a_restart_is_withheld_by_its_call(tmp_path: P
         session = engine.session("one")
         session.append(Message("tool", (ToolResult("c1", SECRET, "Bash"),)))
         session.advance()
-        texts = [block.text for one in session.rendering() for block in one.blocks if isinstance(block, ToolResult)]
+        texts = [block.text for one in session.last_request() for block in one.blocks if isinstance(block, ToolResult)]
         assert texts == [SECRET]
         session.fork("two").keep()
     assert b"correct-horse" not in stored(tmp_path)

@@ -23,13 +23,13 @@ def _says(session_file: Path, command: str, shown: str = SHOWN) -> tuple[list[Me
         for message in said:
             session.append(message)
         session.advance()
-        here = session.rendering()
+        here = session.last_request()
     with wiring.open(session_file, workspace=session_file.parent) as engine:
         again = engine.session("one")
         again.append(Message("assistant", (Text("seen"),)))
         again.append(Message("user", (Text("go on"),)))
         again.advance()
-        return here, again.rendering()
+        return here, again.last_request()
 
 
 def _texts(messages: list[Message]) -> list[str]:

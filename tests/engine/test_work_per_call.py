@@ -65,7 +65,7 @@ def calls_of_a_turn(
         if order is not None and end == count + 5:
             order(engine.session(name), end // 2 - 1)
     last = body(said[: count + 11])
-    envelope, opening = counted(lambda: engine.opened(last, "anthropic", name))
+    envelope, opening = counted(lambda: engine.parse_body(last, "anthropic", name))
     prepared, preparing = counted(
         lambda: engine.prepare(last, "anthropic", at=10.0 * count + 110, hint=name, envelope=envelope)
     )

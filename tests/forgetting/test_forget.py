@@ -149,16 +149,16 @@ def test_files_versions_and_searches_are_told_anew(tmp_path: Path) -> None:
     with pagein.open(tmp_path / "kept" / "store.db", workspace=work, settings=EAGER) as engine:
         session = engine.session("one", workspace=work)
         assert SAID in session.read("plan.md").text
-        ingesting = session.recalling.ingesting(str(work))
+        ingesting = session.recalls.ingest_below(str(work))
         assert ingesting is not None
         assert ingesting.ingest(["*.md"]).done
-        session.recalling.search(Lookup(SAID))
+        session.recalls.search(Lookup(SAID))
         with closing(_store(tmp_path / "kept")) as store:
             files = archive.files_of(store, work)
-            first = files.touched(str(plan))
+            first = files.touch(str(plan))
             plan.write_text(plan.read_text() + "more\n")
-            second = files.touched(str(plan))
-            files.touched(str(work / "other.md"))
+            second = files.touch(str(plan))
+            files.touch(str(work / "other.md"))
             assert first is not None
             assert second is not None
         answer = forgot(tmp_path / "kept", SAID)

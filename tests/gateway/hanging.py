@@ -46,9 +46,9 @@ class Hanging(PassThrough):
         self._come_to("recall")
         return super().recall(curated, call)
 
-    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
+    def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         self._come_to("spliced")
-        return super().spliced(curated, exchange)
+        return super().splice_answer(curated, exchange)
 
     def close(self) -> None:
         self._come_to("close")

@@ -79,12 +79,12 @@ def test_a_locked_store_changes_nothing_of_what_was_sent_before(tmp_path: Path) 
 def test_threads_that_wait_for_one_that_hangs_are_told_so(tmp_path: Path) -> None:
     database = SqliteDatabase(tmp_path / "s.pagein", patience=0.2, longest=0.2)
     try:
-        with database.writing():
+        with database.open_writer():
             waiting: list[BaseException] = []
 
             def write() -> None:
                 try:
-                    with database.writing():
+                    with database.open_writer():
                         pass
                 except StoreError as problem:
                     waiting.append(problem)

@@ -126,7 +126,7 @@ class Agent:
         relay = self.gateway._relay
         assert relay is not None
         await relay.idle.wait()
-        await relay.settled()  # what is told of a call is told after its end
+        await relay.wait_until_told()  # what is told of a call is told after its end
         return {"content": content}
 
 
@@ -390,9 +390,9 @@ def test_a_gateway_that_ends_sends_nothing_and_keeps_no_login(tmp_path: Path) ->
                 await on.agent.says(f"step {number} " + "of a long task " * 200)
             relay = on.gateway._relay
             assert relay is not None
-            assert relay.keep_alive.waiting == 1
+            assert relay.keep_alive.pauses_watched == 1
             await on.gateway.drain(1)
-            assert relay.keep_alive.waiting == 0
+            assert relay.keep_alive.pauses_watched == 0
             await on.pause(1000)
             assert on.pings == []
 
@@ -415,6 +415,6 @@ def test_two_lines_of_a_conversation_leave_one_pause_and_a_restart_goes_on_with_
             on.agent.messages = talk[:-3]
             await on.agent.says("another way " + "from here " * 200)
             assert on.gateway._relay is not None
-            assert on.gateway._relay.keep_alive.waiting == 1
+            assert on.gateway._relay.keep_alive.pauses_watched == 1
 
     run(scene())

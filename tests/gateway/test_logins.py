@@ -163,7 +163,7 @@ def test_what_is_held_to_measure_is_bounded() -> None:
     for number in range(SESSIONS + 10):
         said = [{"role": "user", "content": f"job {number}"}]
         body = json.dumps({"model": "claude-sonnet-4-5", "messages": said}).encode()
-        measured = meter.measured(CurationRequest(body, "anthropic", None, float(number)), NO_REPLY)
+        measured = meter.measure(CurationRequest(body, "anthropic", None, float(number)), NO_REPLY)
         inside = meter.inside(measured.session)
         assert inside is not None
         assert inside["window"] == {"user": len(f"job {number}")}

@@ -241,7 +241,7 @@ def test_an_answer_is_taken_in_although_all_threads_overstayed(tmp_path: Path) -
     taken, leave = list[ModelReply](), threading.Event()
 
     class Stuck(PassThrough):
-        def spliced(self, *_: object) -> str:
+        def splice_answer(self, *_: object) -> str:
             leave.wait(60)
             raise StoreError("locked")
 

@@ -182,6 +182,6 @@ def test_a_look_that_fails_harms_nobody() -> None:
     async def go() -> str:
         watch = Soundness(look, lambda _: None)
         await watch.after(failed=True)
-        return await watch.asked()
+        return await watch.ask()
 
     assert run(go()) == ""

@@ -187,7 +187,7 @@ def test_a_decision_that_takes_too_long_leaves_a_request_that_is_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, free = threading.Event(), threading.Event()
-    placed: Callable[..., Any] = BranchResolver.placed
+    placed: Callable[..., Any] = BranchResolver.resolve
 
     def waiting(placing: BranchResolver, *args: Any) -> Any:  # noqa: ANN401 -- whatever the real one is given and gives
         found = placed(placing, *args)
@@ -195,7 +195,7 @@ def test_a_decision_that_takes_too_long_leaves_a_request_that_is_not_refused(
             free.wait(60)
         return found
 
-    monkeypatch.setattr(BranchResolver, "placed", waiting)
+    monkeypatch.setattr(BranchResolver, "resolve", waiting)
 
     async def go() -> None:
         async with stage(tmp_path, budget=3) as here:

@@ -101,7 +101,7 @@ def test_a_client_reads_what_all_turns_said_without_calls_of_ours(
         if place < len(ours):
             assert turn_of(api, read(api, stream), OURS).goes_on
             weaver.begin(spoke=False)
-    shown += weaver.closing()
+    shown += weaver.end_frames()
     seen = read(api, shown)
     last = turns[-1]
     expected = (*(block for turn in ours for block in hidden(turn)), *hidden(last))

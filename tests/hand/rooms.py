@@ -71,7 +71,7 @@ def shown(session: Session) -> dict[str, str]:
     """The results in the request that was prepared last."""
     return {
         block.call_id: block.text
-        for message in session.rendering()
+        for message in session.last_request()
         for block in message.blocks
         if isinstance(block, ToolResult)
     }
@@ -89,4 +89,4 @@ def ids(session: Session) -> dict[str, str]:
 
 def spoken(session: Session) -> list[str]:
     """Texts in the request that was prepared last, results aside."""
-    return [block.text for message in session.rendering() for block in message.blocks if isinstance(block, Text)]
+    return [block.text for message in session.last_request() for block in message.blocks if isinstance(block, Text)]

@@ -111,7 +111,7 @@ def test_a_restored_result_stands_where_it_stood_exactly(tmp_path: Path) -> None
         assert prepared.opened is not None
         assert [one.call_id for one in prepared.opened.restored] == ["b"]
         assert shown(session)["b"] == before["b"]
-        assert check_messages(session.rendering(), "anthropic") == []
+        assert check_messages(session.last_request(), "anthropic") == []
 
 
 def test_a_restored_result_is_as_young_as_what_is_said_then(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_restart_gives_the_same_window(tmp_path: Path) -> None:
         session.hand.restore("a")
         session.hand.epoch()
         says(session, turn("f"), turn("g"))
-        before = session.rendering()
+        before = session.last_request()
     with opened(tmp_path, EAGER) as engine:
         again = engine.session("one")
         assert again.window() == before
@@ -323,7 +323,7 @@ def test_what_stands_on_another_branch_is_found_there_and_the_session_stays_wher
         aside = session.leaf
         session.move(fork)
         says(session, turn("d"))
-        here = session.rendering()
+        here = session.last_request()
         session.hand.pin("c")
         assert session.window() == here
         assert not session.hand.wishes.pinned

@@ -83,7 +83,7 @@ class Story:
         elif op == "pause":
             self.time += 10_000.0
         elif op == "compact":
-            self.session.compacted(kept=value)
+            self.session.note_compaction(kept=value)
             self.now = replace(self.now, compacted=True)
         elif op == "back":
             self.goes_back(value)
@@ -101,7 +101,7 @@ class Story:
         if steps < len(places):
             self.session.move(places[-1 - steps])
             self.now = self.at[places[-1 - steps]]
-            self.session.laws.request = self.session.rendering()
+            self.session.laws.request = self.session.last_request()
 
     def wishes(self, op: str, value: int) -> None:
         hand, now = self.session.hand, self.now
@@ -133,7 +133,7 @@ class Story:
         self.session.append(Message("assistant", (ToolCall(name, "Bash", '{"command":"make"}'),)))
         self.session.append(Message("tool", (ToolResult(name, body(name, size), "Bash"),)))
         prepared = self.session.advance(self.time)
-        request = tuple(self.session.rendering())
+        request = tuple(self.session.last_request())
         self.holds(prepared, request)
         self.now = replace(self.now, request=request, compacted=False, ordered=False, back=self._left_out(prepared))
         self.at[self.session.leaf] = self.now

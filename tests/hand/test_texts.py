@@ -20,13 +20,13 @@ def test_a_pinned_text_enters_with_the_next_request_once_and_verbatim(tmp_path: 
     with opened(tmp_path) as engine:
         session = begun(engine, "a")
         session.hand.say(RULE)
-        before = session.rendering()
+        before = session.last_request()
         (prepared,) = says(session, turn("b"))
         assert prepared.keep == len(before), "nothing that was sent changed"
         says(session, turn("c"), turn("d"))
         assert sum(RULE in text for text in spoken(session)) == 1
         for api in APIS:
-            assert check_messages(session.rendering(), api) == []
+            assert check_messages(session.last_request(), api) == []
 
 
 def test_it_survives_an_epoch_and_the_hosts_compaction(tmp_path: Path) -> None:
@@ -36,13 +36,13 @@ def test_it_survives_an_epoch_and_the_hosts_compaction(tmp_path: Path) -> None:
         session.hand.say("And be kind.")
         says(session, *(turn(one) for one in "bcdef"))
         assert sum(RULE in text for text in spoken(session)) == 1
-        session.compacted()
+        session.note_compaction()
         session.append(Message("user", (Text("summary so far", injected="compact_summary"),)))
         session.advance()
         assert [RULE in text for text in spoken(session)] == [False, True, False]
         assert "And be kind." in spoken(session)[2]
         for api in APIS:
-            assert check_messages(session.rendering(), api) == []
+            assert check_messages(session.last_request(), api) == []
 
 
 def test_what_the_compaction_kept_is_not_said_twice(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_what_the_compaction_kept_is_not_said_twice(tmp_path: Path) -> None:
         session = begun(engine, "ab")
         session.hand.say(RULE)
         says(session, turn("c"))
-        session.compacted(kept=2)
+        session.note_compaction(kept=2)
         says(session, turn("d"))
         assert sum(RULE in text for text in spoken(session)) == 1
 
@@ -59,9 +59,9 @@ def test_the_same_request_again_is_the_same_request(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         session = begun(engine, "a")
         session.hand.say(RULE)
-        before = session.rendering()
+        before = session.last_request()
         again = session.advance()
-        assert (again.tail, session.rendering()) == ((), before)
+        assert (again.tail, session.last_request()) == ((), before)
 
 
 def test_a_text_that_was_taken_back_does_not_come_back(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_text_that_was_taken_back_does_not_come_back(tmp_path: Path) -> None:
         session.hand.unsay(name)
         says(session, turn("c"))
         assert sum(RULE in text for text in spoken(session)) == 1, "what was sent stays"
-        session.compacted()
+        session.note_compaction()
         session.append(ASK)
         session.advance()
         assert not any(RULE in text for text in spoken(session))
@@ -92,11 +92,11 @@ def test_a_pinned_text_holds_after_a_restart_and_is_no_turn_of_the_user(tmp_path
         session = begun(engine, "a")
         session.hand.say(RULE)
         says(session, turn("b"))
-        before = session.rendering()
+        before = session.last_request()
     with opened(tmp_path) as engine:
         again = engine.session("one")
         assert again.window() == before
-        again.compacted()
+        again.note_compaction()
         again.append(ASK)
         again.advance()
         assert RULE in spoken(again)[-1]
@@ -128,7 +128,7 @@ def test_the_manifest_is_written_at_an_epochs_edge_and_only_added_to(tmp_path: P
         for object_id in ids(session).values():
             assert listed.count(f"| {object_id} | toolcall |") == 1
         for api in APIS:
-            assert check_messages(session.rendering(), api) == []
+            assert check_messages(session.last_request(), api) == []
 
 
 def test_after_a_compaction_the_next_edge_lists_everything_on_one_page(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_after_a_compaction_the_next_edge_lists_everything_on_one_page(tmp_path:
         session = begun(engine, "abcdefgh")
         objects = set(ids(session).values())
         assert len(objects) > 2
-        session.compacted()
+        session.note_compaction()
         session.append(ASK)
         session.advance()
         (page,) = pages(spoken(session))

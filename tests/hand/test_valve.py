@@ -38,7 +38,7 @@ def test_near_the_end_of_the_window_the_oldest_leave_whatever_their_age(tmp_path
         assert sum(map(len, shown(session).values())) * 4 / 3 < 0.65 * 6000
         for call, object_id in ids(session).items():
             assert session.recall(object_id) == body(call)
-        assert check_messages(session.rendering(), "openai_chat") == []
+        assert check_messages(session.last_request(), "openai_chat") == []
 
 
 def _epochs_of(session: Session) -> list[str]:
@@ -99,7 +99,7 @@ def test_only_where_all_has_left_and_it_is_not_enough_the_host_is_to_compact(tmp
         (prepared,) = says(session, turn("g", 5000))
         assert prepared.crowded
         assert whole(session) == {"g"}
-        session.compacted()
+        session.note_compaction()
         session.append(ASK)
         assert not session.advance().crowded
 

@@ -42,7 +42,7 @@ def served(
 
 
 def known(*events: ReadEvent, version: ContentHash = V1) -> Spans:
-    held = fold(events).of("f").known(version)
+    held = fold(events).of("f").lines_known(version)
     return NO_LINES if held is None else held.spans
 
 
@@ -189,7 +189,7 @@ def test_memory_per_path_is_bounded_and_forgetting_only_under_claims() -> None:
     path = fold(events).of("f")
     assert len(path.versions) <= 16
     assert len(path.view) <= 128
-    assert all(path.known(piece.source) is not None for piece in path.view)
+    assert all(path.lines_known(piece.source) is not None for piece in path.view)
 
 
 modes = st.sampled_from(["unchanged", "unchanged_range", "diff", "moved", "range_diff", "partly_known"])

@@ -84,7 +84,7 @@ class Tree:
                     Message("user", (Text(f"ask {number}"),)) if name == "asks" else Message("assistant", (call,))
                 )
             case "compacts":
-                self.session.compacted(kept=value)
+                self.session.note_compaction(kept=value)
             case "waits":
                 self.now += value
             case "goes back":
@@ -137,7 +137,7 @@ class Tree:
         new = (old if value % 2 else "") + "".join(f"mine {number} {n}\n" for n in range(value))
         if text.count(old) == 1:
             self._put(text.replace(old, new))
-            self.session.edited("a.py", old, new)
+            self.session.note_edit("a.py", old, new)
             self._turn("edit", json.dumps({"path": "a.py", "oldText": old, "newText": new}), "ok")
 
     def _read(self, value: int) -> None:

@@ -140,7 +140,7 @@ class World:
     def writes(self, window: Window, name: str) -> None:
         text = self.text()
         self.changes(name, text)
-        assert window.session.wrote(name, text).failure is None
+        assert window.session.note_write(name, text).failure is None
         self.learned(window, {"path": name, "content": text})
 
     def edits(self, window: Window, name: str) -> None:
@@ -157,7 +157,7 @@ class World:
         self.versions[ContentHash.of(after.encode())] = after.encode()
         if not told_first:
             self.changes(name, after)
-        assert window.session.edited(name, old, new).failure is None
+        assert window.session.note_edit(name, old, new).failure is None
         self.changes(name, after)
         if window.session.leaf != leaf:
             self.learned(window, {"path": name, "oldText": old, "newText": new})

@@ -147,8 +147,8 @@ def test_a_path_may_be_a_path(desk: Desk) -> None:
     assert mode_of(session.read(file)) == "full"
     assert mode_of(session.read(Path("a.txt"), 2, 9)) == "unchanged_range"
     assert session.refresh(Path("a.txt"), 2, 9).text == "[readcache-refresh] invalidated lines 2-10 for a.txt"
-    assert session.edited(Path("a.txt"), "line 1 ::", "line one ::").failure is None
-    assert session.wrote(Path("a.txt"), "x").lines.count == 1
+    assert session.note_edit(Path("a.txt"), "line 1 ::", "line one ::").failure is None
+    assert session.note_write(Path("a.txt"), "x").lines.count == 1
 
 
 def test_a_refresh_by_one_name_holds_for_the_others(desk: Desk) -> None:
@@ -182,8 +182,8 @@ def test_excluded_files_are_shown_and_never_kept(desk: Desk, name: str) -> None:
         result = session.read(asked)
         assert "SECRET=1" in result.text
         assert dict(result.details) == {}
-    session.wrote(name, "SECRET=2\n" * 40)
-    session.edited(name, "SECRET=1", "SECRET=3")
+    session.note_write(name, "SECRET=2\n" * 40)
+    session.note_edit(name, "SECRET=1", "SECRET=3")
     # keyed digests, by which another process knows the text when it is said there
     assert {one.body.kind for one in session.journal if isinstance(one.body, NoteEntry)} == {WITHHELD_READ}
     assert "SECRET" not in repr(list(session.journal))
@@ -197,13 +197,13 @@ def test_what_the_model_wrote_it_knows(desk: Desk) -> None:
     content = numbered_text(60)
     session = desk.session()
     desk.put("new.txt", content)
-    assert session.wrote("new.txt", content).lines.count == 61
+    assert session.note_write("new.txt", content).lines.count == 61
     assert session.read("new.txt").text == "[readcache: unchanged, 61 lines]"
 
 
 def test_what_was_written_may_not_be_what_is_there(desk: Desk) -> None:
     session = desk.session()
-    session.wrote("new.txt", numbered_text(60))
+    session.note_write("new.txt", numbered_text(60))
     changed = numbered_text(60).replace("line 30 ", "LINE 30 ")
     desk.put("new.txt", changed)
     result = session.read("new.txt")
@@ -221,7 +221,7 @@ def test_an_edit_carries_what_was_known_around_it(desk: Desk, applied_first: boo
     session.read("a.txt")
     if applied_first:
         desk.put("a.txt", after)
-    learned = session.edited("a.txt", old, new)
+    learned = session.note_edit("a.txt", old, new)
     desk.put("a.txt", after)
     assert learned.failure is None
     assert learned.lines.runs == ((50, 57),)
@@ -234,7 +234,7 @@ def test_an_edit_of_all_occurrences_is_understood(desk: Desk) -> None:
     session = desk.session()
     session.read("a.txt:1-20")
     desk.put("a.txt", before.replace("original", "edited"))
-    assert session.edited("a.txt", "original", "edited").failure is None
+    assert session.note_edit("a.txt", "original", "edited").failure is None
     # every line was touched, so nothing of it is known
     assert session.read("a.txt:1-20").text.startswith("line 1 :: edited text payload\n")
 
@@ -243,7 +243,7 @@ def test_an_edit_of_a_file_never_read_teaches_only_what_was_written(desk: Desk) 
     new = "".join(f"new line {n} of the edit\n" for n in range(8))
     desk.put("a.txt", "a\n" + new + "b\n")
     session = desk.session()
-    assert session.edited("a.txt", "gone\n", new).lines.runs == ((2, 9),)
+    assert session.note_edit("a.txt", "gone\n", new).lines.runs == ((2, 9),)
     assert session.read("a.txt:2-9").text.startswith(
         "new line 0 of the edit\n"
     )  # an edit's text stands under no number
@@ -254,7 +254,7 @@ def test_an_edit_of_a_file_never_read_teaches_only_what_was_written(desk: Desk) 
 def test_an_edit_that_fits_nothing_teaches_nothing(desk: Desk) -> None:
     desk.put("a.txt", numbered_text(60))
     session = desk.session()
-    learned = session.edited("a.txt", "not there", "not there either")
+    learned = session.note_edit("a.txt", "not there", "not there either")
     assert (learned.failure, learned.lines.count, session.leaf) == (None, 0, None)
 
 
@@ -263,15 +263,15 @@ def test_an_edit_that_fits_nothing_leaves_no_line_known_for_nobody_can_tell_wher
     session = desk.session()
     session.read("a.txt")
     desk.put("a.txt", numbered_text(50))
-    learned = session.edited("a.txt", "not there", "not there either")
+    learned = session.note_edit("a.txt", "not there", "not there either")
     assert (learned.failure, learned.lines.count) == (None, 0)
     assert session.read("a.txt:10-40").text.startswith(numbered_text(60).split("\n")[9])
 
 
 def test_text_that_cannot_be_written_is_reported_and_costs_nothing(desk: Desk) -> None:
     session = desk.session()
-    assert session.wrote("a.txt", "\ud800").failure is not None
-    assert session.edited("missing.txt", "a", "b").failure is not None
+    assert session.note_write("a.txt", "\ud800").failure is not None
+    assert session.note_edit("missing.txt", "a", "b").failure is not None
 
 
 # --- forks and refreshes ----------------------------------------------------------------------------------------

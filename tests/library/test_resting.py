@@ -76,7 +76,7 @@ def mode(details: object) -> str:
 
 
 def shown(session: Session) -> dict[str, str]:
-    messages = session.rendering()
+    messages = session.last_request()
     return {
         block.call_id: block.text for message in messages for block in message.blocks if isinstance(block, ToolResult)
     }
@@ -241,7 +241,7 @@ def test_a_marker_that_a_compaction_kept_without_its_base_leaves_before_the_next
     reads(session, "c1", "a.py")
     session.advance()
     reads(session, "c2", "a.py")
-    session.compacted(kept=2)
+    session.note_compaction(kept=2)
     prepared = session.advance()
     assert prepared.opened is not None
     assert prepared.opened.reason == UNPROVEN
@@ -255,7 +255,7 @@ def test_a_marker_that_a_compaction_kept_with_its_base_stays(room: Room) -> None
     reads(session, "c1", "a.py")
     session.advance()
     reads(session, "c2", "a.py")
-    session.compacted(kept=4)
+    session.note_compaction(kept=4)
     assert session.advance().opened is None
     assert shown(session)["c2"] == "[readcache: unchanged, 30 lines]"
     assert reads(session, "c3", "a.py") == "full"  # the barrier is strict all the same
@@ -279,13 +279,13 @@ def test_what_the_model_wrote_is_known_by_its_call(room: Room) -> None:
     arguments = json.dumps({"path": "new.py", "content": text})
     session.append(Message("assistant", (ToolCall("w1", "write", arguments),)))
     (room.folder / "new.py").write_text(text)
-    session.wrote("new.py", text)
+    session.note_write("new.py", text)
     session.append(Message("tool", (ToolResult("w1", "ok", "write"),)))
     session.advance()
     assert reads(session, "c1", "new.py") == "unchanged"
     session.advance()
     (room.folder / "new.py").write_text(text.replace("written 3", "mine 3"))
-    session.edited("new.py", "written 3", "mine 3")  # of which nobody says anything
+    session.note_edit("new.py", "written 3", "mine 3")  # of which nobody says anything
     session.advance()
     found = session.read("new.py")
     assert mode(found.details) == "diff"
@@ -326,7 +326,7 @@ def test_another_process_finds_the_same_ground(room: Room) -> None:
     again = room.session().evidence
     assert again.known == ground.known
     assert again.seen == ground.seen
-    assert list(again.placed()) == list(ground.placed())
+    assert list(again.events_in_window()) == list(ground.events_in_window())
 
 
 def test_a_read_is_never_shown_as_a_preview(tmp_path: Path) -> None:
@@ -484,7 +484,7 @@ def test_a_check_has_nothing_against_sessions_that_read_page_out_and_compact(roo
     assert reads(session, "c2", "a.py") == "diff"
     noise(session, 4, size=700)
     reads(session, "c3", "a.py")
-    session.compacted(kept=2)
+    session.note_compaction(kept=2)
     reads(session, "c4", "a.py")
     session.advance()
     alone = room.session("alone")
@@ -512,7 +512,7 @@ def test_after_each_compaction_the_text_comes_once_and_then_markers_again(room: 
         for turn in range(3):
             modes.append(reads(session, f"c{round_}{turn}", "a.py"))
             session.advance()
-        session.compacted()
+        session.note_compaction()
         session.append(ASK)
     assert modes == ["full", "unchanged", "unchanged"] * 3
 

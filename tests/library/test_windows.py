@@ -156,7 +156,7 @@ class World:
     def wrote(self, talk: Talk, call: str, path: str, text: str) -> str:
         self.puts(path, text.split("\n"))
         if self.draw.random() < 0.9:
-            assert talk.session.wrote(path, text).failure is None
+            assert talk.session.note_write(path, text).failure is None
             self.noted(talk, call, "written")
         return "written"
 
@@ -165,7 +165,7 @@ class World:
         if not old or text.count(old) != 1:
             return "not done"
         self.puts(path, text.replace(old, new).split("\n"))
-        learned = talk.session.edited(path, old, new)
+        learned = talk.session.note_edit(path, old, new)
         assert learned.failure is None
         self.noted(talk, call, "done")
         return "done"
@@ -190,7 +190,7 @@ class World:
         elif act < 0.8:
             talk.session.refresh(self.draw.choice(FILES), *self.draw.choice([(), (2, 5)]))
         elif act < 0.84:
-            talk.session.compacted(self.draw.choice([0, 1, 3, 6]))
+            talk.session.note_compaction(self.draw.choice([0, 1, 3, 6]))
         elif act < 0.89 and talk.places:
             talk.session.move(self.draw.choice(talk.places))
         elif act < 0.94 and len(self.talks) < 4:
@@ -215,7 +215,7 @@ class World:
         prepared = talk.session.advance()
         assert prepared.failure is None
         talk.places.append(talk.session.leaf or "")
-        messages = talk.session.rendering()
+        messages = talk.session.last_request()
         self.requests += 1
         assert witness(messages, self.claims(talk, messages), self.versions.get) == ()
 

@@ -17,7 +17,7 @@ def test_the_same_content_session_and_call_give_the_same_id(content: bytes, sess
     one, other = (ObjectId.of(name, Origin(session, call_id), SECRET) for _ in range(2))
     assert one == other
     assert ObjectId.parse(str(one)) == one
-    assert one.made_with(SECRET)
+    assert one.is_made_with(SECRET)
 
 
 def test_anything_else_gives_another_id() -> None:
@@ -33,11 +33,11 @@ def test_anything_else_gives_another_id() -> None:
 
 
 def test_an_id_made_elsewhere_or_made_up_is_not_ours() -> None:
-    assert not ObjectId.of(BODY, Origin("session", "call"), b"other").made_with(SECRET)
-    assert not ObjectId.parse("pg-01234567-89abcdef").made_with(SECRET)
+    assert not ObjectId.of(BODY, Origin("session", "call"), b"other").is_made_with(SECRET)
+    assert not ObjectId.parse("pg-01234567-89abcdef").is_made_with(SECRET)
     ours = str(ObjectId.of(BODY, Origin("session", "call"), SECRET))
     forged = ours[:-1] + ("0" if ours[-1] != "0" else "1")
-    assert not ObjectId.parse(forged).made_with(SECRET)
+    assert not ObjectId.parse(forged).is_made_with(SECRET)
 
 
 @pytest.mark.parametrize(

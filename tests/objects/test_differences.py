@@ -95,7 +95,7 @@ def test_no_blob_rests_on_others_without_end(store: SqliteUpkeep, path: Path) ->
     contents = [f"{text}\nlink {number}".encode() for number in range(100)]
     before: ContentHash | None = None
     for content in contents:
-        with store._database.writing() as connection:
+        with store._database.open_writer() as connection:
             before = put_blob(connection, content, before)
     assert rows(path, "SELECT max(depth) FROM blob") == [(DEEPEST,)]
     assert [store.get(ContentHash.of(content)) for content in contents] == contents

@@ -202,7 +202,7 @@ def server(postgres: str, schema: Callable[[], str]) -> Iterator[PostgresStore]:
 
 def emptied(store: PostgresStore) -> PostgresStore:
     """The store as it is when it is new; making a schema for each history would take longer than the history."""
-    with store._database.writing() as rows:
+    with store._database.open_writer() as rows:
         query = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'migration'"
         for (table,) in rows.execute(query).fetchall():
             rows.execute(f"DELETE FROM {table}")  # noqa: S608 -- names of our own tables

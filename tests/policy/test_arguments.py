@@ -167,16 +167,16 @@ def test_a_touch_of_the_file_makes_its_texts_wait_again() -> None:
     standing = EMPTY.born(written(0))
     standing = standing.at_call(10, SETTINGS)
     assert [one.form for one in standing.old()] == ["texts"]
-    standing = standing.touched("a.py", 11, edited=True)
+    standing = standing.touch("a.py", 11, edited=True)
     assert list(standing.old()) == []
     assert standing.old_gain == 0
     assert aged(standing, 20) == []
     assert aged(standing, 21) == [("call-0", "texts")]
-    assert aged(standing.touched("b.py", 12, edited=True), 21) == [("call-0", "texts")]
+    assert aged(standing.touch("b.py", 12, edited=True), 21) == [("call-0", "texts")]
 
 
 def test_text_that_was_written_over_or_shown_whole_since_goes_soon() -> None:
-    standing = EMPTY.born(written(0)).touched("a.py", 4, edited=True, whole=True).born(written(4))
+    standing = EMPTY.born(written(0)).touch("a.py", 4, edited=True, whole=True).born(written(4))
     assert aged(standing, 6) == []
     assert aged(standing, 7) == [("call-0", "texts")]
     assert aged(standing, 14) == [("call-0", "texts"), ("call-4", "texts")]
@@ -199,7 +199,7 @@ def test_what_has_left_waits_for_nothing_and_pins_take_both() -> None:
     gone = standing.without([(0, 0)])
     assert list(gone.all()) == []
     assert aged(gone, 99) == []
-    assert [one.form for one in standing.hastened({"call-0"}, 1).old()] == ["texts"]
+    assert [one.form for one in standing.hasten({"call-0"}, 1).old()] == ["texts"]
     assert list(standing.at_call(50, SETTINGS).without_arguments().all()) == []
 
 
@@ -210,7 +210,7 @@ def test_without_arguments_the_results_stay_as_they_are() -> None:
     assert [one.call_id for one in alone.all()] == ["call-9"]
     assert (alone.old_tokens, alone.old_gain) == (800, result.gain)
     assert EMPTY.without_arguments() is EMPTY
-    assert NO_TEXTS.touched("a.py", 1, whole=True)[0] is NO_TEXTS
+    assert NO_TEXTS.touch("a.py", 1, whole=True)[0] is NO_TEXTS
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["edit", "write", "read"])), max_size=25))
@@ -218,7 +218,7 @@ def test_whatever_happens_each_call_waits_or_may_go_once_and_sums_agree(steps: l
     standing = EMPTY
     calls = 0
     for call, (path, op) in enumerate(steps):
-        standing = standing.touched(path, call, edited=op != "read", whole=op == "write")
+        standing = standing.touch(path, call, edited=op != "read", whole=op == "write")
         if op != "read":
             calls += 1
             standing = standing.born(written(call, path)).born(written(call, path, form="replaced"))

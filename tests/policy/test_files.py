@@ -23,7 +23,7 @@ def _old(standing: ResidentSet, call: int, settings: Residency = SETTINGS) -> li
 
 
 def _shown(call: int = 1) -> ResidentSet:
-    return EMPTY.at_call(call, SETTINGS).touched("a.py", call, edited=False).born(_read(call))
+    return EMPTY.at_call(call, SETTINGS).touch("a.py", call, edited=False).born(_read(call))
 
 
 def test_a_read_of_the_task_at_hand_stays_however_old_it_is() -> None:
@@ -31,17 +31,17 @@ def test_a_read_of_the_task_at_hand_stays_however_old_it_is() -> None:
 
 
 def test_a_read_may_go_once_its_file_was_edited_and_then_left_alone() -> None:
-    edited = _shown().touched("a.py", 5, edited=True)
+    edited = _shown().touch("a.py", 5, edited=True)
     assert _old(edited, 6) == []
     assert _old(edited, 7) == ["c1"]
 
 
 def test_an_edit_that_failed_is_a_touch_and_no_edit() -> None:
-    assert _old(_shown().touched("a.py", 5, edited=False), 100) == []
+    assert _old(_shown().touch("a.py", 5, edited=False), 100) == []
 
 
 def test_an_edit_before_the_read_does_not_let_it_go() -> None:
-    read_again = EMPTY.touched("a.py", 1, edited=True).born(_read(3))
+    read_again = EMPTY.touch("a.py", 1, edited=True).born(_read(3))
     assert _old(read_again, 100) == []
 
 
@@ -56,18 +56,18 @@ def test_what_a_person_says_with_the_first_read_begins_no_newer_task() -> None:
 
 
 def test_a_touch_makes_a_read_that_might_have_gone_wait_again() -> None:
-    standing = _shown().touched("a.py", 5, edited=True).at_call(7, SETTINGS)
-    again = standing.touched("a.py", 7, edited=True)
+    standing = _shown().touch("a.py", 5, edited=True).at_call(7, SETTINGS)
+    again = standing.touch("a.py", 7, edited=True)
     assert again.old_tokens == 0
     assert _old(again, 8) == []
     assert _old(again, 9) == ["c1"]
 
 
 def test_those_that_stay_old_beside_a_touched_file_keep_their_rent() -> None:
-    standing = _shown().born(_read(2, "b.py")).touched("a.py", 3, edited=True).touched("b.py", 3, edited=True)
+    standing = _shown().born(_read(2, "b.py")).touch("a.py", 3, edited=True).touch("b.py", 3, edited=True)
     aged = standing.at_call(5, SETTINGS).at_call(10, SETTINGS)
     rent = aged.rent(0.1)
-    assert aged.touched("b.py", 10, edited=True).rent(0.1) == pytest.approx(rent / 2)
+    assert aged.touch("b.py", 10, edited=True).rent(0.1) == pytest.approx(rent / 2)
 
 
 def test_untouched_bounds_the_wait_where_it_is_set() -> None:
@@ -104,7 +104,7 @@ def test_the_queues_say_what_a_look_at_the_whole_past_says(
         if one.kind == "spoken":
             standing = standing.spoken(call)
         elif one.kind != "idle":
-            standing = standing.touched(one.path, call, edited=one.kind == "edit")
+            standing = standing.touch(one.path, call, edited=one.kind == "edit")
         if one.kind == "read":
             standing = standing.born(_read(call, one.path))
         standing = standing.at_call(call + 1, settings)

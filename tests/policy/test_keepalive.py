@@ -59,7 +59,7 @@ def test_what_an_anchor_holds_is_not_at_risk_unless_the_window_is_rewritten() ->
     assert chosen(anchored, LONG, _asked(51_000, 1000, at=4000.0), in_hand) == 3600.0
     short = lease_after_request(anchored, LONG, _request(10.0, 300.0, 51_000.0))
     assert short.anchored == 50_000
-    assert short.held_at(500.0) == 50_000
+    assert short.cached_tokens(500.0) == 50_000
     lost = lease_after_request(
         short, LONG, Request(20.0, 300.0, 52_000.0, 1000.0, 12_000.0)
     )  # the provider lost a fifth
@@ -68,9 +68,9 @@ def test_what_an_anchor_holds_is_not_at_risk_unless_the_window_is_rewritten() ->
 
 def test_above_a_price_cliff_all_that_may_be_lost_is_dearer() -> None:
     steep = replace(LONG, cliff=Cliff(40_000, 5.0, 5.0))
-    assert steep.kept_for(50_000, 100) == pytest.approx(5 * LONG.kept_for(50_000, 100))
+    assert steep.keepalive_price(50_000, 100) == pytest.approx(5 * LONG.keepalive_price(50_000, 100))
     assert steep.lost_with(1000, 50_000) == pytest.approx(5 * LONG.lost_with(1000, 50_000))
-    assert steep.kept_for(30_000) == LONG.kept_for(30_000)
+    assert steep.keepalive_price(30_000) == LONG.keepalive_price(30_000)
 
 
 def test_every_token_written_for_the_short_lifetime_saves_what_the_long_one_costs_more() -> None:
@@ -112,7 +112,7 @@ def test_a_rewrite_or_a_window_begun_anew_ends_what_was_kept_alive() -> None:
 def test_what_another_models_cache_may_lose_is_written_off_and_nothing_more_is_exposed_beside_it() -> None:
     gone = lease_after_switch(_working(saved=100_000.0), LONG)
     assert gone.saved == pytest.approx(100_000 - LONG.lost_with(50_000, 50_000))
-    assert gone.held_at(1.0) == 0
+    assert gone.cached_tokens(1.0) == 0
     assert gone.expires() == 3600.0  # so no rewrite is free before
     assert chosen(gone, LONG, _asked(1000, 1000, at=3600.0), in_hand=1e9) == 3600.0
     assert chosen(gone, LONG, _asked(1000, 1000, at=3601.0), in_hand=1e9) == 300.0
@@ -122,7 +122,7 @@ def test_what_another_models_cache_may_lose_is_written_off_and_nothing_more_is_e
 
 
 def test_nothing_is_kept_alive_that_is_not_paid_for_with_its_answer() -> None:
-    price = LONG.kept_for(50_000, 1000)
+    price = LONG.keepalive_price(50_000, 1000)
     assert price >= 0.1 * 50_000 + 2.0 * 1000
     assert keeps(_working(price), LONG, 0, answer=1000)
     assert not keeps(_working(price - 1), LONG, 0, answer=1000)
@@ -162,13 +162,13 @@ def test_it_never_costs_more_than_what_the_host_asks_for_and_what_was_in_hand(
     last: float | None = None
     for gap, new, says, works in steps:
         if works and last is not None and gap > 280.0 and keeps(lease, terms, in_hand, answer):
-            ours += terms.kept_for(size, answer)
-            lease = lease_after_keepalive(lease, terms, last + 280.0, terms.kept_for(size, answer))
+            ours += terms.keepalive_price(size, answer)
+            lease = lease_after_keepalive(lease, terms, last + 280.0, terms.keepalive_price(size, answer))
         assert ours <= theirs + in_hand + 1e-6
         now += gap
         bigger = size + answer + new
         lifetime = chosen(lease, terms, UpcomingRequest(now, bigger, bigger - size), in_hand)
-        written = bigger - lease.held_at(now)
+        written = bigger - lease.cached_tokens(now)
         theirs_written = bigger - (size if last is not None and now - last <= terms.asked else 0.0)
         ours += terms.read * (bigger - written) + terms.price(lifetime) * written
         theirs += terms.read * (bigger - theirs_written) + terms.price(terms.asked) * theirs_written

@@ -215,7 +215,7 @@ def test_a_store_in_memory_is_none_to_look_after(tmp_path: Path, run: Run) -> No
 @pytest.mark.damages_store
 def test_what_cannot_be_read_is_left_out_and_told_by_the_exit_status(lived: LivedIn, run: Run) -> None:
     store = SqliteUpkeep(lived.store)
-    with store._database.writing() as rows:
+    with store._database.open_writer() as rows:
         rows.execute("UPDATE blob SET data = x'00' WHERE hash = (SELECT hash FROM object LIMIT 1)")
     store.close()
     done = run("export", "all.jsonl")

@@ -324,7 +324,7 @@ def test_a_store_with_its_own_key_keeps_it_and_recalls_what_it_imported(tmp_path
 @pytest.mark.damages_store
 def test_what_is_damaged_is_left_out_and_told(lived: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
     stored = next(iter(lived.paged_objects()))
-    with lived._database.writing() as rows:
+    with lived._database.open_writer() as rows:
         rows.execute("UPDATE blob SET data = x'00' WHERE hash = ?", (bytes.fromhex(stored.content.hex),))
     written: list[bytes] = []
     done = export(lived, written.append)

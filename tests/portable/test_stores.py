@@ -60,7 +60,7 @@ def test_numbers_of_rows_that_went_are_not_given_again(tmp_path: Path, table: st
     store = SqliteUpkeep(tmp_path / "one.pagein")
 
     def numbers() -> list[int]:
-        with store._database.reading() as rows:
+        with store._database.open_reader() as rows:
             return [number for (number,) in rows.execute(f"SELECT number FROM {table} ORDER BY number").fetchall()]  # noqa: S608
 
     names = store.put_many([b"one", b"two", b"three"])

@@ -205,7 +205,7 @@ def test_of_conversations_that_may_be_gone_on_from_the_oldest_are_let_go() -> No
         parse_call(encode_json({"model": "m", "previous_response_id": f"resp_{n}"}), "openai_responses")
         for n in range(2)
     ]
-    assert [isinstance(kept.resolved(call), Refusal) for call in goes_on] == [True, False]
+    assert [isinstance(kept.resolve_call(call), Refusal) for call in goes_on] == [True, False]
 
 
 @pytest.mark.parametrize("there", [False, True])

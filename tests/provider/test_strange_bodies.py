@@ -98,14 +98,14 @@ def test_a_body_with_anything_in_it_is_answered_or_refused(api: Api, data: st.Da
         made = sent(api, body)
     except BadInput:
         return
-    found = service.resolved(made)
+    found = service.resolve_call(made)
     if isinstance(found, Refusal):
         return
     refusal = service.refusal(found)
     if refusal is not None:
         assert refusal.message
         return
-    assert service.counted(found)["input_tokens"] >= 0
+    assert service.count_tokens(found)["input_tokens"] >= 0
     answer = service.answer(found)
     assert answer.whole()
     assert list(answer.events())

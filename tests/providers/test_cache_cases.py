@@ -156,7 +156,7 @@ def test_automatic_prefix_caching_matches_anywhere_and_needs_no_mark() -> None:
 
 
 def test_automatic_prefix_caching_keeps_the_used_part_alive_only() -> None:
-    talk = Conversation(KINDS["openai-legacy"].lasting(600))
+    talk = Conversation(KINDS["openai-legacy"].with_ttl(600))
     talk.ask(0, blocks(8))
     talk.ask(500, blocks(4))
     assert talk.ask(900, blocks(8)).read == 3968
@@ -183,7 +183,7 @@ def test_units_inside_a_long_input_are_read_by_their_interval() -> None:
 
 
 def test_a_unit_dies_with_its_lifetime() -> None:
-    talk = Conversation(KINDS["deepseek"].lasting(100))
+    talk = Conversation(KINDS["deepseek"].with_ttl(100))
     talk.ask(0, blocks(3))
     assert talk.ask(101, blocks(3)).read == 0
 

@@ -25,9 +25,9 @@ def test_a_part_is_shown_with_its_hint_and_without_a_session_nothing_is_journale
     expected = f"first line 1\n[Showing 0\u201312 of {total} chars. Use offset=12 to continue.]\n"
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, expected, b"")
     assert pagein(room, "peek", name, "--line", "2", "--lines", "1").stdout.startswith(b"first line 2 of the output\n")
-    assert room.session().recalling.held.recalls == 0
+    assert room.session().recalls.holdings.recalls == 0
     assert pagein(room, "peek", name, "-s", "main", "--length", "12").stdout.decode() == expected
-    assert room.session().recalling.held.recalls == 1
+    assert room.session().recalls.holdings.recalls == 1
 
 
 def test_all_of_it_comes_byte_for_byte(room: Room) -> None:
@@ -67,7 +67,7 @@ def test_files_are_ingested_and_found_by_the_session(room: Room) -> None:
     assert "Skipped 1 files: .env (excluded)" in told
     again = json.loads(pagein(room, "ingest", "src", "-s", "main", "--json").stdout)
     assert [one["known"] for one in again["details"]["files"]] == [True]
-    assert room.session().recalling.held.count == 1
+    assert room.session().recalls.holdings.count == 1
     nothing = pagein(room, "ingest", "*.rs", "-s", "main")
     assert (nothing.returncode, nothing.stdout) == (2, b"")
     assert b"No files matched the provided paths." in nothing.stderr

@@ -23,7 +23,7 @@ OURS = ObjectId.of(ContentHash.of(b"text"), Origin("s", "c"), SECRET)
 FOREIGN = ObjectId.of(ContentHash.of(b"text"), Origin("s", "c"), b"t" * 32)
 STUB = stub(OURS, "Bash", 2340, "npm test - 47 lines")
 VERSION = ContentHash.of(b"file")
-OWNED = OwnTexts(lambda name: name.made_with(SECRET))
+OWNED = OwnTexts(lambda name: name.is_made_with(SECRET))
 
 
 def written(**arguments: object) -> ToolCall:
@@ -146,9 +146,9 @@ def test_a_session_knows_its_own_stubs_markers_and_hints(room: Room) -> None:
     hint = ask(session, "peek", id=name, length=10).text.split("\n")[-1]
     for ours in (f"[pagein: {name} | Bash | 1 tokens | x]", marker, hint):
         call = written(path="b.txt", content=f"some\n{ours}\n")
-        assert session.recalling.echoes(call), ours
-        assert room.session().recalling.echoes(call), ours
-    assert session.recalling.echoes(written(path="b.txt", content=text)) == ()
+        assert session.recalls.echoes(call), ours
+        assert room.session().recalls.echoes(call), ours
+    assert session.recalls.echoes(written(path="b.txt", content=text)) == ()
     other = room.session("other")
-    assert other.recalling.echoes(written(content=marker)) == ()
-    assert other.recalling.echoes(written(content=f"[pagein: {name} | Bash |")) != ()
+    assert other.recalls.echoes(written(content=marker)) == ()
+    assert other.recalls.echoes(written(content=f"[pagein: {name} | Bash |")) != ()

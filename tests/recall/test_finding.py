@@ -14,7 +14,7 @@ TEXTS = st.text(st.sampled_from("ab AB\nxé€😀\ud800"), max_size=60)
 
 
 def places(pattern: str, text: str) -> list[tuple[int, str]]:
-    return [(found.offset, found.matched) for found in understood(pattern).found(text)]
+    return [(found.offset, found.matched) for found in understood(pattern).matches(text)]
 
 
 @given(st.text(st.sampled_from("abAé€"), min_size=1, max_size=3), TEXTS)
@@ -65,12 +65,12 @@ def test_a_catastrophic_expression_takes_linear_time() -> None:
 
 def test_a_match_is_shown_with_a_hundred_characters_around_it() -> None:
     text = "l" * 300 + "needle" + "r" * 300
-    [found] = understood("needle").found(text)
+    [found] = understood("needle").matches(text)
     assert found.context == "l" * 100 + "needle" + "r" * 100
 
 
 def test_of_a_long_match_only_its_beginning_is_shown() -> None:
-    [found] = understood("/a+/").found("a" * 1000)
+    [found] = understood("/a+/").matches("a" * 1000)
     assert found.context == "a" * 400 + "[600 more chars of the match]"
     assert len(found.matched) == 1000
 

@@ -21,7 +21,7 @@ from pagein.workspace.tree import FileTree
 
 def run(session: Session, *patterns: str, limits: Limits | None = None) -> IngestReport:
     assert session.folder is not None
-    ingesting = session.recalling.ingesting(session.folder)
+    ingesting = session.recalls.ingest_below(session.folder)
     assert ingesting is not None
     return ingesting.ingest(patterns, limits=limits)
 
@@ -105,7 +105,7 @@ def test_nothing_outside_of_the_workspace_is_taken(room: Room) -> None:
     report = run(session, "../outside.txt", str(outside), "../*.txt", "folder/*", "folder", "~/x", "**/*.txt")
     assert [one.path for one in report.done] == ["in.txt"]
     assert set(skipped(report).values()) == {"outside the workspace"}
-    assert [one.path for one in FileTree(str(room.folder)).matched(["*", "link.txt", "folder/*"]).files] == ["in.txt"]
+    assert [one.path for one in FileTree(str(room.folder)).match(["*", "link.txt", "folder/*"]).files] == ["in.txt"]
     stored = SqliteStore(room.store)
     assert b"private" not in b"".join(stored.get(name) for name in stored.names())
     stored.close()
@@ -117,10 +117,10 @@ def test_a_file_that_became_a_link_meanwhile_is_not_stored(room: Room, monkeypat
     secret.write_text("private")
     session = room.session()
     assert session.folder is not None
-    ingesting = session.recalling.ingesting(session.folder)
+    ingesting = session.recalls.ingest_below(session.folder)
     assert ingesting is not None
     tree = ingesting._tree
-    found = tree.matched(["a.txt"])
+    found = tree.match(["a.txt"])
     file.unlink()
     file.symlink_to(secret)
     monkeypatch.setattr(ingesting, "_tree", _Fixed(tree, found))
@@ -194,10 +194,10 @@ def test_what_is_held_already_is_not_stored_again_and_what_changed_is(room: Room
     room.put("a.txt", "one")
     [back] = run(session, "a.txt").done
     assert (back.known, back.object_id) == (False, first["a.txt"].object_id)
-    assert session.recalling.held.count == 3
-    assert session.recalling.held.tokens == 9
-    assert session.recalling.held.files[str(room.folder / "a.txt")].object_id == back.object_id
-    assert room.session().recalling.held.count == 3
+    assert session.recalls.holdings.count == 3
+    assert session.recalls.holdings.tokens == 9
+    assert session.recalls.holdings.files[str(room.folder / "a.txt")].object_id == back.object_id
+    assert room.session().recalls.holdings.count == 3
 
 
 def test_ids_are_the_same_in_every_process(room: Room) -> None:
@@ -247,7 +247,7 @@ def test_many_files_are_asked_about_first(room: Room) -> None:
 
     answer = INGEST.answer(session, Call({"paths": ["*.txt"]}, confirm=no))
     assert (answer.text, answer.is_error, asked) == ("Cancelled by user", True, [11])
-    assert session.recalling.held.count == 0
+    assert session.recalls.holdings.count == 0
     few = INGEST.answer(session, Call({"paths": ["0*.txt"]}, confirm=no))
     assert not few.is_error
     assert asked == [11]
@@ -280,7 +280,7 @@ def test_an_ingest_that_is_called_off_keeps_whole_files_and_names_the_rest(room:
     assert len(names) == 64
     assert "Skipped 136 files: 064.txt (aborted), " in answer.text
     assert "(+126 more)" in answer.text
-    assert room.session().recalling.held.count == 64
+    assert room.session().recalls.holdings.count == 64
 
 
 def test_a_store_that_fails_ingests_nothing_and_says_so(room: Room) -> None:
@@ -291,7 +291,7 @@ def test_a_store_that_fails_ingests_nothing_and_says_so(room: Room) -> None:
     answer = ask(session, "ingest", paths=["a.txt"])
     assert answer.failure is not None
     assert answer.text == "Ingested 0 files. Object IDs:\n\nSkipped 1 files: a.txt (the store failed)"
-    assert session.recalling.held.count == 0
+    assert session.recalls.holdings.count == 0
     assert ask(session, "peek", id="pg-00000000-00000000").text.startswith(
         "Object pg-00000000-00000000 cannot be had now:"
     )

@@ -151,13 +151,13 @@ def test_what_the_library_recalls_counts_like_a_peek(room: Room) -> None:
     [name] = room.paged(session, long_text("first"))
     assert session.recall(name) == long_text("first")
     assert any(isinstance(entry.body, RecallEntry) for entry in session.journal)
-    assert session.recalling.held.recalls == 1
+    assert session.recalls.holdings.recalls == 1
 
 
 def test_a_store_that_fails_while_journaling_still_answers_and_says_so(room: Room) -> None:
     session = room.session()
     [name] = room.paged(session, long_text("first"))
-    session.recalling._branch = _Busy(session)
+    session.recalls._branch = _Busy(session)
     answer = ask(session, "peek", id=name)
     assert answer.text.startswith("first line 1")
     assert answer.failure == "StoreError: another writer was not done in time"
@@ -191,7 +191,7 @@ def test_a_session_that_stands_alone_says_that_it_cannot_recall() -> None:
 
     alone = Session("alone", SessionParts(Pager(MemoryStore(), ""), default_counter(), Residency()))
     with pytest.raises(HostError):
-        _ = alone.recalling
+        _ = alone.recalls
     assert ask(alone, "peek", id="pg-00000000-00000000").is_error
     assert ask(alone, "search", pattern="x").is_error
     assert ask(alone, "stats").is_error

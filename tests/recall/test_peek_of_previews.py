@@ -92,11 +92,11 @@ def test_another_way_says_the_same_in_its_own_words(text: str) -> None:
     shown = preview(ID, "Bash", 5000, text, Previews())
     line = text.count("\n", 0, shown.head) + 1
     for quoted in (shown.text, json.dumps(shown.text)):
-        theirs = Way("mcp__pagein__peek", "mcp__pagein__search").worded(quoted, ID)
+        theirs = Way("mcp__pagein__peek", "mcp__pagein__search").reword(quoted, ID)
         assert "At once: mcp__pagein__peek(" in theirs
         assert ", mcp__pagein__search(" in theirs
         assert theirs.count("peek(") == theirs.count("mcp__pagein__peek(") == 2
-    told = SHELL.worded(shown.text, ID)
+    told = SHELL.reword(shown.text, ID)
     assert f"Run `pagein peek {ID}` to view them, or `pagein search` to find specific content." in told
     assert f"At once: `pagein peek {ID} --line {line} --lines 40` for lines by number" in told
     assert f"`pagein search -e 'REGEX' --in {ID}` for a pattern.]" in told

@@ -95,7 +95,7 @@ def test_fifty_matches_in_all_and_the_rest_by_pages(room: Room) -> None:
 def test_one_object_gives_a_hundred_matches_at_most(room: Room) -> None:
     session = room.session()
     [name] = room.paged(session, "needle " * 300)
-    found = session.recalling.search(Lookup("needle", skip=60))
+    found = session.recalls.search(Lookup("needle", skip=60))
     assert len(found.hits) == USUAL.per_object - 60
     assert found.hits[-1].offset == 7 * (USUAL.per_object - 1)
     assert not found.more
@@ -119,9 +119,9 @@ def test_what_a_search_found_is_warm_and_a_miss_warms_nothing(room: Room) -> Non
     session = room.session()
     name, other = room.paged(session, "needle" + "x" * 400, long_text("other"))
     ask(session, "search", "toolu_2", pattern="nowhere")
-    assert session.recalling.held.recalls == 0
+    assert session.recalls.holdings.recalls == 0
     ask(session, "search", "toolu_2", pattern="needle")
-    assert (session.recalling.held.recalls, session.recalling.held.searches) == (1, 1)
+    assert (session.recalls.holdings.recalls, session.recalls.holdings.searches) == (1, 1)
     from tests.recall.test_peek import warmth_of
 
     assert warmth_of(session).is_warm(name)
@@ -133,7 +133,7 @@ def test_a_search_ends_when_its_time_is_up_and_says_so(room: Room, monkeypatch: 
     session = room.session()
     room.paged(session, *(f"needle {n}" + "x" * 400 for n in range(5)))
     times = iter(range(0, 1000, 2))
-    monkeypatch.setattr(session.recalling, "_clock", lambda: float(next(times)))
+    monkeypatch.setattr(session.recalls, "_clock", lambda: float(next(times)))
     answer = ask(session, "search", pattern="needle")
     assert "[Regex timed out after 5000ms: 2 of 5 objects searched. Use scope to narrow search.]" in answer.text
 
@@ -144,7 +144,7 @@ def test_a_search_that_is_called_off_stops(room: Room) -> None:
     signal = threading.Event()
     signal.set()
     with pytest.raises(Aborted):
-        session.recalling.search(Lookup("first"), signal=signal)
+        session.recalls.search(Lookup("first"), signal=signal)
 
 
 def test_everything_stored_is_searched_on_request(room: Room) -> None:

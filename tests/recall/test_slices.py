@@ -31,7 +31,7 @@ def followed(text: str, cut: Slice, caps: ReadCaps, length: int) -> str:
     """All that is shown to a model that knows nothing but the texts of the answers."""
     seen = ""
     for _ in range(4 * len(text) + 10):
-        shown = cut.shown
+        shown = cut.as_text
         chars, rows = CHARS.search(shown), ROWS.search(shown)
         if chars is not None:
             start, end, total, following = map(int, chars.groups())
@@ -87,18 +87,18 @@ def test_lines_are_those_of_the_text(text: str, line: int, lines: int) -> None:
 def test_defaults_and_hints_have_their_exact_words() -> None:
     text = "abcdefghij" * 500
     assert (
-        by_characters(NAME, text).shown
+        by_characters(NAME, text).as_text
         == f"{text[:LENGTH]}\n[Showing 0\u20132000 of 5000 chars. Use offset=2000 to continue.]"
     )
-    assert by_characters(NAME, text, 4990, 100).shown == "abcdefghij"
+    assert by_characters(NAME, text, 4990, 100).as_text == "abcdefghij"
     assert (
-        by_characters(NAME, text, 10, 5).shown
+        by_characters(NAME, text, 10, 5).as_text
         == "abcde\n[Showing 10\u201315 of 5000 chars. Use offset=15 to continue.]"
     )
 
 
 def test_numbers_below_what_makes_sense_are_raised_to_it() -> None:
-    assert by_characters(NAME, "abc", -7, 2).shown == "ab\n[Showing 0\u20132 of 3 chars. Use offset=2 to continue.]"
+    assert by_characters(NAME, "abc", -7, 2).as_text == "ab\n[Showing 0\u20132 of 3 chars. Use offset=2 to continue.]"
     assert by_characters(NAME, "abc", 0, -1).text == "a"
     assert by_lines(NAME, "a\nb\n", -3, 0).text == "a\n"
 
@@ -108,7 +108,7 @@ def test_a_part_beyond_the_caps_says_where_it_really_ends() -> None:
     text = "".join(f"l{n:03}\n" for n in range(1000)) * 6
     part = by_characters(NAME, text, 0, 20_000)
     assert part.text == text[:10_000]
-    assert part.shown.endswith(
+    assert part.as_text.endswith(
         f"\n[Output truncated. Object {NAME} has 30000 total chars.]"
         "\n[Showing 0\u201310000 of 30000 chars. Use offset=10000 to continue.]"
     )
@@ -143,14 +143,14 @@ def test_a_single_line_over_the_byte_cap_is_shown_in_parts() -> None:
     ],
 )
 def test_where_there_is_nothing_to_show_that_is_said(part: Slice, shown: str) -> None:
-    assert (part.shown, part.text, part.following) == (shown, "", None)
+    assert (part.as_text, part.text, part.following) == (shown, "", None)
 
 
 def test_a_last_part_that_ends_like_a_hint_is_told_from_one() -> None:
     text = "recalled before\n[Showing 0\u20135 of 9 chars. Use offset=5 to continue.]"
     part = by_characters(NAME, text)
     assert part.following is None
-    assert part.shown == f"{text}\n[End of {NAME}: {len(text)} chars.]"
+    assert part.as_text == f"{text}\n[End of {NAME}: {len(text)} chars.]"
 
 
 def test_lines_beyond_the_caps_are_continued_by_line() -> None:

@@ -71,16 +71,16 @@ def _entered(story: Story) -> tuple[HiddenGrowth, PromptWindow, SizedCall]:
 
 def test_an_epoch_takes_the_thinking_behind_its_frontier_that_is_finished(story: Story) -> None:
     growth, window, _ = _entered(story)
-    changes = growth.leaving(1, 3, window)
+    changes = growth.thinking_removed(1, 3, window)
     assert {position: tokens for position, (_, _, tokens) in changes.items()} == {2: 40.0, 3: 40.0}
     window.replace(changes)
-    assert growth.leaving(1, 3, window) == {}
+    assert growth.thinking_removed(1, 3, window) == {}
     assert window.size == 2 * 100 + 2 * 40
 
 
 def test_what_the_recording_took_back_and_had_left_here_already_is_not_taken_back_again(story: Story) -> None:
     growth, window, last = _entered(story)
-    window.replace(growth.leaving(2, 4, window))
+    window.replace(growth.thinking_removed(2, 4, window))
     assert window.size == 280
     growth.enter(replace(last, shrunk=120.0), window)  # as many tokens as left here
     assert (
@@ -93,7 +93,7 @@ def test_what_the_recording_took_back_and_had_left_here_already_is_not_taken_bac
 def test_what_was_taken_back_cannot_leave(story: Story) -> None:
     growth, window, last = _entered(story)
     growth.enter(replace(last, shrunk=150.0), window)
-    changes = growth.leaving(0, 4, window)
+    changes = growth.thinking_removed(0, 4, window)
     assert {position: tokens for position, (_, _, tokens) in changes.items()} == {1: 40.0, 2: 40.0, 3: 40.0}
 
 

@@ -29,14 +29,14 @@ def test_a_builder_follows_what_is_stored_until_it_is_stopped(tmp_path: Path) ->
     desk.put("one needle")
     builder.start()
     assert builder.wait(60)
-    assert desk.index.covered(desk.shelf) == 1
+    assert desk.index.covered_place(desk.shelf) == 1
     desk.put("two needles")
     builder.wake()
     assert builder.wait(60)
-    assert desk.index.covered(desk.shelf) == 2
+    assert desk.index.covered_place(desk.shelf) == 2
     assert builder.stop()
     desk.put("three needles")
-    assert desk.index.covered(desk.shelf) == 2
+    assert desk.index.covered_place(desk.shelf) == 2
     assert len(desk.find("needle").hits) == 3
 
 
@@ -62,9 +62,9 @@ def test_a_builder_outlives_trouble_and_says_what_it_was(tmp_path: Path) -> None
     assert len(desk.find("needle").hits) == 1
     index.full = False
     deadline = time.monotonic() + 60
-    while index.covered(desk.shelf) < 1 and time.monotonic() < deadline:
+    while index.covered_place(desk.shelf) < 1 and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert index.covered(desk.shelf) == 1
+    assert index.covered_place(desk.shelf) == 1
     assert builder.stop()
 
 
@@ -76,7 +76,7 @@ def test_large_contents_make_batches_of_their_own(tmp_path: Path) -> None:
     desk.put("small too")
     seen = []
     while grow(desk.index, desk.shelf):
-        seen.append(desk.index.covered(desk.shelf))
+        seen.append(desk.index.covered_place(desk.shelf))
     assert seen == [1, 2, 3]
 
 
@@ -127,7 +127,7 @@ def test_two_processes_build_one_index_together(tmp_path: Path) -> None:
         out, _ = process.communicate(timeout=300)
         assert out.split() == [b"ready", b"done"]
     assert desk.index is not None
-    assert desk.index.covered(desk.shelf) == 300
+    assert desk.index.covered_place(desk.shelf) == 300
     assert desk.find("text 299 ").looked_into == 1
     store.close()
 

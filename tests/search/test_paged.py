@@ -83,7 +83,7 @@ def test_the_index_outlives_a_collection(tmp_path: Path, store: SqliteUpkeep) ->
     while grow(index, shelf):
         pass
     store.drop_objects(objects[10:])
-    assert index.covered(shelf) == 20
+    assert index.covered_place(shelf) == 20
     with archive_of(store) as archive:
         assert found(archive, "needle 7") == [str(objects[7])]
         assert archive.search(Search(pattern="needle 7")).looked_into == 1

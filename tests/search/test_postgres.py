@@ -76,7 +76,7 @@ def test_the_index_leaves_out_what_cannot_match_and_is_asked_by_its_own_index(po
         assert desk.find("no such text").looked_into == 0
         assert len(desk.pages(Search(pattern="filling", limit=100))) == 300
         database = index._database
-        with database.reading() as rows:
+        with database.open_reader() as rows:
             rows.execute("BEGIN")
             rows.execute("SET LOCAL enable_seqscan = off")
             plan = rows.execute("EXPLAIN SELECT place FROM grams_v WHERE grams @> ?::integer[]", ([1, 2],)).fetchall()
@@ -92,8 +92,8 @@ def test_an_index_of_another_store_is_not_believed(postgres: str) -> None:
             pass
         other = Desk(MemoryStore())
         other.put("needle")
-        assert index.covered(desk.shelf) == 1
-        assert index.covered(VersionShelf(other.store)) == 0
+        assert index.covered_place(desk.shelf) == 1
+        assert index.covered_place(VersionShelf(other.store)) == 0
         index.forget(desk.shelf)
         assert list(index.candidates(desk.shelf, grams_needed("one"), 2)) == [1]
 

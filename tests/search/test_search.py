@@ -214,7 +214,7 @@ def test_two_builders_of_one_index_add_nothing_twice(tmp_path: Path) -> None:
     assert desk.index is not None
     assert desk.index.add(desk.shelf, 0, [(1, "text one")], 1)
     assert not second.add(desk.shelf, 0, [(1, "text one")], 1)
-    assert second.covered(desk.shelf) == 1
+    assert second.covered_place(desk.shelf) == 1
     with sqlite3.connect(second.path) as connection:
         assert connection.execute("SELECT count(*) FROM grams_v WHERE grams_v MATCH '\"tex\"'").fetchone() == (1,)
 

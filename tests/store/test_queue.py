@@ -20,7 +20,7 @@ def test_threads_of_one_process_wait_for_each_other_however_long_that_is(tmp_pat
 
     def write() -> None:
         try:
-            with database.writing():
+            with database.open_writer():
                 time.sleep(PATIENCE / 2)
         except StoreError as problem:
             problems.append(problem)
@@ -39,10 +39,10 @@ def test_a_thread_that_keeps_the_store_longer_than_others_are_patient_is_waited_
     done = threading.Event()
 
     def write() -> None:
-        with database.writing():
+        with database.open_writer():
             done.set()
 
-    with database.writing():
+    with database.open_writer():
         other = threading.Thread(target=write)
         other.start()
         time.sleep(3 * PATIENCE)
@@ -53,7 +53,7 @@ def test_a_thread_that_keeps_the_store_longer_than_others_are_patient_is_waited_
 
 def test_where_another_process_has_the_file_all_who_wait_are_told_together(tmp_path: Path) -> None:
     database = SqliteDatabase(tmp_path / "s.pagein", patience=1)
-    with database.writing():
+    with database.open_writer():
         pass
     lock = sqlite3.connect(tmp_path / "s.pagein", isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
@@ -61,7 +61,7 @@ def test_where_another_process_has_the_file_all_who_wait_are_told_together(tmp_p
 
     def write() -> None:
         try:
-            with database.writing():
+            with database.open_writer():
                 pass
         except StoreError:
             refused.append(time.monotonic())

@@ -173,7 +173,7 @@ def test_all_of_a_batch_is_stored_or_none(store: SqliteStore, path: Path) -> Non
 
 def test_a_full_disk_is_a_store_error_and_costs_nothing_that_was_stored(store: SqliteStore) -> None:
     name = store.put(b"before")
-    with store._database.reading() as connection:
+    with store._database.open_reader() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count={pages + 2}")
     with pytest.raises(StoreError, match="full"):

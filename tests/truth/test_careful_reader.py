@@ -103,12 +103,12 @@ class Room:
         """when: whether it is told before the file changes, right after it, or when a formatter has changed it again."""
         before = self.text
         if when == "before":
-            self.session.edited("f.txt", old, new)
+            self.session.note_edit("f.txt", old, new)
         self.changes(before.replace(old, new))
         if when == "formatted":
             self.changes("\n".join(line.rstrip() for line in self.text.split("\n") if line != "    return"))
         if when != "before":
-            self.session.edited("f.txt", old, new)
+            self.session.note_edit("f.txt", old, new)
         self.reader.edited(old, new, before)
 
 
@@ -151,7 +151,7 @@ def _lives(draw: random.Random, room: Room, texts: list[str]) -> None:
         case "write":
             text = changed(draw, room.text)
             room.changes(text)
-            room.session.wrote("f.txt", text)
+            room.session.note_write("f.txt", text)
             room.reader.wrote(text)
         case "refresh":
             room.session.refresh("f.txt", offset=draw.randrange(1, room.text.count("\n") + 2), limit=4)

@@ -34,7 +34,7 @@ class Desk:
         return str(file)
 
     def touch(self, name: str, text: str | bytes = "text\n") -> Version:
-        version = self.files.touched(self.put(name, text))
+        version = self.files.touch(self.put(name, text))
         assert version is not None
         return version
 
@@ -85,7 +85,7 @@ def test_touching_it_again_makes_a_version_only_where_it_changed(desk: Desk) -> 
 def test_a_file_is_one_object_by_whatever_name_it_is_reached(desk: Desk) -> None:
     first = desk.touch("a.txt")
     (desk.path / "link.txt").symlink_to("a.txt")
-    again = desk.files.touched(str(desk.path / "link.txt"))
+    again = desk.files.touch(str(desk.path / "link.txt"))
     assert again is not None
     assert again.id == first.id
 
@@ -111,21 +111,21 @@ def test_a_file_that_is_too_large_is_known_without_its_content(desk: Desk, monke
 @pytest.mark.parametrize("name", [".env", ".env.local", "deploy.pem", "id_rsa", ".npmrc"])
 def test_what_must_not_be_stored_never_becomes_an_object(desk: Desk, name: str) -> None:
     path = desk.put(name, "SECRET=1")
-    assert desk.files.touched(path) is None
-    assert desk.files.discovered([path]) == []
+    assert desk.files.touch(path) is None
+    assert desk.files.discover([path]) == []
     (desk.path / "harmless.txt").symlink_to(name)
-    assert desk.files.touched(str(desk.path / "harmless.txt")) is None
+    assert desk.files.touch(str(desk.path / "harmless.txt")) is None
     assert list(desk.store.names()) == []
 
 
 def test_a_file_that_is_not_there_is_said_in_the_hosts_words(desk: Desk) -> None:
     with pytest.raises(BadInput, match="ENOENT"):
-        desk.files.touched(str(desk.path / "none.txt"))
+        desk.files.touch(str(desk.path / "none.txt"))
 
 
 def test_a_listed_file_is_known_by_name_and_never_replaces_what_is_known(desk: Desk) -> None:
     known = desk.touch("a.txt", "content")
-    [first, second] = desk.files.discovered([str(desk.path / "a.txt"), desk.put("b.txt", "unread")])
+    [first, second] = desk.files.discover([str(desk.path / "a.txt"), desk.put("b.txt", "unread")])
     assert (first.id, first.number) == (known.id, 1)
     assert (second.metadata["unread"], desk.store.content(second)) == (True, None)
     assert desk.files.look_again() == []
@@ -413,7 +413,7 @@ def test_objects_end_up_saying_what_is_there(
         if by_event and paths:
             desk.files.news(paths)
     desk.files.look_again()
-    for version in desk.files.known():
+    for version in desk.files.known_files():
         path = Path(str(version.metadata["path"]))
         assert path.read_text() == desk.store.content(version)
     for name in touched:
@@ -437,7 +437,7 @@ def _done(desk: Desk, step: str, name: str, other: str) -> list[str]:
     if step == "unlink":
         file.unlink()
     else:
-        desk.files.touched(str(file))
+        desk.files.touch(str(file))
     return [str(file)]
 
 

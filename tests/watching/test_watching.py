@@ -118,7 +118,7 @@ def test_a_save_by_another_file_renamed_over_it_is_a_change(desk: Watched) -> No
         (desk.path / "a.txt.tmp").replace(desk.path / "a.txt")
     until(lambda: desk.content(version.id) == "save 4")
     assert set(desk.deeds) <= {"changed"}
-    assert len(list(desk.files.known())) == 1
+    assert len(list(desk.files.known_files())) == 1
 
 
 def test_rapid_changes_end_in_the_right_state(desk: Watched) -> None:
@@ -144,7 +144,7 @@ def test_files_that_nobody_touched_are_not_kept(desk: Watched) -> None:
     desk.put(".env", "SECRET")
     desk.put("a.txt", "two")
     until(lambda: desk.content(version.id) == "two")
-    assert len(list(desk.files.known())) == 1
+    assert len(list(desk.files.known_files())) == 1
 
 
 def test_stopping_is_final(desk: Watched) -> None:
@@ -244,7 +244,7 @@ def test_the_files_of_a_folder_are_followed_into_a_real_store(tmp_path: Path) ->
     store = SqliteStore(tmp_path / "store.pagein")
     files = files_of(store, folder)
     (folder / "Plan.md").write_text("one [[Later]]")
-    version = files.touched("Plan.md")
+    version = files.touch("Plan.md")
     assert version is not None
     told: list[FollowOutcome] = []
     (folder / "Plan.md").write_text("two [[Later]]")

@@ -83,7 +83,7 @@ def test_a_marker_leaves_with_the_turn_that_it_rests_on(tmp_path: Path) -> None:
         assert reads("again").startswith("[readcache: unchanged")
         for _ in range(4):
             speaks()
-        results = [block for one in session.rendering() for block in one.blocks if isinstance(block, ToolResult)]
+        results = [block for one in session.last_request() for block in one.blocks if isinstance(block, ToolResult)]
         assert not any(one.text.startswith("line 0") for one in results), "its ground has left"
         assert not any(one.text.startswith("[readcache:") for one in results)
         assert not session.read("a.py").text.startswith("[readcache: unchanged")
@@ -110,7 +110,7 @@ def test_what_must_not_be_stored_stays_in_a_full_window_with_its_step_alone(tmp_
             session.advance()
         shown = {
             block.call_id: block.text
-            for one in session.rendering()
+            for one in session.last_request()
             for block in one.blocks
             if isinstance(block, ToolResult)
         }

@@ -109,7 +109,7 @@ def test_what_stands_for_turns_tells_the_users_words_first_and_explains_itself(t
         assert "nearly full" in text
         assert "Nothing of it is lost" in text
         assert f'peek("{left.object_id}")' in text
-        roles = [message.role for message in session.rendering()]
+        roles = [message.role for message in session.last_request()]
         assert roles[0] == "user"
         assert all(one != other for one, other in pairwise(roles))
 
@@ -121,7 +121,7 @@ def test_a_search_finds_what_left_with_a_turn_and_restore_says_why_it_does_not_c
         grows(session, 3200)
         (epoch,) = epochs(session)
         paste = next(one for one in epoch.paged if one.part == "text")
-        found = {hit.object_id for hit in session.recalling.search(Lookup("answer 0")).hits}
+        found = {hit.object_id for hit in session.recalls.search(Lookup("answer 0")).hits}
         assert epoch.turns[0].object_id in found
         assert session.recall(paste.object_id) == "please look " + "p" * 3000
         for name in (paste.object_id, epoch.turns[0].object_id):
@@ -173,7 +173,7 @@ def test_images_and_what_the_user_holds_stay(tmp_path: Path) -> None:
             user(session, f"question {number} " + "q" * 900)
             session.advance()
         assert any(one.turns for one in epochs(session))
-        assert any(isinstance(block, Image) for one in session.rendering() for block in one.blocks)
+        assert any(isinstance(block, Image) for one in session.last_request() for block in one.blocks)
         assert shown(session)["a"] == "a says\n" + "x" * 900
 
 

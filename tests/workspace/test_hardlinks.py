@@ -28,7 +28,7 @@ def test_a_hard_link_does_not_publish_the_secret_behind_it(tmp_path: Path, name:
     linked(tmp_path, name, "docs/notes.txt")
     assert Folder(str(tmp_path)).locate("docs/notes.txt").excluded
     assert not Folder(str(tmp_path), excluded=("*.secret",)).locate("docs/notes.txt").excluded
-    (found,) = FileTree(str(tmp_path)).matched(["docs"]).files
+    (found,) = FileTree(str(tmp_path)).match(["docs"]).files
     assert found.excluded
 
 

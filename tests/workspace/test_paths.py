@@ -194,7 +194,7 @@ class FoldingNames:
             raise FileNotFoundError(first)
         return first.casefold() == second.casefold()
 
-    def listed(self, folder: str) -> Iterable[str]:
+    def list_folder(self, folder: str) -> Iterable[str]:
         self.listings += 1
         return self.folders[next(known for known in self.folders if known.casefold() == folder.casefold())]
 

@@ -70,7 +70,7 @@ class BranchResolver:
         self._talk = talk
         self._begins_anew = begins_anew
         kept = {} if talk.journal.restored is None else talk.journal.restored.states
-        self.places = MessageIndex.restored(kept["places"]) if "places" in kept else MessageIndex()
+        self.places = MessageIndex.restore_values(kept["places"]) if "places" in kept else MessageIndex()
         self.heads = Fold(talk.journal, NO_HEAD, prompt_prefix.step, "heads")
         self._settled: Fold[recall_tools.Settled] = Fold(talk.journal, None, recall_tools.step, "settled")
         self._chosen: Fold[cache_breakpoints.BreakpointChoice] = Fold(
@@ -83,34 +83,36 @@ class BranchResolver:
         self._fronts = Fronts(talk.journal)
         self._caching = Fold(talk.journal, cache_use.FROM_THE_START, cache_use.step, "caching")
 
-    def kept(self, sent: EntryId) -> Mapping[str, Any] | None:
+    def snapshot_values(self, sent: EntryId) -> Mapping[str, Any] | None:
         """What a later process needs to go on behind a request, besides the states of folds; None where it was not looked at lately."""
-        shown = self.outgoing.showing.kept(sent)
-        messages = self.listening.kept(self.places.owner(sent))
+        shown = self.outgoing.showing.snapshot_values(sent)
+        messages = self.listening.snapshot_values(self.places.owner(sent))
         if shown is None or messages is None:
             return None
         return {
-            "places": self.places.kept(),
+            "places": self.places.snapshot_values(),
             "conversations": dict(self._newest),
             "messages": messages,
             "shown": shown,
         }
 
-    def placed(self, call: PendingCall, at: float | None, claim: DecisionClaim | None = None) -> ResolvedRequest | None:
+    def resolve(
+        self, call: PendingCall, at: float | None, claim: DecisionClaim | None = None
+    ) -> ResolvedRequest | None:
         """Where a request stands from now on, None for one that is passed as it is. Raises GivenUp where nobody waits for it any more."""
         units = call.script.units
         with self._talk.turn():
             self.learn()
-            known = self.known(units)
-            call = self.offering(call, known)
-            sent = self.places.sent(units[-1].name) if known == len(units) else None
+            known = self.known_length(units)
+            call = self.resolve_offer(call, known)
+            sent = self.places.request_at(units[-1].name) if known == len(units) else None
             if sent is not None:
                 stood = self._again(call, known, sent, at)
             elif self.listening.is_retold(units, known):
-                self.outgoing.hold(call, self.outgoing.passed(call), decided=False)
+                self.outgoing.hold(call, self.outgoing.pass_through(call), decided=False)
                 return None
             else:
-                stood = self._decided(call, known, at)
+                stood = self._decide(call, known, at)
             if claim is not None:
                 claim.keep()
         self.learn()
@@ -124,7 +126,7 @@ class BranchResolver:
         if not self.places.has_lost:
             return script
         script = self.listening.read(envelope)  # by names that the journal may have told of only now
-        names = [one.name for one in script.units[: self.known(script.units)]]
+        names = [one.name for one in script.units[: self.known_length(script.units)]]
         lost = self.places.lost(names)
         if lost:
             with self._talk.turn():
@@ -147,21 +149,21 @@ class BranchResolver:
     def _again(self, call: PendingCall, known: int, sent: EntryId, at: float | None) -> ResolvedRequest:
         """A request that went out before: as it was sent then, marks included."""
         chosen = self._chosen.at(self.places.stand(self.places.owner(sent)))
-        made = self.outgoing.marked(call, self.outgoing.rendered(call, sent), chosen)
+        made = self.outgoing.mark_breakpoints(call, self.outgoing.render(call, sent), chosen)
         self.outgoing.hold(call, made, decided=False)
         return ResolvedRequest(
             call, "retried", known, sent, made, chosen, chosen.terms(self._terms(call, sent, sent, at, "retried"))
         )
 
-    def _decided(self, call: PendingCall, known: int, at: float | None) -> ResolvedRequest:
+    def _decide(self, call: PendingCall, known: int, at: float | None) -> ResolvedRequest:
         """A request that did not go out before."""
         talk = self._talk
         placed, parent = self._parent(call.script.units, known, call.head)
         talk.move(parent)
         if placed == "compacted":
-            parent = talk.compacted()
+            parent = talk.note_compaction()
         before = self._talk.journal.state_at(parent)
-        changes = self._said(call, known, parent)
+        changes = self._append_news(call, known, parent)
         for kind, data in call.recall.notes:
             talk.note(kind, data)
         repaired = self._here().draft.ready().repairs != before.draft.repairs
@@ -173,18 +175,18 @@ class BranchResolver:
         entry = talk.leaf
         if entry is None:
             raise HostError("a session stands nowhere after it advanced")
-        begun = call.begun(self._settled.at(entry))
+        begun = call.after_decision(self._settled.at(entry))
         # tools stand in front of all else
         anew = cache_breakpoints.Anew(prepared.opened, is_unread or begun is not call)
-        terms = terms if terms is None else terms.settled(rewritten=prepared.opened is not None)
+        terms = terms if terms is None else terms.settle(rewritten=prepared.opened is not None)
         call = begun
-        made, chosen = self._made(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
+        made, chosen = self._make_bytes(call, entry, terms, anew, decided=bool(prepared.opened or prepared.previewed))
         parts: tuple[Part, ...] = (*changes, "messages") if placed == "forked" else changes
         return ResolvedRequest(call, placed, known, entry, made, chosen, terms, prepared, parts, repaired)
 
-    def _said(self, call: PendingCall, known: int, parent: EntryId | None) -> tuple[Part, ...]:
+    def _append_news(self, call: PendingCall, known: int, parent: EntryId | None) -> tuple[Part, ...]:
         """Say what is new in a request, where the session stands; what the client changed in front of it."""
-        self._introduced(profile_in(call.envelope))
+        self._note_client(profile_in(call.envelope))
         for unit in call.script.units[known:]:
             self._talk.append(unit.message, name=unit.name)
         marks = cache_use.has_marks(call.theirs.fields, call.script)
@@ -192,9 +194,9 @@ class BranchResolver:
         marking = cache_use.note_before_request(self._caching.at(parent), marks=marks, front=front)
         if marking is not None:
             self._talk.note(cache_use.KIND, marking)
-        return self._noted(call.head, parent)
+        return self._note_prefix(call.head, parent)
 
-    def _made(
+    def _make_bytes(
         self,
         call: PendingCall,
         entry: EntryId,
@@ -204,9 +206,9 @@ class BranchResolver:
         decided: bool,
     ) -> tuple[Bytes, cache_breakpoints.BreakpointChoice]:
         """The bytes of a request that stands here, checked, and its marks, which are journaled behind it."""
-        made = self.outgoing.rendered(call, entry)
+        made = self.outgoing.render(call, entry)
         chosen = self.outgoing.chosen(call, made, entry, anew).with_terms(terms)
-        made = self.outgoing.marked(call, made, chosen)
+        made = self.outgoing.mark_breakpoints(call, made, chosen)
         self.outgoing.hold(call, made, decided=decided)
         if chosen != cache_breakpoints.AS_THE_CLIENT:
             self._talk.note(cache_breakpoints.KIND, cache_breakpoints.encode_choice(chosen))
@@ -216,7 +218,7 @@ class BranchResolver:
         self, call: PendingCall, parent: EntryId | None, terms: cache_ttl.CacheTerms | None, at: float | None
     ) -> Economics | None:
         """The prices of a call, None for a model that has none."""
-        found = self._uncached(call, parent, at)
+        found = self._prices_without_cache(call, parent, at)
         if found is not None:
             return found
         found = economics_for(call.head.model, call.envelope.fields, call.script, at)
@@ -226,7 +228,7 @@ class BranchResolver:
             found = replace(found, void=True)
         return found
 
-    def _uncached(self, call: PendingCall, parent: EntryId | None, at: float | None) -> Economics | None:
+    def _prices_without_cache(self, call: PendingCall, parent: EntryId | None, at: float | None) -> Economics | None:
         """The prices of a call of whose conversation the cache holds nothing, None for any other."""
         if cache_use.has_marks(call.theirs.fields, call.script):
             return None
@@ -238,7 +240,7 @@ class BranchResolver:
     ) -> cache_ttl.CacheTerms | None:
         """What the cache is asked for with a request, None where that is left to the client."""
         script, model = call.script, call.head.model
-        if call.lasting <= 0 or script.api != "anthropic" or self._uncached(call, parent, at) is not None:
+        if call.lasting <= 0 or script.api != "anthropic" or self._prices_without_cache(call, parent, at) is not None:
             return None
         long = asks_long(call.envelope.fields, script)
         # on the way back to a front, too: each has a cache of its own
@@ -246,7 +248,7 @@ class BranchResolver:
         asking = cache_ttl.TtlQuery(model, long, call.lasting, self._chosen.at(parent).short, switched)
         return self.leases.terms(parent, here, asking, at, anew=placed in ("new", "compacted"))
 
-    def known(self, units: Sequence[Unit]) -> int:
+    def known_length(self, units: Sequence[Unit]) -> int:
         """How many messages were said before, behind each other."""
         return next((count for count in range(len(units), 0, -1) if units[count - 1].name in self.places), 0)
 
@@ -260,7 +262,7 @@ class BranchResolver:
             return "compacted", self.places.stand(last)
         return "new", self.places.root
 
-    def _noted(self, head: PrefixDigests, parent: EntryId | None) -> tuple[Part, ...]:
+    def _note_prefix(self, head: PrefixDigests, parent: EntryId | None) -> tuple[Part, ...]:
         """What stands in front of the conversation, journaled where it is not what it was; and what of it the client changed."""
         before = self.heads.at(parent)
         if before == head:
@@ -268,7 +270,7 @@ class BranchResolver:
         self._talk.note(prompt_prefix.KIND, prompt_prefix.encode_prefix(head))
         return () if before == NO_HEAD else before.differs_in(head)
 
-    def offering(self, call: PendingCall, known: int) -> PendingCall:
+    def resolve_offer(self, call: PendingCall, known: int) -> PendingCall:
         """The call as it stands to recall where its first so many messages are known."""
         if call.offers is None:
             return call
@@ -281,9 +283,9 @@ class BranchResolver:
             not offers and isinstance(settled, tuple) and may_be_bound(call)
         ):  # what is thought beside our tools is refused without them
             offers = settled
-        return call.offering(recall_tools.recall_of(call.theirs, call.script, offers, settled))
+        return call.with_recall(recall_tools.recall_of(call.theirs, call.script, offers, settled))
 
-    def _introduced(self, profile: Profile | None) -> None:
+    def _note_client(self, profile: Profile | None) -> None:
         """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
         if profile is not None and self._talk.client is not profile:
             self._talk.note(reread_notes.KIND, reread_notes.encode_profile(profile))
@@ -295,7 +297,7 @@ class BranchResolver:
             if isinstance(entry.body, RequestSent):
                 self._newest[self.heads.at(entry.id).conversation] = self.places.owner(entry.id)
 
-    def noted_behind(self, entry: EntryId, kind: str, data: str) -> None:
+    def note_behind(self, entry: EntryId, kind: str, data: str) -> None:
         """Journal a fact behind a request."""
         with self._talk.turn():
             self.learn()
@@ -309,13 +311,13 @@ class BranchResolver:
             self.learn()
             self._talk.move(self.places.stand(self.places.owner(entry)))
 
-    def passed(self, call: PendingCall) -> None:
+    def note_passthrough(self, call: PendingCall) -> None:
         """What was sent before goes out otherwise: noted, so that the answer is not taken for one to that."""
         name = call.script.units[-1].name if call.script.units else ""
-        sent = self.places.sent(name)
+        sent = self.places.request_at(name)
         if sent is not None and may_be_bound(call):
             with contextlib.suppress(StoreError):
-                self.noted_behind(sent, passthrough.KIND, passthrough.DATA)
+                self.note_behind(sent, passthrough.KIND, passthrough.DATA)
 
     def settle(self, debts: Sequence[Debt]) -> None:
         """Journal what is owed. Raises StoreError, and whatever a debt raises; then none of it is journaled."""
@@ -325,7 +327,7 @@ class BranchResolver:
                 if isinstance(debt, UndecidedRequest):
                     self._went_out(debt)
                 else:
-                    entry = debt.entry if debt.entry is not None else self.places.sent(debt.last)
+                    entry = debt.entry if debt.entry is not None else self.places.request_at(debt.last)
                     if entry is not None:
                         self._note_at(self.places.owner(entry), debt.kind, debt.data)
                 self.learn()
@@ -334,17 +336,17 @@ class BranchResolver:
     def _went_out(self, sent: UndecidedRequest) -> None:
         """A request of a conversation that is known went out without a decision: so it stands where one with a decision would."""
         script = self.listening.read(sent.envelope)
-        units, known = script.units, self.known(script.units)
+        units, known = script.units, self.known_length(script.units)
         head = head_of(sent.envelope, script, sent.context)
         call = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
         if 0 < known < len(units):
             _, parent = self._parent(units, known, head)
             self._talk.move(parent)
-            self._said(call, known, parent)
+            self._append_news(call, known, parent)
             economics = self._economics(call, parent, None, sent.at)
             self._talk.advance(sent.at, replace(CLOSED_GATE, economics=economics))
             self.learn()
-        if known and not sent.is_last and self.places.sent(units[-1].name) is not None:
+        if known and not sent.is_last and self.places.request_at(units[-1].name) is not None:
             self._note_at(units[-1].name, passthrough.KIND, passthrough.DATA)
 
     def _note_at(self, owner: EntryId, kind: str, data: str) -> None:

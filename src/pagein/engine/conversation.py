@@ -50,7 +50,7 @@ class Talk(Protocol):
         """Say something."""
         ...
 
-    def compacted(self, kept: int = 0) -> EntryId:
+    def note_compaction(self, kept: int = 0) -> EntryId:
         """The host began anew."""
         ...
 

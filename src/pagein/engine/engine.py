@@ -119,7 +119,7 @@ class Engine:
         if not name:
             raise BadInput("a session has a name, and this one's is empty")
         self._notice()
-        found = self._sessions.get(name, lambda: self._resumed(name))
+        found = self._sessions.get(name, lambda: self._resume_session(name))
         if workspace is not None:
             found.work_in(fspath(workspace))
         if model is not None:
@@ -138,8 +138,8 @@ class Engine:
                 self._shared = EngineResources(opener=self._shared.opener, owed=self._shared.owed)
             self._forgettings = count
 
-    def _resumed(self, name: str) -> Session:
-        made = Session.resumed(name, self._parts())
+    def _resume_session(self, name: str) -> Session:
+        made = Session.resume(name, self._parts())
         if self._outside is not None:
             made.work_in(self._outside.home)
         return made
@@ -151,7 +151,7 @@ class Engine:
             self._counter,
             settings.residency,
             self._journals,
-            self._begun,
+            self._begin_session,
             self._outside,
             self._recalling,
             settings.excluded,
@@ -167,7 +167,7 @@ class Engine:
     def _recalling(self, branch: RecallBranch) -> SessionRecall:
         return SessionRecall(branch, self._pager, self._keeper, self._reach)
 
-    def _begun(self, name: str) -> Session:
+    def _begin_session(self, name: str) -> Session:
         """A new session. Raises BadInput where there is one of this name."""
         made = Session(name, self._parts())
 
@@ -208,7 +208,7 @@ class Engine:
         Raises BadInput where no provider would read the body, GivenUp where the caller gave it up, and nothing else: what fails in here is
         told by `failure`.
         """
-        envelope = self.opened(body, api, hint) if envelope is None else envelope
+        envelope = self.parse_body(body, api, hint) if envelope is None else envelope
         try:
             traffic = self._traffic_of(envelope, hint)
         except BadInput:
@@ -236,13 +236,13 @@ class Engine:
         """
         asked = PreparedRequest(body, api, at, original=body)
         try:
-            envelope = self.opened(body, api, hint) if envelope is None else envelope
+            envelope = self.parse_body(body, api, hint) if envelope is None else envelope
             name = hint or first_name(envelope)
-            found = self._shared.forwarding.forwarded(name, body, envelope, context)
+            found = self._shared.forwarding.forward(name, body, envelope, context)
             is_last = found is not None and found[1].is_last and (claim is None or claim.is_given_up)
             self._shared.owed.add(name, UndecidedRequest(body, envelope, context, at, is_last))
             if found is None:
-                return replace(asked, body=self.untouched(body, api, hint, patience=_SHORT))
+                return replace(asked, body=self.unchanged_request(body, api, hint, patience=_SHORT))
             return undecided_request(asked, name, *found)
         except Exception:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
             return asked
@@ -262,7 +262,7 @@ class Engine:
                 self.session(name).traffic.settle()
         return not self._shared.owed.sessions()
 
-    def untouched(self, body: bytes, api: Api, hint: str | None = None, *, patience: float = 1.0) -> bytes:
+    def unchanged_request(self, body: bytes, api: Api, hint: str | None = None, *, patience: float = 1.0) -> bytes:
         """The request that came, for when nothing is to be decided for it: the very bytes, but for thinking that is no longer valid.
 
         A model that binds its thinking to what stood before it refuses what it thought of a window of ours, once that is gone. Such
@@ -272,16 +272,16 @@ class Engine:
         if api != "anthropic":
             return body
         try:
-            envelope = self.opened(body, api, hint)
+            envelope = self.parse_body(body, api, hint)
             if not abilities(model_in(envelope)).may_bind:
                 return body
-            return self._traffic_of(envelope, hint).untouched(body, envelope, patience)
+            return self._traffic_of(envelope, hint).unchanged_request(body, envelope, patience)
         except Exception:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
             return body
 
-    def opened(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
+    def parse_body(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
         """A body taken apart, at the cost of what is new in it. Raises BadInput where no provider would read it."""
-        return self._shared.opener.opened(body, api, hint)
+        return self._shared.opener.parse(body, api, hint)
 
     async def aprepare(
         self,
@@ -304,22 +304,22 @@ class Engine:
             return Observation(failure=f"{type(problem).__name__}: {problem}")
         return Observation() if traffic is None else traffic.observe(prepared, reply)
 
-    def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
+    def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """A window was kept alive (see `Traffic.kept`). None for a request that stands in no session."""
         if not prepared.session:
             return None
-        return self.session(prepared.session).traffic.kept(prepared, usage, at)
+        return self.session(prepared.session).traffic.note_keepalive(prepared, usage, at)
 
     async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observation:
         """The same for coroutines: the work is done in a thread."""
         return await in_thread(lambda: self.observe(prepared, reply))
 
-    def spliced(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
+    def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
         """The answer to a request stands for turns that its client did not see (see `Traffic.spliced`)."""
         if not prepared.session:
             return NOWHERE
         try:
-            return self.session(prepared.session).traffic.spliced(prepared, exchange)
+            return self.session(prepared.session).traffic.splice_answer(prepared, exchange)
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
             return f"{type(problem).__name__}: {problem}"
 

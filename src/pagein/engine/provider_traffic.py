@@ -71,10 +71,10 @@ class Traffic:
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
-    def asked(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
+    def prepare_fields(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
         """The request to send for one of the library, given as its fields or its bytes. Raises as `prepare` does."""
         body = body_of(request)
-        self._last = self.prepare(body, self._shared.opener.opened(body, api or api_of(body), self._talk.name), at)
+        self._last = self.prepare(body, self._shared.opener.parse(body, api or api_of(body), self._talk.name), at)
         return self._last
 
     def prepare(
@@ -97,7 +97,7 @@ class Traffic:
         with self._lock:
             if claim is not None and claim.is_given_up:
                 raise GivenUp
-            problem = self._settled()
+            problem = self._settle_debts()
             self.largest = max(self.largest, len(body))
             script = self._placing.listening.read(envelope)
             last = script.units[-1].name if script.units else ""
@@ -115,22 +115,22 @@ class Traffic:
                 script = self._placing.mended(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 call = replace(call, script=script)
-                call = self._placing.offering(call, self._placing.known(script.units))
+                call = self._placing.resolve_offer(call, self._placing.known_length(script.units))
                 if problem is not None:  # asked again, the store would have us wait again
                     return self._fallen_back(asked, call, _problem_words(problem))
-                stood = self._placing.placed(call, at, claim)
+                stood = self._placing.resolve(call, at, claim)
                 if stood is None:
-                    return replace(asked, body=call.body, offered=call.offered, changed_by_client=("messages",))
-                self._shared.forwarding.sent(self._talk.name, _as_sent(stood, self._placing))
-                return self._told(replace(asked, offered=stood.call.offered), stood)
+                    return replace(asked, body=call.body, offered=call.own_tool_names, changed_by_client=("messages",))
+                self._shared.forwarding.note_sent(self._talk.name, _as_sent(stood, self._placing))
+                return self._learn_usage(replace(asked, offered=stood.call.own_tool_names), stood)
             except GivenUp:
-                self._settled()  # what went out instead
+                self._settle_debts()  # what went out instead
                 raise
             except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
                 failure = _problem_words(problem)
                 return replace(asked, failure=failure) if call is None else self._fallen_back(asked, call, failure)
 
-    def untouched(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
+    def unchanged_request(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
         """The request as it came, for when nothing is to be decided; without thinking that our renderings made invalid. Raises BadInput.
 
         patience: seconds to wait for those who decide. Where they take longer all thinking goes: nobody can say which of it is valid.
@@ -145,13 +145,13 @@ class Traffic:
             call = PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body)
             with contextlib.suppress(StoreError), self._talk.turn():
                 self._placing.learn()
-            self._placing.passed(call)
+            self._placing.note_passthrough(call)
             self._shared.forwarding.forget(self._talk.name)
-            return self._placing.outgoing.cleaned(call)
+            return self._placing.outgoing.clean(call)
         finally:
             self._lock.release()
 
-    def answered(self, reply: Reply, prepared: PreparedRequest | None) -> Observation:
+    def observe_reply(self, reply: Reply, prepared: PreparedRequest | None) -> Observation:
         """What the reply to a request of `asked` tells, None: to the last one. Raises HostError where there was none."""
         of = self._last if prepared is None else prepared
         if of is None:
@@ -175,11 +175,11 @@ class Traffic:
                 if usage is not None and (entry is not None or prepared.last):
                     is_alone = not self.owes  # else whoever settles the rest does so with this
                     self._owe(prepared, reply_notes.KIND, reply_notes.encode_usage(usage))
-                    keep = None if entry is None else self._held(entry, prepared, usage)
+                    keep = None if entry is None else self._note_cached_prefix(entry, prepared, usage)
                     if is_alone:
                         self._settle()
                 if entry is not None:
-                    snapshot = self._talk.snapshot(entry, partial(self._placing.kept, entry))
+                    snapshot = self._talk.snapshot(entry, partial(self._placing.snapshot_values, entry))
             except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
                 failure = _problem_words(problem)
         with contextlib.suppress(Exception):  # it only saves time, later
@@ -187,7 +187,7 @@ class Traffic:
                 snapshot()
         try:  # requests of this session need not wait for it
             if usage is not None and isinstance(prepared.ticket, SentRequest):
-                forecast = self._forecasts.answered(prepared.ticket, usage)
+                forecast = self._forecasts.take_usage(prepared.ticket, usage)
         except Exception as problem:  # noqa: BLE001 -- as above
             failure = failure or _problem_words(problem)
         if forecast is None:
@@ -202,10 +202,10 @@ class Traffic:
     def settle(self) -> bool:
         """Journal what is owed. Whether nothing is owed any more; raises nothing."""
         with self._lock:
-            self._settled()
+            self._settle_debts()
         return not self.owes
 
-    def _settled(self) -> StoreError | None:
+    def _settle_debts(self) -> StoreError | None:
         """Journal what is owed. Returns why the store could not be written, None where it could."""
         try:
             self._settle()
@@ -225,9 +225,9 @@ class Traffic:
         except StoreError:
             raise
         except Exception:  # one that can never be journaled is not tried for ever
-            owed.settled(name, debts)
+            owed.settle(name, debts)
             raise
-        owed.settled(name, debts)
+        owed.settle(name, debts)
 
     def _owe(self, prepared: PreparedRequest, kind: str, data: str) -> None:
         self._shared.owed.add(self._talk.name, Fact(kind, data, prepared.entry, prepared.last))
@@ -235,10 +235,10 @@ class Traffic:
     def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
         """Where a request stands; one that went out without a decision, since that was journaled."""
         if prepared.entry is None and prepared.last:
-            return self._placing.places.sent(prepared.last)
+            return self._placing.places.request_at(prepared.last)
         return prepared.entry
 
-    def _held(self, entry: EntryId, prepared: PreparedRequest, usage: Usage) -> cache_ttl.Due | None:
+    def _note_cached_prefix(self, entry: EntryId, prepared: PreparedRequest, usage: Usage) -> cache_ttl.Due | None:
         """Journal what the cache holds now; when that is to be kept alive."""
         terms = prepared.terms
         if terms is None:
@@ -250,7 +250,7 @@ class Traffic:
         model = self._placing.heads.at(entry).model
         return self._placing.leases.due(held, terms, usage, model, entry)
 
-    def kept(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
+    def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """A window was kept alive as `observe` asked for, by a request that went out at this time. Returns what it cost, BIT; None
         where that is not known. Raises HostError, StoreError.
         """
@@ -260,28 +260,28 @@ class Traffic:
             behind = self._placing.places.stand(self._placing.places.owner(prepared.entry))
             model = self._placing.heads.at(prepared.entry).model
             messages = _messages_of(prepared)
-            found = self._placing.leases.kept(behind, prepared.terms, model, usage, at, messages)
+            found = self._placing.leases.after_keepalive(behind, prepared.terms, model, usage, at, messages)
             if found is None:
                 return None
             held, cost = found
-            self._placing.noted_behind(prepared.entry, cache_ttl.KIND, cache_ttl.encode_cached_prefix(held))
+            self._placing.note_behind(prepared.entry, cache_ttl.KIND, cache_ttl.encode_cached_prefix(held))
         return cost
 
-    def spliced(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
+    def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
         """The answer to a request, as the client saw it, stands for turns that it did not see: from now on these are sent in its place.
 
         To be told before the client can answer. Returns why that could not be kept, None where it was; raises nothing.
         """
         with self._lock:
             try:
-                self._settled()
+                self._settle_debts()
                 entry = self._entry_of(prepared)
                 if entry is None:
                     return NOWHERE
                 data = encode_exchange(exchange, prepared.api)
                 if self._talk.is_private(data):  # it would have to be said again word for word
                     return "it holds a key, which must not be stored"
-                self._placing.noted_behind(entry, EXCHANGE, data)
+                self._placing.note_behind(entry, EXCHANGE, data)
             except Exception as problem:  # noqa: BLE001 -- law 7: the caller goes on without
                 return _problem_words(problem)
         return None
@@ -289,13 +289,13 @@ class Traffic:
     def behind(self, prepared: PreparedRequest, work: Callable[[], T]) -> T:
         """Do something with the session where it stands behind a request. Raises HostError where that stands nowhere, StoreError."""
         with self._lock:
-            self._settled()
+            self._settle_debts()
             self._placing.stand_behind(self._entry_of(prepared))
             found = work()
             self._placing.learn()
         return found
 
-    def _told(self, asked: PreparedRequest, stood: ResolvedRequest) -> PreparedRequest:
+    def _learn_usage(self, asked: PreparedRequest, stood: ResolvedRequest) -> PreparedRequest:
         call, prepared, made = stood.call, stood.prepared, stood.made
         fields = call.envelope.fields if made.fields is None else made.fields
         front = {name: fields[name] for name in IN_FRONT if name in fields}
@@ -322,8 +322,8 @@ class Traffic:
         is no longer valid.
         """
         try:
-            self._placing.passed(call)
-            made = self._placing.outgoing.rendered_last(call, failure)
+            self._placing.note_passthrough(call)
+            made = self._placing.outgoing.render_last(call, failure)
         except Exception as problem:  # noqa: BLE001 -- the last net of law 7: the original goes out
             self._shared.forwarding.forget(self._talk.name)
             return replace(asked, failure=f"{failure}; {_problem_words(problem)}")
@@ -332,10 +332,10 @@ class Traffic:
         has_tools = made.fields is call.envelope.fields
         if made.is_last:
             last = _last_rendered(call, made, self._placing, AS_THE_CLIENT)
-            self._shared.forwarding.sent(self._talk.name, last)
+            self._shared.forwarding.note_sent(self._talk.name, last)
         else:
             self._shared.forwarding.forget(self._talk.name)
-        offered = call.offered if has_tools else ()
+        offered = call.own_tool_names if has_tools else ()
         return replace(
             asked, body=made.body, replaced=made.replaced, shared=made.used, offered=offered, failure=made.why
         )
@@ -353,7 +353,7 @@ def _as_sent(stood: ResolvedRequest, placing: BranchResolver) -> LastSent:
 
 
 def _last_rendered(call: PendingCall, made: Bytes, placing: BranchResolver, chosen: BreakpointChoice) -> LastSent:
-    tools = call.recall.tools if call.offered else ()
+    tools = call.recall.tools if call.own_tool_names else ()
     return LastSent(call.script, made.changes, len(call.original), placing.places.exchanges, tools, chosen)
 
 

@@ -123,7 +123,7 @@ class Session:
         self._successor: Session | None = None
 
     @classmethod
-    def resumed(cls, name: str, parts: SessionParts) -> "Session":
+    def resume(cls, name: str, parts: SessionParts) -> "Session":
         """The session as its journal was kept. What cannot be understood there is left out, and what hangs on it.
 
         Where the store cannot be asked it begins as if it were new, and catches up at its first turn (law 7).
@@ -136,7 +136,7 @@ class Session:
     def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
         """What takes a snapshot as the session stands now, behind this request (see `snapshots`)."""
         with self._lock:
-            return self._snapshots.taking(self._journal, self._keeping, sent, more, self._privacy.check)
+            return self._snapshots.prepare_snapshot(self._journal, self._keeping, sent, more, self._privacy.check)
 
     @property
     def leaf(self) -> EntryId | None:
@@ -161,7 +161,7 @@ class Session:
     @property
     def client_reads(self) -> ClientReads:
         """What reads by the client's own tools have shown, where the session stands."""
-        return self._rereads.sent(self.leaf)
+        return self._rereads.state_at_request(self.leaf)
 
     def window(self) -> list[Message]:
         """The request as it would leave now."""
@@ -178,13 +178,13 @@ class Session:
         An answer to a read in it that its place in the window would not bear out is shown in full (see `Reading.upheld`).
         """
         if self._parts.outside is not None and self._folder is not None and name not in self._journal:
-            message = self.reading.upheld(message)
-        message = self._rereads.annotated(self.leaf, message)
+            message = self.reads.upheld(message)
+        message = self._rereads.annotate(self.leaf, message)
         said = weigh_message(message, self._parts.counter)
-        kept = self._privacy.kept(self._state(), message)
+        kept = self._privacy.redact_message(self._state(), message)
         return self._add(said if kept is message else replace(said, message=kept), at=message.at, name=name)
 
-    def compacted(self, kept: int = 0) -> EntryId:
+    def note_compaction(self, kept: int = 0) -> EntryId:
         """The host compacted: of what was said, only leading system messages and the last `kept` messages are in the window."""
         if kept < 0:
             raise HostError(f"the host kept {kept} messages in a compaction; it must be 0 or more")
@@ -192,7 +192,7 @@ class Session:
 
     def note(self, kind: str, data: str) -> EntryId:
         """Journal a fact for another fold than the window's; `data` is JSON text. What of it must not be stored is left out."""
-        return self._add(NoteEntry(kind, self._privacy.noted(data)))
+        return self._add(NoteEntry(kind, self._privacy.redact_note(data)))
 
     def is_private(self, text: str) -> bool:
         """Whether a text holds what must not be stored, by its shape."""
@@ -200,7 +200,7 @@ class Session:
 
     def withhold(self, text: str) -> None:
         """An excluded file was read, and showed this text: a result that holds it stays in the window, and out of the store."""
-        note = self._privacy.read(self._state(), text)
+        note = self._privacy.note_excluded_read(self._state(), text)
         if note is not None:
             self._add(note)
 
@@ -212,8 +212,8 @@ class Session:
         """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
         self._caught_up()
         at = self._state().now if at is None else at
-        previewed, paid, missed = self._previewed(at, gate) if gate.previews else ((), None, None)
-        done = self._curated(at, previewed, gate, paid)
+        previewed, paid, missed = self._enter_previews(at, gate) if gate.previews else ((), None, None)
+        done = self._evict(at, previewed, gate, paid)
         opened, account, failure = done.opened, done.account, done.failure or missed
         if opened is not None:
             opened = (gate.way or TOOLS).of_epoch(opened)
@@ -221,22 +221,22 @@ class Session:
         if gate.begins is not None and (paid is not None or (opened is not None and (opened.paged or opened.turns))):
             self.note(gate.begins.kind, gate.begins.data)
         if gate.previews:
-            self._inserted()
+            self._insert_texts()
         state = self._state()
         ready = state.draft.ready()
         spent = (account.bill, account.saved, account.absent, account.anew, account.found)
         self._add(RequestSent(state.epoch, length(ready.tip), at, *spent))
         # What was decided must be kept before it is seen, or another process would decide again, and differently (law 6).
-        failure = self._kept() or failure
+        failure = self._persist() or failure
         tip = self._state().sent
         keep = shared_length(self._sent, tip)
         self._sent = tip
         tail = tuple(self._privacy.shows(piece.message) for piece in pieces_since(tip, keep))
         if self._parts.recalling is not None:
-            self.recalling.paged_out(opened, previewed)
+            self.recalls.log_evictions(opened, previewed)
         return WindowRequest(keep, tail, state.epoch, opened, failure, previewed, done.crowded)
 
-    def rendering(self) -> list[Message]:
+    def last_request(self) -> list[Message]:
         """The whole of the request that was prepared last, empty before the first."""
         return [self._privacy.shows(piece.message) for piece in pieces_since(self._sent, 0)]
 
@@ -281,7 +281,7 @@ class Session:
                 self._folder, self._reading = folder, None
 
     @property
-    def reading(self) -> SessionReads:
+    def reads(self) -> SessionReads:
         """What this session read, and what the model knows by it. Raises HostError where it has no working folder."""
         with self._lock:
             outside = self._parts.outside
@@ -292,7 +292,7 @@ class Session:
             return self._reading
 
     @property
-    def recalling(self) -> SessionRecall:
+    def recalls(self) -> SessionRecall:
         """What brings things back for this session, and ingests for it. Raises HostError where it stands alone."""
         with self._lock:
             if self._recalling is None:
@@ -329,7 +329,7 @@ class Session:
         """
         if self._parts.again is not None and self._privacy.is_outdated:
             self._successor = self._parts.again(self.name)
-        return (self._successor or self).traffic.asked(request, api, self._now() if at is None else at)
+        return (self._successor or self).traffic.prepare_fields(request, api, self._now() if at is None else at)
 
     async def aprepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
         """The same for coroutines: the work is done in a thread."""
@@ -340,7 +340,7 @@ class Session:
 
         Where several calls are under way at once in one session, say which it answers. Raises HostError where there was none.
         """
-        return (self._successor or self).traffic.answered(reply, prepared)
+        return (self._successor or self).traffic.observe_reply(reply, prepared)
 
     async def aobserve(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
         """The same for coroutines: the work is done in a thread."""
@@ -366,32 +366,32 @@ class Session:
         signal: Signal | None = None,
     ) -> ReadResult:
         """Read a file as the agent's own read tool would, or less where less says the same (see `Reading.read`)."""
-        return self.reading.read(fspath(path), offset=offset, limit=limit, bypass=bypass_cache, signal=signal)
+        return self.reads.read(fspath(path), offset=offset, limit=limit, bypass=bypass_cache, signal=signal)
 
     def refresh(self, path: str | PathLike[str], offset: float | None = None, limit: float | None = None) -> ReadResult:
         """Have the next read of this file, or of these lines, show the text (see `Reading.refresh`)."""
-        return self.reading.refresh(fspath(path), offset=offset, limit=limit)
+        return self.reads.refresh(fspath(path), offset=offset, limit=limit)
 
     def compact(self) -> None:
         """The host compacted everything so far: no read from before it is known any more."""
         try:
             with self.turn():
-                self.compacted()
+                self.note_compaction()
         except StoreError:
-            self.compacted()  # it holds here at once, and is kept with what is kept next
+            self.note_compaction()  # it holds here at once, and is kept with what is kept next
 
-    def wrote(self, path: str | PathLike[str], text: str) -> OwnWrite:
+    def note_write(self, path: str | PathLike[str], text: str) -> OwnWrite:
         """The model wrote this whole text to a file (see `Reading.wrote`)."""
-        return self.reading.wrote(fspath(path), text)
+        return self.reads.note_write(fspath(path), text)
 
-    def edited(self, path: str | PathLike[str], old: str, new: str) -> OwnWrite:
+    def note_edit(self, path: str | PathLike[str], old: str, new: str) -> OwnWrite:
         """The model put `new` in place of `old` in a file (see `Reading.edited`)."""
-        return self.reading.edited(fspath(path), old, new)
+        return self.reads.note_edit(fspath(path), old, new)
 
     def status(self) -> ReadingStatus:
         """What was read and saved on this branch, by whatever process."""
         self._caught_up()
-        return self.reading.status(self._journal.branch(self.leaf))
+        return self.reads.status(self._journal.branch(self.leaf))
 
     def fork(self, name: str) -> "Session":
         """A new session with the same branch so far, independent of this one from here on. Raises BadInput for a name in use.
@@ -412,7 +412,7 @@ class Session:
         self._privacy.withholding.inherit(privacy.withholding)
         self._keeping.inherit(branch)
 
-    def _previewed(self, at: float | None, gate: Gate) -> tuple[tuple[PagedOut, ...], float | None, str | None]:
+    def _enter_previews(self, at: float | None, gate: Gate) -> tuple[tuple[PagedOut, ...], float | None, str | None]:
         """The pass at birth: big outputs are stored, and enter as previews only when that is done. Also what that cost besides, None
         where none did.
         """
@@ -420,7 +420,7 @@ class Session:
         if state.hand.off:
             return (), None, None
         settings = parts.residency.previews if gate.way is not None else None
-        again = self._rereads.entering(self.leaf) if parts.rereads else []
+        again = self._rereads.stand_ins(self.leaf) if parts.rereads else []
         # a read through this session stays whole, whatever the tool that made it is called
         read, taken = self.evidence.path_of, {one.entering.result.call_id for one in again}
         entering = [] if settings is None else preview_candidates(state, self._rules, settings)
@@ -439,7 +439,7 @@ class Session:
             self._add(PreviewEntry(previewed))
         return previewed, paid, None
 
-    def _curated(
+    def _evict(
         self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate, paid: float | None
     ) -> EvictionOutcome:
         """The pass before a call: what leaves the window, and what comes back (see `curating`). paid: for what entered as previews."""
@@ -458,7 +458,7 @@ class Session:
             valve=parts.valve,
             at=at,
             previewed=previewed,
-            stored=None if parts.outside is None else parts.outside.witnessed,
+            stored=None if parts.outside is None else parts.outside.witness_source,
             window=window_of(parts.valve, self.model),
             opens=_never if is_shut else gate.opens,
             paid=paid or 0.0,
@@ -467,16 +467,16 @@ class Session:
         )
         return evict(scene, parts.pager)
 
-    def switched(self, *, on: bool) -> None:
+    def note_switch(self, *, on: bool) -> None:
         """Log that the user's hand switched pagein off for this session, or on again."""
         if self._parts.recalling is not None:
-            self.recalling.switched(on=on)
+            self.recalls.log_switch(on=on)
 
-    def _inserted(self) -> None:
+    def _insert_texts(self) -> None:
         """Texts of ours enter behind what was said last."""
         budget = self._parts.manifest if self._parts.recalling is not None else None
         told = ManifestSource(
-            self.recalling.held if budget is not None else None, self._parts.counter.count, budget or BUDGET
+            self.recalls.holdings if budget is not None else None, self._parts.counter.count, budget or BUDGET
         )
         for one in insertions(self._state(), told):
             self._add(one)
@@ -487,7 +487,7 @@ class Session:
     def _now(self) -> float | None:
         return None if self._parts.outside is None else self._parts.outside.now()
 
-    def _kept(self) -> str | None:
+    def _persist(self) -> str | None:
         try:
             self.keep()
         except StoreError as problem:

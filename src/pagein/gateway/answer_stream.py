@@ -48,10 +48,10 @@ _WEAVERS: Final[Mapping[Api, Callable[[Collection[str]], Weaver]]] = {
 class RecallListener(Protocol):
     """Who is told of what happens."""
 
-    def failed(self, kind: str, why: str) -> None:
+    def report_failure(self, kind: str, why: str) -> None:
         """Something failed."""
 
-    def recalled(self, tool: str, *, is_error: bool) -> None:
+    def report_recall(self, tool: str, *, is_error: bool) -> None:
         """The model was answered a call of a tool of ours."""
 
 
@@ -121,18 +121,18 @@ class Answerer:
             turn = await self._turn(out, upstream, weaver)
             if turn is None:
                 return
-            self._rounds.said(turn)
+            self._rounds.end_turn(turn)
             results = await _lively(out, weaver, self._results(turn))
             if not turn.goes_on:
                 break
             if self._rounds.count > conduct.rounds + 1:
                 await self._ended_badly(out, weaver, b"")
                 return
-            self._rounds.answered(results)
+            self._rounds.add_answers(results)
             try:
                 upstream = await _lively(out, weaver, self._sent(stack))
             except UPSTREAM as problem:
-                conduct.told.failed("recall", type(problem).__name__)
+                conduct.told.report_failure("recall", type(problem).__name__)
                 await self._ended_badly(out, weaver, b"")
                 return
             if upstream.status != _OK:
@@ -142,7 +142,7 @@ class Answerer:
                 return
             weaver.begin(spoke=turn.spoke)
         await self._kept()
-        await out.write(weaver.closing())
+        await out.write(weaver.end_frames())
 
     async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, weaver: Weaver) -> ModelTurn | None:
         """What was said in a turn, when all of it has passed; None where the answer ended with it, as it came."""
@@ -176,12 +176,12 @@ class Answerer:
     async def _kept_so_far(self, tee: Tee, weaver: Weaver) -> None:
         if weaver.later:
             reply = replace(await asyncio.to_thread(tee.reply), finished=False, stop="")
-            self._rounds.said(turn_of(self._conduct.api, reply, self._conduct.curated.tools))
+            self._rounds.end_turn(turn_of(self._conduct.api, reply, self._conduct.curated.tools))
             await self._kept()
 
     async def _ended_badly(self, out: web.StreamResponse, weaver: Weaver, body: bytes) -> None:
         await self._kept()
-        self._conduct.told.failed("recall", "the model could not go on behind what it recalled")
+        self._conduct.told.report_failure("recall", "the model could not go on behind what it recalled")
         await out.write(weaver.failure(body))
 
     # --- an answer that is no stream ---
@@ -211,13 +211,13 @@ class Answerer:
             self._read.append(lambda reply=reply: reply)  # type: ignore[misc]
             turn = turn_of(conduct.api, reply, conduct.curated.tools)
             hides = hides or turn.shown != turn.said or bool(turn.own)
-            self._rounds.said(turn)
+            self._rounds.end_turn(turn)
             results = await self._results(turn)
             if not turn.goes_on:
                 break
             if self._rounds.count > conduct.rounds + 1:
                 raise BrokenAnswer
-            self._rounds.answered(results)
+            self._rounds.add_answers(results)
             try:
                 upstream = await self._sent(stack)
             except UPSTREAM as problem:
@@ -237,19 +237,19 @@ class Answerer:
             else:
                 result = await conduct.guard.recall(conduct.curated, call)
             self._recalls += 1
-            conduct.told.recalled(call.name, is_error=result.is_error)
+            conduct.told.report_recall(call.name, is_error=result.is_error)
             found.append(result)
         if not turn.goes_on:
-            self._rounds.answered_beside(found)
+            self._rounds.add_client_answers(found)
         return found
 
     async def _kept(self) -> None:
         exchange = self._rounds.exchange
         if exchange is None:
             return
-        failure = await self._conduct.guard.spliced(self._conduct.curated, exchange)
+        failure = await self._conduct.guard.splice_answer(self._conduct.curated, exchange)
         if failure:
-            self._conduct.told.failed("splice", failure)
+            self._conduct.told.report_failure("splice", failure)
 
     async def _sent(self, stack: AsyncExitStack) -> ClientResponse:
         conduct, behind = self._conduct, self._rounds.behind

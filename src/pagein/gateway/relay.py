@@ -101,10 +101,10 @@ class Relay:
             self.under_way -= 1
             if not self.under_way:
                 self.idle.set()
-            metrics.ended(found.name, status)
+            metrics.count_end(found.name, status)
         return answer
 
-    async def settled(self, seconds: float | None = None) -> None:
+    async def wait_until_told(self, seconds: float | None = None) -> None:
         """Wait until everything that is told of calls has been told. seconds: for no longer; what is left is given up."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -118,21 +118,21 @@ class Relay:
         if names.value_of(given, "upgrade").strip().lower() == "websocket":
             return no_websocket(found.vendor)
         if names.is_too_much(request.raw_headers, request.raw_path):
-            self._reporter.metrics.failed("headers")
+            self._reporter.metrics.count_failure("headers")
             words = f"more than {names.MOST} headers, or a header or path of more than {names.LONGEST:,} bytes"
             return refusal(found.vendor, 431, words, "headers")
-        passed = self._passed(request, given, found)
+        passed = self._passthrough_reason(request, given, found)
         try:
             if found.api is None or passed:
                 outgoing = self._as_it_came(request, given, found, passed)
                 return await self._forward(request, await self._put_right(request, given, outgoing))
-            return await self._forward(request, await self._curated(request, given, found))
+            return await self._forward(request, await self._curate(request, given, found))
         except web.HTTPRequestEntityTooLarge:
             limit = self._settings.body_limit
-            self._reporter.metrics.failed("body_limit")
+            self._reporter.metrics.count_failure("body_limit")
             return refusal(found.vendor, 413, f"the request is larger than {limit:,} bytes (body_limit)", "body_limit")
 
-    def _passed(self, request: web.Request, given: Headers, found: Route) -> str:
+    def _passthrough_reason(self, request: web.Request, given: Headers, found: Route) -> str:
         """Why a model call passes through as it is, "" where it does not."""
         if found.api is None:
             return ""
@@ -173,7 +173,9 @@ class Relay:
         plain = await asyncio.to_thread(decode_body, original, coding, limit) if coding else original
         if plain is None:
             return replace(outgoing, data=original)
-        body = await self._guard.untouched(CurationRequest(plain, api, outgoing.hint, outgoing.at, _context(given)))
+        body = await self._guard.unchanged_request(
+            CurationRequest(plain, api, outgoing.hint, outgoing.at, _context(given))
+        )
         sent = names.forward_headers(given, length=False)
         if body == plain:
             return replace(outgoing, headers=sent, data=original)
@@ -181,7 +183,7 @@ class Relay:
             self._reporter.notice(farewell.still_bound(outgoing.hint))
         return replace(outgoing, headers=names.without(sent, "content-encoding"), data=body)
 
-    async def _curated(self, request: web.Request, given: Headers, found: Route) -> OutgoingRequest:
+    async def _curate(self, request: web.Request, given: Headers, found: Route) -> OutgoingRequest:
         original = await request.read()
         began, at = time.perf_counter(), self._clock.now()
         sent = names.readable_codings(names.forward_headers(given, length=False))
@@ -197,7 +199,7 @@ class Relay:
         )
         self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
-            self._reporter.failed(decision.kind, decision.why)
+            self._reporter.report_failure(decision.kind, decision.why)
         data = decision.curated.body
         if data == body:
             data = original
@@ -235,7 +237,7 @@ class Relay:
         try:
             async with send(outgoing.data) as upstream:
                 status = upstream.status
-                tee = self._reading(outgoing, upstream, send)
+                tee = self._make_reader(outgoing, upstream, send)
                 return await self._back(request, outgoing, upstream, tee)
         except UPSTREAM as problem:
             status = 504 if isinstance(problem, TimeoutError) else 502
@@ -248,7 +250,7 @@ class Relay:
         found, login = outgoing.route, has_chatgpt_login(outgoing.headers)
         return self._settings.address(found.vendor, found.path, has_chatgpt_login=login)
 
-    def _reading(
+    def _make_reader(
         self,
         outgoing: OutgoingRequest,
         upstream: ClientResponse,
@@ -288,7 +290,7 @@ class Relay:
 
     def _unreachable(self, outgoing: OutgoingRequest, status: int, problem: BaseException) -> web.Response:
         kind = "upstream_silent" if status == 504 else "upstream"  # noqa: PLR2004 -- gateway timeout
-        self._reporter.failed(kind, type(problem).__name__)
+        self._reporter.report_failure(kind, type(problem).__name__)
         vendor = outgoing.route.vendor
         told = f"no answer from {URL(self._address(outgoing), encoded=True).origin()} ({type(problem).__name__}): {remedy(problem)}"
         return refusal(vendor, status, told, kind)
@@ -301,7 +303,7 @@ class Relay:
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> None:
         if outgoing.passed in _SWITCHED_OFF:
-            self._reporter.metrics.passed(outgoing.passed)
+            self._reporter.metrics.count_passthrough(outgoing.passed)
             return
         answered = FinishedCall(
             outgoing.route,
@@ -314,7 +316,7 @@ class Relay:
             status,
             self._measurable(outgoing),
         )
-        self._afterward(self._told(outgoing, answered, tee, send))
+        self._afterward(self._tell(outgoing, answered, tee, send))
 
     def _measurable(self, outgoing: OutgoingRequest) -> Measurable | None:
         """What is measured of a call for which nothing was decided."""
@@ -329,7 +331,7 @@ class Relay:
         coding = names.value_of(given, "content-encoding")
         return Measurable(parts, coding, api, outgoing.hint, outgoing.at, _context(given))
 
-    async def _told(
+    async def _tell(
         self,
         outgoing: OutgoingRequest,
         answered: FinishedCall,
@@ -337,7 +339,7 @@ class Relay:
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> None:
         """Tell of a call, and watch the pause behind it where its window may be kept alive."""
-        reply, noted = await self._reporter.answered(answered, tee)
+        reply, noted = await self._reporter.report_call(answered, tee)
         if noted.keep is None or outgoing.decision is None or not isinstance(outgoing.data, bytes):
             return
         # an answer without a call of ours is passed on as it comes, and nothing stands behind it but itself

@@ -139,7 +139,7 @@ class Gateway:
             "version": __version__,
             "off": self._switch.why(),
             "curating": self._curates,
-            "store": await self._reporter.soundness.asked(),
+            "store": await self._reporter.soundness.ask(),
         }
 
     async def start(self) -> None:
@@ -200,7 +200,7 @@ class Gateway:
         if self._runner is not None:
             await self._runner.cleanup()
         if self._relay is not None:
-            await self._relay.settled(settle)
+            await self._relay.wait_until_told(settle)
         if self._http is not None:
             await self._http.close()
         await self._guard.close(settle)

@@ -80,7 +80,7 @@ class Graphs:
         self.version = hashlib.sha256(told.encode()).hexdigest()[:16]
         """Of the classes and their fields."""
 
-    def encoded(self, root: object, names: Mapping[int, str] | None = None) -> bytes:
+    def encode(self, root: object, names: Mapping[int, str] | None = None) -> bytes:
         """A graph as bytes. names: of things that whoever reads it gets by name, by their `id`. Raises BadInput for a value of another kind."""
         writer = _Writer(self._numbers, self._shapes, {**self._names, **(names or {})})
         last = writer.write(root)
@@ -92,7 +92,7 @@ class Graphs:
         body = len(atoms).to_bytes(8, "little") + last.to_bytes(8, "little") + atoms + rows.tobytes()
         return hashlib.blake2b(body, digest_size=_DIGEST).digest() + body
 
-    def decoded(self, data: bytes, named: Callable[[str], object]) -> Any:  # noqa: ANN401 -- whatever was encoded
+    def decode(self, data: bytes, named: Callable[[str], object]) -> Any:  # noqa: ANN401 -- whatever was encoded
         """The graph of these bytes. named: gives the things that were encoded by name. Raises BadInput where they are damaged."""
         digest, body = data[:_DIGEST], memoryview(data)[_DIGEST:]
         if hashlib.blake2b(body, digest_size=_DIGEST).digest() != digest:

@@ -53,7 +53,7 @@ class ObjectId:
             raise BadName(f"not an object id: {text[:40]!r}; expected the form pg-01234567-89abcdef")
         return cls(text)
 
-    def made_with(self, secret: bytes) -> bool:
+    def is_made_with(self, secret: bytes) -> bool:
         """Whether the store with this secret made the id, as far as 32 bits can tell."""
         _, name, tag = self.text.split("-")
         return hmac.compare_digest(tag, _tag(name, secret))

@@ -73,7 +73,7 @@ class Accounts:
     def _cache(self, asked: ProviderCall, rates: Prices) -> CacheSimulator:
         rules = rates.cache
         if asked.api != "anthropic" and asked.body.get("prompt_cache_retention") == "24h" and rules.ttl < _DAY:
-            rules = rules.lasting(_DAY)
+            rules = rules.with_ttl(_DAY)
         return self._caches.setdefault((asked.key, rules), CacheSimulator(rules))
 
 

@@ -129,13 +129,13 @@ class Server:
 
     def _decided(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
         """What becomes of a call: a refusal, the number of its tokens, an answer."""
-        whole = self._without_key(call) or self._service.resolved(call)
+        whole = self._without_key(call) or self._service.resolve_call(call)
         if isinstance(whole, Refusal):
             return whole
         refusal = self._service.refusal(whole, counts=counts)
         if refusal is not None:
             return refusal
-        return self._service.counted(whole) if counts else self._service.answer(whole)
+        return self._service.count_tokens(whole) if counts else self._service.answer(whole)
 
     async def _answered(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
         self._book.note(place, turn=answer.index)

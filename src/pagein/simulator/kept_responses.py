@@ -26,7 +26,7 @@ class KeptResponses:
         self._most = most
         self._bytes = 0
 
-    def resolved(self, call: ProviderCall) -> ProviderCall | Refusal:
+    def resolve_call(self, call: ProviderCall) -> ProviderCall | Refusal:
         """The call with all of its conversation in it."""
         name = call.body.get("previous_response_id")
         if call.api != "openai_responses" or name is None:

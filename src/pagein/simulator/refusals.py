@@ -88,7 +88,7 @@ class Doorkeeper:
         found = self._broken(asked)
         return Refusal(found[0].rule, found[0].status, found[0].text) if found else None
 
-    def dropped(self, asked: ProviderCall) -> list[ThinkingDrop]:
+    def find_drops(self, asked: ProviderCall) -> list[ThinkingDrop]:
         """The thinking of a call that is not refused which its model does not get to see."""
         if asked.api != "anthropic":
             return []

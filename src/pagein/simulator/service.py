@@ -75,9 +75,9 @@ class Service:
         self._answered = 0
         self._failures: Counter[bytes] = Counter()
 
-    def resolved(self, asked: ProviderCall) -> ProviderCall | Refusal:
+    def resolve_call(self, asked: ProviderCall) -> ProviderCall | Refusal:
         """The call with what it refers to in it, or why it is refused."""
-        return self._kept.resolved(asked)
+        return self._kept.resolve_call(asked)
 
     def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
         """Why a call is refused, None where it is not. counts: it only asks for the number of its tokens."""
@@ -98,7 +98,7 @@ class Service:
         tag = hash_parts(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
         prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
         blocks = () if prewarms else spoken(asked, turn.said, tag, self._key)
-        dropped = self._doorkeeper.dropped(asked)
+        dropped = self._doorkeeper.find_drops(asked)
         seen = clear_context(without(asked, dropped), self.count)
         charged = self.accounts.charge(seen.asked, blocks, turn.wait)
         tokens = self.accounts.prompts.tokens
@@ -123,7 +123,7 @@ class Service:
         """The tokens of a prompt as it was sent."""
         return self.accounts.prompt(asked).tokens
 
-    def counted(self, asked: ProviderCall) -> dict[str, Any]:
+    def count_tokens(self, asked: ProviderCall) -> dict[str, Any]:
         """The body of an answer about the tokens of a prompt."""
         seen = clear_context(asked, self.count)
         told: dict[str, Any] = {"input_tokens": self.count(seen.asked)}

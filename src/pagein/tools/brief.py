@@ -50,7 +50,7 @@ def answer_call(session: Session, name: str, arguments: Mapping[str, object], ca
     if tool is None:
         return refusal_result(f"There is no tool {name!r} here; there are {PEEK.name} and {SEARCH.name}.")
     own = {name: value for name, value in arguments.items() if name != "everything"}
-    held = session.recalling.held
+    held = session.recalls.holdings
     for told in _names(own.get("id") if tool is PEEK else own.get("scope")):
         if not told:
             continue  # the tool says better what is wrong

@@ -24,7 +24,7 @@ def _ingest(session: Session, call: Call) -> ReadResult:
     if not wanted:
         return refusal_result("Missing required parameter: paths")
     try:
-        ingesting = None if session.folder is None else session.recalling.ingesting(session.folder)
+        ingesting = None if session.folder is None else session.recalls.ingest_below(session.folder)
         if ingesting is None:
             return refusal_result("This session has no workspace to ingest files from.")
         report = ingesting.ingest(wanted, confirm=call.confirm, tell=_tell_of(call), signal=call.signal)
@@ -39,7 +39,7 @@ def _ingest(session: Session, call: Call) -> ReadResult:
     }
     if report.refused is not None:
         return ReadResult(_with_skipped(report.refused, report), details, is_error=True)
-    return ReadResult(_report_text(report, session.recalling.bounds.caps), details, failure=report.failure)
+    return ReadResult(_report_text(report, session.recalls.bounds.caps), details, failure=report.failure)
 
 
 def _tell_of(call: Call) -> Tell | None:

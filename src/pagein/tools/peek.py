@@ -40,12 +40,12 @@ def _peek(session: Session, call: Call) -> ReadResult:
         return replace(part, hints=(_GOES_ON, *part.hints)) if seen else part
 
     try:
-        part = session.recalling.peek(name, cut, call_id=call.id)
+        part = session.recalls.peek(name, cut, call_id=call.id)
     except NotRecallable as why:
         return refusal_result(f"Object {name} not found: {why}")
     except (StoreError, HostError) as why:
         return refusal_result(f"Object {name} cannot be had now: {why}")
-    return ReadResult(part.slice.shown, _details(name, part.slice), failure=part.failure)
+    return ReadResult(part.slice.as_text, _details(name, part.slice), failure=part.failure)
 
 
 def _details(name: str, part: Slice) -> dict[str, object]:

@@ -32,7 +32,7 @@ def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
     part = _cut(name, engine.recall(name), numbers)
     following = None if part.following is None else {part.following[0]: part.following[1]}
     details = {"id": name, "offset": part.start, "end": part.end, "total": part.total, "next": following}
-    return {"text": part.shown, "details": details, "is_error": False, "images": [], "failure": None}
+    return {"text": part.as_text, "details": details, "is_error": False, "images": [], "failure": None}
 
 
 def whole(engine: Engine, object_id: str) -> str:

@@ -23,10 +23,10 @@ def _search(session: Session, call: Call) -> ReadResult:
         return problem
     lookup = Lookup(pattern, scope, max(0, skip), given.yes("everything"))
     try:
-        found = session.recalling.search(lookup, call_id=call.id, signal=call.signal)
+        found = session.recalls.search(lookup, call_id=call.id, signal=call.signal)
     except (CallerError, HostError) as why:
         return refusal_result(str(why))
-    bounds = session.recalling.bounds
+    bounds = session.recalls.bounds
     shown = _count_fitting(found.hits, bounds)
     more = found.more or shown < len(found.hits)
     return ReadResult(

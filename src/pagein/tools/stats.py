@@ -51,7 +51,7 @@ def stats_text(figures: RecallFigures, activity: Activity = IDLE) -> str:
 
 def _stats(session: Session, _call: Call) -> ReadResult:
     try:
-        figures = session.recalling.figures()
+        figures = session.recalls.figures()
     except HostError as why:
         return refusal_result(str(why))
     held, context = figures.held, _window_tokens(session)

@@ -85,7 +85,7 @@ class FileObjects:
 
     # --- what an agent touches ---
 
-    def touched(self, path: str, generator: str = "agent") -> Version | None:
+    def touch(self, path: str, generator: str = "agent") -> Version | None:
         """The object of a file that was read, written or edited, brought up to date. None for one that must not be stored.
 
         Raises BadInput, in the host's words, where there is no such file.
@@ -100,7 +100,7 @@ class FileObjects:
                 return None
             return self._kept(found, generator).version
 
-    def discovered(self, paths: Iterable[str]) -> list[Version]:
+    def discover(self, paths: Iterable[str]) -> list[Version]:
         """The objects of files that were listed: those that are known as they are, the others by name alone, without content."""
         found = []
         for path in paths:
@@ -114,7 +114,7 @@ class FileObjects:
 
     # --- what happens to them ---
 
-    def known(self) -> Iterator[Version]:
+    def known_files(self) -> Iterator[Version]:
         """The newest versions of all files that are followed and not deleted."""
         before: int | None = None
         while page := self._rim.store.objects(self._query(before=before, limit=_PAGE)):
@@ -124,7 +124,7 @@ class FileObjects:
     def look_again(self) -> list[FollowOutcome]:
         """Compare every known file with the disk by its hash: what happened while nobody watched. Linear in the known files' size."""
         with self._as(_WATCHER):
-            return self._compared(list(self.known()), (), thorough=True).done
+            return self._compared(list(self.known_files()), (), thorough=True).done
 
     def news(self, paths: Iterable[str], *, patient: bool = False) -> News:
         """Something happened at these paths: files or folders, known or not. Gives what became of known files.

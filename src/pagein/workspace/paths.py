@@ -131,7 +131,7 @@ class FileNames(Protocol):
         """Whether both paths lead to one existing file."""
         ...
 
-    def listed(self, folder: str) -> Iterable[str]:
+    def list_folder(self, folder: str) -> Iterable[str]:
         """The names in this folder, spelled as the file system keeps them."""
         ...
 
@@ -140,7 +140,7 @@ class _RealFileNames:
     def same(self, first: str, second: str) -> bool:
         return os.path.samefile(first, second)  # noqa: PTH121  paths stay text here
 
-    def listed(self, folder: str) -> Iterable[str]:
+    def list_folder(self, folder: str) -> Iterable[str]:
         return os.listdir(folder)  # noqa: PTH208  names, not paths
 
 
@@ -176,7 +176,7 @@ def _spelled_part(folder: str, part: str, names: FileNames) -> str:
     try:
         if not any(_same(names, here + part, here + other) for other in others):
             return part
-        listing = sorted(names.listed(folder))
+        listing = sorted(names.list_folder(folder))
         if part in listing:
             return part
         return next((name for name in listing if _same(names, here + part, here + name)), part)

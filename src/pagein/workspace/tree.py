@@ -50,7 +50,7 @@ class FileTree:
     folder: str
     excluded: tuple[str, ...] = EXCLUDED
 
-    def matched(self, patterns: Sequence[str], signal: Signal | None = None) -> TreeMatches:
+    def match(self, patterns: Sequence[str], signal: Signal | None = None) -> TreeMatches:
         """The files that paths and globs mean, relative ones from the folder on. A folder means all files in it.
 
         Raises BadInput for a pattern that is none, and Aborted.

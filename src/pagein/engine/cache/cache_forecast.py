@@ -78,7 +78,7 @@ class Forecasts:
         """Bytes of the requests that are kept to compare with."""
         return sum(one.laid.size for one in self._asked)
 
-    def answered(self, sent: SentRequest, usage: Usage) -> Forecast:
+    def take_usage(self, sent: SentRequest, usage: Usage) -> Forecast:
         """Take in what a call took, and say what that means. Costs what of the request is not as in the one before on its branch."""
         with self._lock:
             return self._answered(sent, usage)
@@ -87,13 +87,13 @@ class Forecasts:
         price = _prices(sent.head.model, sent.api)
         before = self._before(sent)
         laid = self._layouts.laid(sent, before.laid if before is not None else None)
-        request = laid.asked()
+        request = laid.cache_request()
         served = self._served(request, price)
         end = _last(request, price)
-        held = self._told(request, end, usage, price)
+        held = self._learn_sizes(request, end, usage, price)
         asked = _AnsweredRequest(laid, end, held)
         self._keep(asked, before)
-        proven, predicted = self._predicted(request, served)
+        proven, predicted = self._predict(request, served)
         facts = replace(_facts(before, asked, served, usage, predicted), proven=proven)
         return Forecast(facts.expected, facts.predicted, diagnose(facts))
 
@@ -106,7 +106,7 @@ class Forecasts:
         except CallerError:  # marks that the provider refuses: then it reads nothing, and says so itself
             return CacheUsage(0.0, 0.0, 0.0, request.prompt, 0.0, 0, "no_marks")
 
-    def _told(self, request: CacheRequest, end: int, usage: Usage, price: Prices) -> float:
+    def _learn_sizes(self, request: CacheRequest, end: int, usage: Usage, price: Prices) -> float:
         """Learn the sizes that an answer tells. Returns what the cache holds of the request from now on."""
         if not request.chain or not usage.prompt:
             return 0.0
@@ -119,7 +119,7 @@ class Forecasts:
             del self._sizes[next(iter(self._sizes))]
         return held
 
-    def _predicted(self, request: CacheRequest, served: CacheUsage) -> tuple[float, float]:
+    def _predict(self, request: CacheRequest, served: CacheUsage) -> tuple[float, float]:
         """What the simulator says is read, in the provider's tokens: what is proven of it, and what is to be expected."""
         if not served.read or not request.prompt:
             return 0.0, 0.0

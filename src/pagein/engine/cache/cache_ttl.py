@@ -77,7 +77,7 @@ class CacheTerms:
     rewriting: float = 0.0
     front: float = 0.0
 
-    def settled(self, *, rewritten: bool) -> "CacheTerms":
+    def settle(self, *, rewritten: bool) -> "CacheTerms":
         """The terms once it is known whether the window is rewritten."""
         return replace(self, asking=self.rewriting) if rewritten else self
 
@@ -90,7 +90,7 @@ class CacheTerms:
     def anchor(self) -> int | None:
         """The message that the anchor ends with, where nothing else is held behind a pause."""
         lease = self.before.lease
-        is_needed = not self.fresh and lease.anchored > 0 and lease.paused(self.at)
+        is_needed = not self.fresh and lease.anchored > 0 and lease.is_paused(self.at)
         return self.before.place if is_needed and self.before.place >= 0 else None
 
 
@@ -189,7 +189,7 @@ def terms(
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
     asking = rewriting = lifetimes.asked
-    if lifetimes.kept_for(size) <= means.may_cost:  # what cannot be kept alive must not rest on it
+    if lifetimes.keepalive_price(size) <= means.may_cost:  # what cannot be kept alive must not rest on it
         asked = cache_keepalive.UpcomingRequest(moment.now, size, new)
         asking = cache_keepalive.chosen(before.lease, lifetimes, asked, means.in_hand)
         rewriting = cache_keepalive.chosen_rewritten(before.lease, lifetimes, asked, means.in_hand)
@@ -203,7 +203,7 @@ def economics(usual: Economics, terms: CacheTerms) -> Economics:
     write = lifetimes.price(terms.rewriting)
     if expires is None or lease.sent is None:
         return replace(usual, write=write)
-    whole = lease.whole or lease.paused(terms.at)
+    whole = lease.whole or lease.is_paused(terms.at)
     return replace(
         usual,
         write=write,
@@ -231,7 +231,7 @@ def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> 
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
     if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, usage.output):
         return None
-    price = terms.lifetimes.kept_for(lease.held, usage.output)
+    price = terms.lifetimes.keepalive_price(lease.held, usage.output)
     return Due(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent)
 
 
@@ -286,7 +286,7 @@ class Leases:
         price = prices_for(model, of.at)
         return None if state.hand.off or price is None else due(held, of, usage, _in_hand(state.account, price))
 
-    def kept(
+    def after_keepalive(
         self, behind: EntryId | None, of: CacheTerms, model: str, usage: Usage, at: float, messages: int
     ) -> tuple[CachedPrefix, float] | None:
         """What is held behind a request that was kept alive, and what that cost; None where that is not known."""

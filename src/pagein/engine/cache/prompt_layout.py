@@ -77,7 +77,7 @@ class Laid:
         """Bytes of its messages."""
         return self.reaches[-1].size
 
-    def asked(self) -> CacheRequest:
+    def cache_request(self) -> CacheRequest:
         """The request as a cache is asked it."""
         marks, end = tuple(self.marks), self.reaches[-1]
         if "cache_control" in self.sent.fields and self.chain:
@@ -110,9 +110,9 @@ class Layouts:
         if before is not None and sent.fields == before.sent.fields and _is_same_front(sent.head, before.sent.head):
             return _gone_on(self._chains, sent, before, said, same)
         front = _front(sent, before, counter)
-        return self._begun(sent, front, said)
+        return self._begin(sent, front, said)
 
-    def _begun(self, sent: SentRequest, front: Sequence[Footprint], said: Sequence[tuple[Footprint, ...]]) -> Laid:
+    def _begin(self, sent: SentRequest, front: Sequence[Footprint], said: Sequence[tuple[Footprint, ...]]) -> Laid:
         """A request of which nothing may be as before, its blocks apart."""
         growing = _LayoutBuilder(self._chains, self._chains.extend(Chains.ROOT, (sent.head.model, sent.head.headers)))
         growing.grow(front, 0)

@@ -68,7 +68,7 @@ class Opener:
         """Bytes of the bodies that are kept."""
         return self._bytes
 
-    def opened(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
+    def parse(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
         """The parts of a body, as `request.opened` gives them. hint: a name of its session, which tells where to look for those before.
 
         Raises BadInput where it is no JSON object with a list of messages.

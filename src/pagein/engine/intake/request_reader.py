@@ -52,7 +52,7 @@ class RequestReader:
         self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
         return script
 
-    def kept(self, last: EntryId) -> KnownMessages | None:
+    def snapshot_values(self, last: EntryId) -> KnownMessages | None:
         """What is known of the messages of a request, for a later process; None where it was not read lately. last: its last message."""
         script = next((one for one in self._scripts if one.units and one.units[-1].name == last), None)
         return None if script is None else messages_of(script)

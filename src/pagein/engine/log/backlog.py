@@ -64,7 +64,7 @@ class Backlog:
         with self._lock:
             return tuple(self._of.get(session, ()))
 
-    def settled(self, session: str, debts: tuple[Debt, ...]) -> None:
+    def settle(self, session: str, debts: tuple[Debt, ...]) -> None:
         """These are owed no more."""
         with self._lock:
             left = [one for one in self._of.pop(session, ()) if not any(one is done for done in debts)]

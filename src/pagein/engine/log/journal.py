@@ -117,7 +117,7 @@ class Journal(Generic[S]):
         except KeyError:
             raise HostError(f"the host asked for entry {name!r}, which it never told of or has had forgotten") from None
 
-    def loaded(self) -> tuple[Entry, ...]:
+    def loaded_entries(self) -> tuple[Entry, ...]:
         """The entries that are at hand."""
         return tuple(self._entries.values())
 

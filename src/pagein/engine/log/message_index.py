@@ -33,7 +33,7 @@ class MessageIndex:
         self.breaks: dict[EntryId, int] = {}
 
     @classmethod
-    def restored(cls, kept: Mapping[str, Any]) -> "MessageIndex":
+    def restore_values(cls, kept: Mapping[str, Any]) -> "MessageIndex":
         """The places that `kept` gave."""
         places = cls()
         places._owners, places._stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
@@ -41,7 +41,7 @@ class MessageIndex:
         places.exchanges, places.breaks = kept["exchanges"], kept["breaks"]
         return places
 
-    def kept(self) -> dict[str, Any]:
+    def snapshot_values(self) -> dict[str, Any]:
         """All of it as plain values, for `restored`."""
         return {
             "owners": dict(self._owners),
@@ -124,6 +124,6 @@ class MessageIndex:
         """Where to go on behind this message."""
         return self._stands[name]
 
-    def sent(self, name: EntryId) -> EntryId | None:
+    def request_at(self, name: EntryId) -> EntryId | None:
         """The request that ended with this message, the last of them where there were several; None where none did."""
         return self._sent.get(name)

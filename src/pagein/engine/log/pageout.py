@@ -121,9 +121,9 @@ class Pager:
         """The texts that were. Raises StoreError."""
         return ErasedTexts(self._blobs.secret(), self._blobs.tombstones())
 
-    def made_here(self, name: ObjectId) -> bool:
+    def is_made_here(self, name: ObjectId) -> bool:
         """Whether this store made an id. Raises StoreError where it cannot be asked."""
-        return name.made_with(self._blobs.secret())
+        return name.is_made_with(self._blobs.secret())
 
     def _stored(
         self, session: str, results: Sequence[tuple[ToolResult, str, int]], kind: str = TOOLCALL
@@ -174,7 +174,7 @@ class Pager:
         return stored, content
 
     def _why_unknown(self, name: ObjectId) -> str:
-        if name.made_with(self._blobs.secret()):
+        if name.is_made_with(self._blobs.secret()):
             return f"{name} has expired: this store made it and no longer keeps it"
         if self._blobs.elsewhere(name):
             return f"{name} belongs to another workspace; recall it from a session there"

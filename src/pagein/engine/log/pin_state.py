@@ -45,7 +45,7 @@ class Hand:
     calls: SharedMap[str] = field(default_factory=SharedMap)
 
     @property
-    def staying(self) -> frozenset[str]:
+    def calls_that_stay(self) -> frozenset[str]:
         """Calls whose results may not leave."""
         return self.pinned | self.vetoed if self.vetoed else self.pinned
 
@@ -73,7 +73,7 @@ class Hand:
         """Whether something stands for the result of this call, or its arguments are masked."""
         return call in self.away or away_as(call, "arguments") in self.away
 
-    def kept_behind(self, blocks: Collection[Block]) -> "Hand":
+    def after_compaction(self, blocks: Collection[Block]) -> "Hand":
         """The hand behind a compaction that kept these blocks: nothing else is in the window."""
         away: SharedMap[PagedOut] = SharedMap()
         kept: set[str] = set()

@@ -73,12 +73,12 @@ class Privacy:
         self._look_again()
         return bool(self.finds(text))
 
-    def noted(self, data: str) -> str:
+    def redact_note(self, data: str) -> str:
         """What is kept of a fact, given as JSON text."""
         self._look_again()
         return without_in_json(data, self.finds) if self.finds(data) else data
 
-    def kept(self, state: State, message: Message) -> Message:
+    def redact_message(self, state: State, message: Message) -> Message:
         """A message that is about to be said behind this state, as it is journaled."""
         self._look_again()
         asked = {block.call_id for block in message.blocks if isinstance(block, ToolResult)}
@@ -90,7 +90,7 @@ class Privacy:
         """A message of the window as its client said it, as far as this process knows it."""
         return self.withholding.shows(message)
 
-    def read(self, state: State, text: str) -> NoteEntry | None:
+    def note_excluded_read(self, state: State, text: str) -> NoteEntry | None:
         """An excluded file was read, and showed this text. What is to be noted of it, None where that was."""
         digest = self.withholding.add(text)
         return None if digest in state.withheld else NoteEntry(WITHHELD_READ, f'"{digest}"')

@@ -83,15 +83,15 @@ class RequestDraft:
         if full is None:
             return replace(here, repairs=_count_repairs(here.repairs, emptied=1))
         if role == "assistant":
-            return _with_answer(here.settled(), full)
+            return _with_answer(here.settle(), full)
         return replace(here, unsettled=_OpenPiece(full, here.unsettled))
 
-    def settled(self) -> "RequestDraft":
+    def settle(self) -> "RequestDraft":
         """Nothing is held any more: what was said since the last assistant message stands behind it, in a valid order."""
         calls = _calls(self.tip)
         if self.unsettled is None and not calls:
             return self
-        ordered, repairs = _order_answers(calls, list(self.held()), self.repairs)
+        ordered, repairs = _order_answers(calls, list(self.open_pieces()), self.repairs)
         tip, head = self.tip, self.head
         for piece in ordered:
             if piece.message.role == "system" and length(tip) == head:
@@ -102,11 +102,11 @@ class RequestDraft:
     def ready(self) -> "RequestDraft":
         """Settled, and ending with words that a model can answer: a request."""
         if not self._ready:
-            draft = self.settled()
+            draft = self.settle()
             self._ready.append(_with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft)
         return self._ready[0]
 
-    def held(self) -> Iterator[WindowPiece]:
+    def open_pieces(self) -> Iterator[WindowPiece]:
         """What is not settled yet, in order."""
         link, found = self.unsettled, []
         while link is not None:

@@ -111,9 +111,9 @@ class Snapshots:
         settings = hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
         self._version = f"{_graphs().version}-{_code()}-{settings}"
 
-    def found(self, session: str) -> FoundSnapshot | None:
+    def find(self, session: str) -> FoundSnapshot | None:
         """The snapshot of a session; None where there is none that can be used. Raises StoreError."""
-        kept = self._store.kept_snapshot(session, self._version)
+        kept = self._store.load_snapshot(session, self._version)
         if kept is None:
             return None
         place, data = kept
@@ -126,7 +126,7 @@ class Snapshots:
 
         try:
             with pause_collection():
-                root = _graphs().decoded(data, named)
+                root = _graphs().decode(data, named)
             lines = [decode_entry(line.encode(), 0) for line in root["newest"]]
             newest = [entry for entry in lines if isinstance(entry, Entry)]
             names = set(root["states"]["places"]["owners"])
@@ -147,7 +147,7 @@ class Snapshots:
         lines = [encode_entry(one).decode() for one in _newest(moment)]
         root = {"sent": moment.sent, "leaf": moment.leaf, "newest": lines, "states": dict(moment.states)}
         with pause_collection():
-            data = _graphs().encoded(root, names)
+            data = _graphs().encode(root, names)
         with self._store.exclusive():
             check()
             self._store.keep_snapshot(session, moment.place, self._version, data)
@@ -178,12 +178,12 @@ class OfSession:
     def restore(self, keeping: JournalPersistence) -> None:
         """Have a session that has nothing yet begin where its last snapshot was taken, if there is one that can be had."""
         with contextlib.suppress(Exception):  # whatever is wrong with it, the journal tells the same
-            found = None if self._store is None else Snapshots(self._store, self._rules).found(self._name)
+            found = None if self._store is None else Snapshots(self._store, self._rules).find(self._name)
             if found is not None:
                 keeping.restore(found.leaf, found.place, found.restored)
                 self._said, self._known = found.said, found.size
 
-    def taking(
+    def prepare_snapshot(
         self,
         journal: Journal[State],
         keeping: JournalPersistence,
@@ -205,7 +205,7 @@ class OfSession:
         if found is None:
             return None
         states = {name: at(sent) for name, at in journal.folds.items()}
-        taken = SnapshotSource(sent, leaf, place, {**states, **found}, journal.loaded(), self._said)
+        taken = SnapshotSource(sent, leaf, place, {**states, **found}, journal.loaded_entries(), self._said)
         snapshots, self._known = Snapshots(self._store, self._rules), len(journal)
         return lambda: snapshots.keep(self._name, taken, check)
 

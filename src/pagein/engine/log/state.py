@@ -145,12 +145,12 @@ def _with_draft(
         standing = _worked_on(standing, piece, calls)
         answered.update(_calls_done(piece))
         for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
-            if resident.call_id not in state.hand.staying:
+            if resident.call_id not in state.hand.calls_that_stay:
                 standing = standing.born(replace(resident, before=in_front))
                 hasty = hasty or resident.call_id in dropping
         in_front += piece.weight
     for resident in _arguments(before, answered, state.hand, rules):
-        if resident.call_id not in state.hand.staying:
+        if resident.call_id not in state.hand.calls_that_stay:
             standing = standing.born(resident)
             hasty = hasty or resident.call_id in dropping
     # a file that was touched again has its reads wait again
@@ -183,7 +183,7 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
             done = isinstance(block, ToolResult) and is_success(block)
             changed = done and access.op != "read"
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
-            standing = standing.touched(access.path, piece.born, edited=changed, whole=whole)
+            standing = standing.touch(access.path, piece.born, edited=changed, whole=whole)
     return standing.spoken(piece.born) if is_spoken(piece.message) else standing
 
 
@@ -261,7 +261,7 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
         tip = push(tip, _stub_piece(place, piece, gone))
     standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
-    back = frozenset(one.call_id for one in epoch.restored) - state.hand.staying
+    back = frozenset(one.call_id for one in epoch.restored) - state.hand.calls_that_stay
     # what came back is as young as what is said now
     rewritten = _with_residents(
         rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules))
@@ -277,7 +277,7 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
     stays = without(pieces_since(old.tip, 0), turns)
     draft = RequestDraft(cut(old.tip, old.head), old.head, old.said, old.calls, old.repairs)
     fresh = replace(state, draft=draft, standing=EMPTY, hasty=True)
-    for piece in (*stays[old.head :], *old.held()):
+    for piece in (*stays[old.head :], *old.open_pieces()):
         fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
     tip = cut(old.tip, min(min(one.message, one.places[0][0]) for one in turns))
     for piece in pieces_since(fresh.draft.tip, length(tip)):
@@ -297,7 +297,7 @@ def _with_halves(
     for one in before.texts():
         half = halves.get((one.message, one.block))
         left = None if half is None else half_masked(one, half, settings)
-        standing = standing if left is None else standing.returned(left.behind(in_front))
+        standing = standing if left is None else standing.with_return(left.behind(in_front))
     return standing
 
 
@@ -349,11 +349,11 @@ def _replace_block(block: Block, change: PagedOut | Restoration | None) -> Block
 
 def _apply_pins(state: State, before: Hand, rules: Rules) -> State:
     """Who must stay from now on waits for nothing; who need not any more may grow old again."""
-    now = state.hand.staying
-    held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.staying]
+    now = state.hand.calls_that_stay
+    held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.calls_that_stay]
     if held:
         state = replace(state, standing=state.standing.without(held))
-    back = _with_residents(state, _of_calls(state, before.staying - now, rules))
+    back = _with_residents(state, _of_calls(state, before.calls_that_stay - now, rules))
     standing = back.standing.at_call(back.draft.calls, rules.residency)
     return _hasten_residents(replace(back, standing=standing, hasty=True))
 
@@ -364,13 +364,13 @@ def _hasten_residents(state: State) -> State:
     if not dropping or not state.hasty:
         return state
     young = any(one.call_id in dropping and one.born >= calls for one in state.standing.all())
-    return replace(state, standing=state.standing.hastened(dropping, calls), hasty=young)
+    return replace(state, standing=state.standing.hasten(dropping, calls), hasty=young)
 
 
 def _with_residents(state: State, residents: Iterable[Resident]) -> State:
     standing = state.standing
     for one in residents:
-        standing = standing.returned(one)
+        standing = standing.with_return(one)
     return state if standing is state.standing else replace(state, standing=standing)
 
 
@@ -408,7 +408,7 @@ def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
     """The window begins anew behind its leading system messages. What was kept stays as it was rendered, stubs and all."""
     old = state.draft
     first_kept = old.said - kept
-    pieces = [*pieces_since(old.tip, old.head), *old.held()]
+    pieces = [*pieces_since(old.tip, old.head), *old.open_pieces()]
     tip = cut(old.tip, old.head)
     draft = RequestDraft(tip, old.head, old.said, old.calls, old.repairs)
     account = replace(state.account, absent=0, anew=0, found=0)
@@ -417,8 +417,10 @@ def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
         if piece.said > first_kept:
             fresh = _with_draft(fresh, fresh.draft.with_piece(piece), rules)
     blocks = [
-        block for piece in (*pieces_since(fresh.draft.tip, 0), *fresh.draft.held()) for block in piece.message.blocks
+        block
+        for piece in (*pieces_since(fresh.draft.tip, 0), *fresh.draft.open_pieces())
+        for block in piece.message.blocks
     ]
-    hand = fresh.hand.kept_behind(blocks)
+    hand = fresh.hand.after_compaction(blocks)
     standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
     return replace(fresh, standing=standing, hand=hand)

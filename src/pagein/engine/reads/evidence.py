@@ -96,7 +96,7 @@ class Evidence:
     open_calls: tuple[ToolCall, ...] = ()
     answered: tuple[ToolCall, ...] = ()
 
-    def placed(self) -> Iterator[LocatedEvent]:
+    def events_in_window(self) -> Iterator[LocatedEvent]:
         """All that stands in the window, path by path, in the order of the window."""
         for chain in self.chains.values():
             yield from (one for one in _list_row(chain) if one.call)
@@ -107,22 +107,22 @@ class Evidence:
         chain = None if path is None else self.chains.get(path)
         return next((one for one in _list_row(chain) if one.call == call), None)
 
-    def expected(self) -> Iterator[ReadNote]:
+    def trusted_pending(self) -> Iterator[ReadNote]:
         """What may be rested on although it was not found in the window yet, each with the refreshes that came after it."""
         for one in _list_row(self.unsaid):
             if not one.void:
                 yield one.told
                 yield from one.cuts
 
-    def answered_unsaid(self) -> Iterator[ReadNote]:
+    def answers_unsaid(self) -> Iterator[ReadNote]:
         """What the model was answered and is not found in the window yet: it counts as visible, whatever was asked to be fresh since."""
         return (one.told for one in _list_row(self.unsaid))
 
-    def waiting(self) -> list[PendingEvent]:
+    def pending_events(self) -> list[PendingEvent]:
         """Everything that may be found in the window yet, oldest first."""
         return [*self.late, *_list_row(self.unsaid)]
 
-    def held_by_young(self, last: int) -> frozenset[str]:
+    def calls_needed_by_young(self, last: int) -> frozenset[str]:
         """Calls that must stay as they are, because a marker that was born behind call `last` may rest on them."""
         held: set[str] = set()
         for chain in self.chains.values():
@@ -131,7 +131,7 @@ class Evidence:
                 held.update(one.call for one in everything if one.call)
         return frozenset(held)
 
-    def resting_on(self, leaving: Iterable[str]) -> frozenset[str]:
+    def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
         """Calls whose answers are not proven once the results of these have left; none of these themselves."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
@@ -224,7 +224,7 @@ def _add_result(state: Evidence, result: ToolResult) -> Evidence:
         return state
     still_open = tuple(one for one in state.open_calls if one is not call)
     state = replace(state, open_calls=still_open, answered=(*state.answered, call))
-    waiting = state.waiting()
+    waiting = state.pending_events()
     if not waiting:
         return state
     found = _read_said_in(waiting, call, result)
@@ -244,7 +244,7 @@ def _read_said_in(waiting: Sequence[PendingEvent], call: ToolCall, result: ToolR
 
 def _found_in_arguments(state: Evidence, call: ToolCall) -> Evidence:
     """The write or edit that this call made, if its text stands in the arguments. Of several by one call none is sure."""
-    writes = [one for one in state.waiting() if isinstance(one.told.event, FileWrite)]
+    writes = [one for one in state.pending_events() if isinstance(one.told.event, FileWrite)]
     if not writes or call.id in state.path_of:
         return state
     words = tuple(texts_in(call.arguments))
@@ -333,7 +333,7 @@ def _refold_paths(state: Evidence, paths: Iterable[str]) -> Evidence:
         events = _list_row(state.chains.get(path))
         visible, wrong = _fold_events(events)
         trusted = [one.told.event for one in events if one.trusted]
-        expected = [one.event for one in state.expected() if one.event.path == path]
+        expected = [one.event for one in state.trusted_pending() if one.event.path == path]
         seen = _with_path(seen, path, visible)
         known = _with_path(known, path, reduce(with_event, (*trusted, *expected), NOTHING))
         unproven = (unproven - {one.call for one in events}) | wrong

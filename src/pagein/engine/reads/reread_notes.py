@@ -79,7 +79,7 @@ class ClientReadState:
     stands: Mapping[str, str] = field(default_factory=dict)
     served: KnownMarkers = KnownMarkers()
 
-    def settled(self, excluded: tuple[str, ...] = EXCLUDED) -> "ClientReadState":
+    def settle(self, excluded: tuple[str, ...] = EXCLUDED) -> "ClientReadState":
         """As it is once a request holds all that waits."""
         if self.profile is None or not self.waiting:
             return self
@@ -104,7 +104,7 @@ def step(
     seen: ClientReadState, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: Settle | None = None
 ) -> ClientReadState:
     """What is seen after one more entry. settle: `Seen.settled`, for those who remember what it gave."""
-    settle = settle or (lambda one: one.settled(excluded))
+    settle = settle or (lambda one: one.settle(excluded))
     if isinstance(body, NoteEntry):
         return _set_profile(seen, body)
     if isinstance(body, PreviewEntry | EpochEntry):
@@ -234,7 +234,7 @@ class ClientRereads:
         """What was seen by this entry."""
         return self._fold.at(leaf)
 
-    def sent(self, leaf: EntryId | None) -> ClientReads:
+    def state_at_request(self, leaf: EntryId | None) -> ClientReads:
         """What is seen once a request holds all that was said by this entry."""
         return self._settled(self.at(leaf)).reads
 
@@ -242,15 +242,15 @@ class ClientRereads:
         """Asked for before a request leaves and when it has left: remembered in between."""
         last = self._last
         if last is None or last[0] is not seen:
-            last = self._last = (seen, seen.settled(self._rules.excluded))
+            last = self._last = (seen, seen.settle(self._rules.excluded))
         return last[1]
 
-    def annotated(self, leaf: EntryId | None, message: Message) -> Message:
+    def annotate(self, leaf: EntryId | None, message: Message) -> Message:
         """A message that is about to be said here, with what the client's ways tell of its calls and results."""
         seen = self.at(leaf)
-        return message if seen.profile is None else seen.profile.annotated(message, seen.reads.calls)
+        return message if seen.profile is None else seen.profile.annotate(message, seen.reads.calls)
 
-    def entering(self, leaf: EntryId | None) -> list[StandIn]:
+    def stand_ins(self, leaf: EntryId | None) -> list[StandIn]:
         """What enters in place of reads that were said behind the last request (see `entering_again`)."""
         seen = self.at(leaf)
         if seen.profile is None or not seen.waiting:
@@ -275,7 +275,7 @@ class ClientRereads:
         ]
         if not any(may_echo(call.arguments) for call, _ in calls):
             return
-        owned = OwnTexts(self._pager.made_here, seen.served)
+        owned = OwnTexts(self._pager.is_made_here, seen.served)
         for call, result in calls:
             found = echo_hit(seen.profile, call, result, owned)
             if found is not None:

@@ -88,7 +88,7 @@ class Outside:
     witness: bool = False
 
     @property
-    def witnessed(self) -> Callable[[ContentHash], bytes | None] | None:
+    def witness_source(self) -> Callable[[ContentHash], bytes | None] | None:
         """Where the witness finds versions, None where it is not asked."""
         return self._version if self.witness else None
 
@@ -176,7 +176,7 @@ class SessionReads:
         if located.excluded or not document.is_text or lines is None or self._branch.is_private(document.text):
             return plain
         try:
-            return self._optimised(_RangeRead(located, document, shown, *lines, bypass), signal)
+            return self._shorten(_RangeRead(located, document, shown, *lines, bypass), signal)
         except Aborted as error:
             return ReadResult(str(error), is_error=True)
         except Exception as problem:  # noqa: BLE001  rule 3: even a bug of ours costs a saving, never a read
@@ -202,20 +202,20 @@ class SessionReads:
         what = "full scope" if lines is None else f"lines {lines[0]}-{lines[1]}"
         return ReadResult(f"[readcache-refresh] invalidated {what} for {located.given}", failure=failure)
 
-    def wrote(self, path: str, text: str) -> OwnWrite:
+    def note_write(self, path: str, text: str) -> OwnWrite:
         """The model wrote this whole text to a file, and the tool reported success: it knows all of it."""
 
         def event(key: str, _: LocatedFile) -> tuple[FileWrite, bytes]:
             return own_writes.written(key, text), text.encode()
 
-        return self._learned(path, text, event)
+        return self._learn(path, text, event)
 
-    def edited(self, path: str, old: str, new: str) -> OwnWrite:
+    def note_edit(self, path: str, old: str, new: str) -> OwnWrite:
         """The model's edit, which put `new` in place of `old`, succeeded: it knows what it wrote, and what it knew around it.
 
         May be told before or after the file has changed; a file that fits neither teaches nothing.
         """
-        return self._learned(path, new, lambda key, located: self._edit(key, located, old, new))
+        return self._learn(path, new, lambda key, located: self._edit(key, located, old, new))
 
     def status(self, branch: Iterable[Entry]) -> ReadingStatus:
         """What was read and saved on this branch, which ends where the session stands."""
@@ -231,7 +231,7 @@ class SessionReads:
 
         Results may be said in another order than they were read in, or without the one that an answer rests on.
         """
-        while self._branch.evidence.waiting():
+        while self._branch.evidence.pending_events():
             before = self._branch.evidence
             after = with_evidence(before, MessageEntry(message))
             wrong = after.unproven - before.unproven
@@ -251,7 +251,7 @@ class SessionReads:
             return None
         offset = None if event.first == 1 else event.first
         limit = None if event.last == event.total else event.last - event.first + 1
-        content = self._fetched(event.version)
+        content = self._fetch(event.version)
         if content is None:
             now = self.read(told.given, offset=offset, limit=limit, bypass=True)
             return None if now.is_error or now.failure else now.text
@@ -266,10 +266,10 @@ class SessionReads:
 
     # --- deciding ---
 
-    def _optimised(self, asked: _RangeRead, signal: Signal | None) -> ReadResult:
+    def _shorten(self, asked: _RangeRead, signal: Signal | None) -> ReadResult:
         document, shown, given = asked.document, asked.shown, asked.located.given
         with self._branch.turn():
-            decision, objection = self._witnessed(asked, signal)
+            decision, objection = self._witness(asked, signal)
             event, text = decision.event, decision.text
             self._store(document.content, document.hash)
             if event.mode in testimony.KEPT:  # for the witness; other answers can be worked out
@@ -285,14 +285,14 @@ class SessionReads:
             return ReadResult(text, {"truncation": cut, **details}, failure=objection)
         return ReadResult(text, details, failure=objection)
 
-    def _witnessed(self, asked: _RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
+    def _witness(self, asked: _RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
         """The decision; where the witness is asked and objects, the host's answer, and the objection."""
-        decision = self._decided(asked, signal)
+        decision = self._decide(asked, signal)
         if not self._watched or rule_of(decision.event).anchors:
             return decision, None
 
         def stored(version: ContentHash) -> bytes | None:
-            return asked.document.content if version == asked.document.hash else self._fetched(version, signal)
+            return asked.document.content if version == asked.document.hash else self._fetch(version, signal)
 
         path = decision.event.path
         told = testimony.make_testimony(self._branch.evidence, self._branch.window(), stored, path=path)
@@ -301,17 +301,17 @@ class SessionReads:
         if against is None:
             return decision, None
         line = "" if against.line is None else f" (line {against.line})"
-        return self._decided(replace(asked, bypass=True), signal), f"the witness objected: {against.why}{line}"
+        return self._decide(replace(asked, bypass=True), signal), f"the witness objected: {against.why}{line}"
 
-    def _decided(self, asked: _RangeRead, signal: Signal | None) -> ReadDecision:
+    def _decide(self, asked: _RangeRead, signal: Signal | None) -> ReadDecision:
         key = self._key(asked.located)
         document = replace(asked.document, key=key)
         request = ReadRequest(document, asked.located.given, asked.first, asked.last, asked.shown, asked.bypass)
-        decision = decide(request, self.knowledge.of(key), lambda name: self._fetched(name, signal), self._settings)
+        decision = decide(request, self.knowledge.of(key), lambda name: self._fetch(name, signal), self._settings)
         _check(signal)
         return decision
 
-    def _fetched(self, name: ContentHash, signal: Signal | None = None) -> bytes | None:
+    def _fetch(self, name: ContentHash, signal: Signal | None = None) -> bytes | None:
         _check(signal)
         try:
             return self._blobs.get(name)
@@ -334,7 +334,7 @@ class SessionReads:
 
     # --- the model's own writes ---
 
-    def _learned(
+    def _learn(
         self, path: str, text: str, event: Callable[[str, LocatedFile], tuple[FileWrite, bytes] | None]
     ) -> OwnWrite:
         try:
@@ -363,13 +363,13 @@ class SessionReads:
         for everywhere in (False, True):
             event = own_writes.edit_event(key, document.text, TextEdit(old, new, everywhere), known, min_run=min_run)
             if event is not None and event.copies:
-                before = self._fetched(event.copies[0].base)
+                before = self._fetch(event.copies[0].base)
                 if before is not None:
-                    event = own_writes.follow_edit(event, before.decode(errors="replace"), known, self._fetched)
+                    event = own_writes.follow_edit(event, before.decode(errors="replace"), known, self._fetch)
                 return event, document.content
         # the file is still to change; or others have changed it since, and the edit fits the file as the model takes it to be
         for version in self._before(known, document):
-            content = document.content if version == document.hash else self._fetched(version)
+            content = document.content if version == document.hash else self._fetch(version)
             before_edit = None if content is None else content.decode(errors="replace")
             if before_edit is not None and old and before_edit.count(old) == 1:
                 after = before_edit.replace(old, new)
@@ -377,7 +377,7 @@ class SessionReads:
                     key, after, TextEdit(old, new), known, before=before_edit, min_run=min_run
                 )
                 if event is not None:
-                    return own_writes.follow_edit(event, before_edit, known, self._fetched), after.encode()
+                    return own_writes.follow_edit(event, before_edit, known, self._fetch), after.encode()
         event = own_writes.edit_event(key, document.text, TextEdit(old, new), known, min_run=min_run)
         if event is None and known.view:
             event = own_writes.unplaced_edit(key, document.text)
@@ -386,7 +386,7 @@ class SessionReads:
     @staticmethod
     def _before(known: PathKnown, document: Document) -> Iterator[ContentHash]:
         """Versions that an edit may have been made to, the likeliest first."""
-        if known.known(document.hash) is not None:
+        if known.lines_known(document.hash) is not None:
             yield document.hash
         yield from (version for version, _ in reversed(known.versions) if known.is_taken_for(version))
 

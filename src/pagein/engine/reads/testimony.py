@@ -62,11 +62,11 @@ def make_testimony(
 ) -> Testimony:
     """What can be said at one point of a branch. messages: the request there. path: of one file only."""
     told = Testimony(list(messages))
-    for one in evidence.placed():
+    for one in evidence.events_in_window():
         event = one.told.event
         if isinstance(event, FileRead | FileWrite) and path in (None, event.path):
             told.claims[one.call] = claim_of(event)
-    for number, unsaid in enumerate(evidence.answered_unsaid()):
+    for number, unsaid in enumerate(evidence.answers_unsaid()):
         event = unsaid.event
         if isinstance(event, FileRead | FileWrite) and path in (None, event.path):
             told.add(f"{_UNSAID}{number}", event, text_of(unsaid, stored) or "")
@@ -133,7 +133,7 @@ def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tup
     for place in _requests(list(journal)):
         messages = window(journal.state_at(place))
         told = make_testimony(ground.at(place), messages, stored)
-        reads = seen.at(place).settled().reads
+        reads = seen.at(place).settle().reads
         for objection in (*told.objections(stored), *witness(messages, reads.claims(), reads.versions().get)):
             if objection not in found:
                 found.add(objection)

@@ -45,7 +45,7 @@ Tell: TypeAlias = Callable[[int, int, str], None]
 class IngestTree(Protocol):
     """The files of a folder and below, as ingest sees them. Nothing outside of the folder is ever matched or read."""
 
-    def matched(self, patterns: Sequence[str], signal: Signal | None = None, /) -> TreeMatches:
+    def match(self, patterns: Sequence[str], signal: Signal | None = None, /) -> TreeMatches:
         """The files that paths and globs mean. Raises BadInput for a pattern that is none, and Aborted."""
         ...
 
@@ -63,7 +63,7 @@ class Owner(Protocol):
         ...
 
     @property
-    def held(self) -> Holdings:
+    def holdings(self) -> Holdings:
         """What its branch holds."""
         ...
 
@@ -203,7 +203,7 @@ class Ingester:
         """
         began = self._owner.clock()
         bounds = limits if limits is not None else self._limits
-        matched = self._tree.matched(patterns, signal)
+        matched = self._tree.match(patterns, signal)
         report = self._refused(matched, bounds, confirm)
         if report is None:
             report = self._run(matched, bounds, tell, signal)
@@ -229,7 +229,7 @@ class Ingester:
         return None if why is None else IngestReport(skipped=matched.left, refused=why, ignored=matched.ignored)
 
     def _run(self, matched: TreeMatches, bounds: Limits, tell: Tell | None, signal: Signal | None) -> IngestReport:
-        run = _Run(self._owner.held.files, len(matched.files), tell)
+        run = _Run(self._owner.holdings.files, len(matched.files), tell)
         failure = None
         for batch in self._batches(matched.files, run, bounds, signal):
             try:
@@ -287,6 +287,6 @@ class Ingester:
                 if not known:
                     one = IngestNote(made, file.key, stored.content, stored.tokens, stored.chars, stored.description)
                     self._owner.note(INGESTED, encode_ingest(one))
-        run.known = self._owner.held.files
+        run.known = self._owner.holdings.files
         for one_done in done:
             run.take(one_done)

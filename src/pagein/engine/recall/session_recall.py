@@ -204,7 +204,7 @@ class SessionRecall:
         return self._reach.bounds
 
     @property
-    def held(self) -> Holdings:
+    def holdings(self) -> Holdings:
         """What was paged out and ingested on the branch, and how often it was recalled."""
         return self._fold.at(self._branch.leaf)
 
@@ -245,7 +245,7 @@ class SessionRecall:
         self._log("search", found, {"pattern": lookup.pattern, "matchCount": len(shown)}, began)
         return Hits(shown, tuple(page.unsearched), page.full(), page.looked_into, len(names), pattern.notice, failure)
 
-    def paged_out(self, opened: EpochEntry | None, previewed: Sequence[PagedOut]) -> None:
+    def log_evictions(self, opened: EpochEntry | None, previewed: Sequence[PagedOut]) -> None:
         """Log what left the window with a request: in an epoch that was opened for it, and as previews at their birth."""
         if previewed:
             self._log_externalized(previewed, {"previews": True})
@@ -254,7 +254,7 @@ class SessionRecall:
             details: dict[str, object] = {"epoch": opened.number, "frontier": opened.frontier}
             self._log_externalized((*opened.paged, *opened.turns), details, forced=forced)
 
-    def ingesting(self, folder: str) -> Ingester | None:
+    def ingest_below(self, folder: str) -> Ingester | None:
         """Ingest of files below this folder; None where this session ingests none."""
         if self._reach.tree is None:
             return None
@@ -267,7 +267,7 @@ class SessionRecall:
             size: int | None = self._keeper.blobs.figures()[1]
         except StoreError:
             size = None
-        held = self.held
+        held = self.holdings
         self._log("stats", (), {"objectCount": held.count, "totalTokens": held.tokens}, began)
         trajectory = self._reach.trajectory
         return RecallFigures(held, size, None if trajectory is None else trajectory.failure)
@@ -277,7 +277,9 @@ class SessionRecall:
         if not echo_guard.may_echo(call.arguments):
             return ()
         secret = self._keeper.blobs.secret()
-        return echo_guard.echoes(call, echo_guard.OwnTexts(lambda name: name.made_with(secret), self._served()), before)
+        return echo_guard.echoes(
+            call, echo_guard.OwnTexts(lambda name: name.is_made_with(secret), self._served()), before
+        )
 
     # --- for ingest, which journals through the same branch ---
 
@@ -318,7 +320,7 @@ class SessionRecall:
             return found
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(one.object_id for one in self.held.newest_first())
+        return tuple(one.object_id for one in self.holdings.newest_first())
 
     def _look_into(self, name: str, pattern: pattern_search.Pattern, page: _HitPage) -> None:
         try:
@@ -326,7 +328,7 @@ class SessionRecall:
         except PageinError as problem:
             page.unsearched.append((name, str(problem)))
             return
-        for count, found in enumerate(pattern.found(text), start=1):
+        for count, found in enumerate(pattern.matches(text), start=1):
             page.take(ObjectMatch(name, found.offset, found.matched, found.context))
             if count >= self.bounds.per_object or page.full():
                 return
@@ -360,7 +362,7 @@ class SessionRecall:
             return f"{type(problem).__name__}: {problem}"
         return None
 
-    def switched(self, *, on: bool) -> None:
+    def log_switch(self, *, on: bool) -> None:
         """Log that the user's hand switched pagein off for the session, or on again."""
         self.log("toggle_on" if on else "toggle_off", (), {}, 0.0)
 

@@ -28,7 +28,7 @@ class PendingCall:
     recall: RecallOffer = NO_WORD
     context: str = ""
 
-    def offering(self, recall: RecallOffer) -> "PendingCall":
+    def with_recall(self, recall: RecallOffer) -> "PendingCall":
         """The call with the tools that this says."""
         fields = with_tools(self.theirs.fields, self.script.api, recall.tools)
         if fields is self.theirs.fields:
@@ -36,14 +36,14 @@ class PendingCall:
         sent = replace(self.theirs, fields=fields)
         return replace(self, envelope=sent, body=sent.body(sent.items), recall=recall)
 
-    def begun(self, settled: Settled) -> "PendingCall":
+    def after_decision(self, settled: Settled) -> "PendingCall":
         """The call behind what was decided for it: with the tools that are offered because something left."""
         if self.recall.begins is None or not isinstance(settled, tuple):
             return self
-        return self.offering(replace(self.recall, tools=settled, begins=None))
+        return self.with_recall(replace(self.recall, tools=settled, begins=None))
 
     @property
-    def offered(self) -> tuple[str, ...]:
+    def own_tool_names(self) -> tuple[str, ...]:
         """Names of our tools that it has."""
         if self.envelope is self.theirs:
             return ()

@@ -100,7 +100,7 @@ class RequestRenderer:
         self.showing = SentHistory(journal, heads, settled)
         self._exchanges = Exchanges()
 
-    def rendered(self, call: PendingCall, entry: EntryId) -> Bytes:
+    def render(self, call: PendingCall, entry: EntryId) -> Bytes:
         """The request that stands at this entry, with the tools that the call offers; marks as the client has them."""
         script, envelope = call.script, call.envelope
         stood = self._exchanges.of(script, self._places.exchanges)
@@ -125,7 +125,7 @@ class RequestRenderer:
             changes=shown.changes,
         )
 
-    def passed(self, call: PendingCall) -> Bytes:
+    def pass_through(self, call: PendingCall) -> Bytes:
         """The request of a client that says everything anew: as it came, with the tools that the call offers."""
         start = answer_start(call.script, len(call.script.units))
         return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
@@ -139,7 +139,7 @@ class RequestRenderer:
         wanted = chosen_for(made.items, changed, self._first(entry), self._left.at(entry))
         return choice_that_fits(wanted, call.envelope, made.items)
 
-    def marked(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
+    def mark_breakpoints(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
         """The request with these marks."""
         return with_breakpoints(call, made, chosen)
 
@@ -147,13 +147,13 @@ class RequestRenderer:
         """Raises HostError where a provider would refuse this request, and not the client's own (see `check_bytes`)."""
         check_bytes(call, made, decided=decided)
 
-    def rendered_last(self, call: PendingCall, failure: str) -> Bytes:
+    def render_last(self, call: PendingCall, failure: str) -> Bytes:
         """The request as its branch was rendered last, with what the client said since as it came; else the client's own, without the
         thinking that our renderings made invalid. `fields` tells whether tools of ours are in it.
         """
         return body_of_last(call, self._last(call), failure)
 
-    def cleaned(self, call: PendingCall) -> bytes:
+    def clean(self, call: PendingCall) -> bytes:
         """The client's own request, without the thinking that our renderings made invalid."""
         if not _thinks(call):
             return call.original
@@ -163,8 +163,10 @@ class RequestRenderer:
     def _last(self, call: PendingCall) -> "Last":
         """What was sent last of this conversation, and all that the client said since as it came."""
         script, units = call.script, call.script.units
-        count = next((at for at in range(len(units), 0, -1) if self._places.sent(units[at - 1].name) is not None), 0)
-        sent = self._places.sent(units[count - 1].name) if count else None
+        count = next(
+            (at for at in range(len(units), 0, -1) if self._places.request_at(units[at - 1].name) is not None), 0
+        )
+        sent = self._places.request_at(units[count - 1].name) if count else None
         stood = self._exchanges.of(script, self._places.exchanges)
         shown = NOTHING_RENDERED
         if sent is not None:
@@ -210,7 +212,7 @@ def with_news(call: PendingCall, last: Last, *, had_tools: bool, was_passed: boo
 
     had_tools: whether tools of ours were in it. was_passed: whether it went out as its client's, too.
     """
-    tools = -1 if call.offered or had_tools else None
+    tools = -1 if call.own_tool_names or had_tools else None
     first = min((one for one in (tools, *last.stood, *last.changes) if one is not None), default=None)
     changes = dict(last.changes)
     for place in foreign(call.script.units, last.count - was_passed, lambda: first) if _thinks(call) else ():

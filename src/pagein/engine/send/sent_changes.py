@@ -56,12 +56,12 @@ class SentHistory:
             splicer.restore((kept["rendered"], kept["stood"]), kept["made"])
             self._known[journal.restored.leaf] = kept["rendered"], splicer
 
-    def kept(self, entry: EntryId) -> Mapping[str, Any] | None:
+    def snapshot_values(self, entry: EntryId) -> Mapping[str, Any] | None:
         """What is known of a request, for a later process; None where it was not looked at lately."""
         rendered, splicer = self._known.get(entry, (NOTHING_RENDERED, Splicer()))
         if splicer.basis is None or splicer.basis[0] is not rendered:
             return None
-        return {"rendered": rendered, "stood": dict(splicer.basis[1]), "made": splicer.kept()}
+        return {"rendered": rendered, "stood": dict(splicer.basis[1]), "made": splicer.snapshot_values()}
 
     def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "SentView":
         """The request that was sent at this entry, whose conversation these are. apart: the first message of it that stands for turns

@@ -226,7 +226,7 @@ class Splicer:
         """Go on where another process rendered that, and these messages for it."""
         self.basis, self._kept = basis, kept
 
-    def kept(self) -> dict[int, SpliceMemory]:
+    def snapshot_values(self) -> dict[int, SpliceMemory]:
         """What was rendered, for `restore`."""
         made = {at: SpliceMemory(digest_of(one.raw), one.change, tuple(one.parts)) for at, one in self._made.items()}
         return {**self._kept, **made}

@@ -68,7 +68,7 @@ class UndecidedRequests:
         self._kept: OrderedDict[str, tuple[LastSent, ...]] = OrderedDict()
         self.size = 0  # bytes of the requests that are kept
 
-    def sent(self, session: str, last: LastSent) -> None:
+    def note_sent(self, session: str, last: LastSent) -> None:
         """A request went out so."""
         with self._lock:
             there = self._kept.pop(session, ())
@@ -86,9 +86,7 @@ class UndecidedRequests:
         with self._lock:
             self.size -= _size(self._kept.pop(session, ()))
 
-    def forwarded(
-        self, session: str, body: bytes, envelope: Envelope, context: str
-    ) -> tuple[PendingCall, Bytes] | None:
+    def forward(self, session: str, body: bytes, envelope: Envelope, context: str) -> tuple[PendingCall, Bytes] | None:
         """A request for which nothing is decided, and its bytes; None where nothing of its conversation is at hand. Raises BadInput."""
         last = self._nearest(session, envelope)
         if last is None:
@@ -98,14 +96,14 @@ class UndecidedRequests:
         if not count:
             return None
         call = PendingCall(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
-        call = call.offering(RecallOffer(tools=last.tools))
+        call = call.with_recall(RecallOffer(tools=last.tools))
         changes = {place: one for place, one in last.changes.items() if place < count}  # behind that are other messages
         sent = Last(changes, count, Exchanges().of(script, last.exchanges))
         found = with_news(call, sent, had_tools=bool(last.tools), was_passed=False)
         is_again = count == len(script.units) == len(last.script.units)
         made = _make_bytes(call, found, last.chosen if is_again else AS_THE_CLIENT)
         if made.is_last:
-            self.sent(session, replace(last, script=script, changes=found.changes, size=len(body)))
+            self.note_sent(session, replace(last, script=script, changes=found.changes, size=len(body)))
         else:
             self.forget(session)
         return call, made
@@ -167,7 +165,7 @@ def undecided_request(asked: PreparedRequest, session: str, call: PendingCall, m
         messages=len(script.units),
         shared=made.used,
         replaced=made.replaced or sum(len(one.texts) + len(one.arguments) for one in made.changes.values()),
-        offered=call.offered if fields is call.envelope.fields else (),
+        offered=call.own_tool_names if fields is call.envelope.fields else (),
         ticket=SentRequest(script.api, front, made.items, script.names, call.head, asked.at or 0.0),
         last=script.units[-1].name,
     )

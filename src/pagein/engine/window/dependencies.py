@@ -34,7 +34,7 @@ def plan_without_dependencies(
     if planned.epoch is None:
         return planned
     last = state.draft.calls - max(settings.reads_wait, 1)
-    return plan_without(planned, evidence.held_by_young(last) | also, state.standing, settings, moment)
+    return plan_without(planned, evidence.calls_needed_by_young(last) | also, state.standing, settings, moment)
 
 
 def sound_evictions(
@@ -84,7 +84,7 @@ def _dependent_answers(
 ) -> list[EvictionCandidate]:
     """Answers that the window does not bear out once these results, and all of these calls, have left."""
     calls = [*(one.resident.call_id for one in leaving), *whole]
-    return _find_results(state, (ground.resting_on(calls) | reads.resting_on(calls)) - whole)
+    return _find_results(state, (ground.calls_depending_on(calls) | reads.calls_depending_on(calls)) - whole)
 
 
 def _find_results(state: State, calls: frozenset[str]) -> list[EvictionCandidate]:

@@ -187,7 +187,7 @@ def _plan_overflow(
 def _full_window(scene: Scene) -> FullWindow:
     """The window as those see it who look for what else may leave."""
     draft, allowed = scene.state.draft, scene.valve.low * (scene.window or 0)
-    held = _calls_kept_by_user(scene) | scene.state.hand.staying
+    held = _calls_kept_by_user(scene) | scene.state.hand.calls_that_stay
     return FullWindow(pieces_since(draft.ready().tip, 0), draft.calls, held, scene.excluded, allowed)
 
 
@@ -242,7 +242,7 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.files
         work = None if rules is None else Work(rules, state.draft.calls, state.standing.task)
-        also = _calls_kept_by_user(scene) | _warm(state) | scene.reads.held_by_young(last, work)
+        also = _calls_kept_by_user(scene) | _warm(state) | scene.reads.calls_needed_by_young(last, work)
         planned = plan_without_dependencies(planned, state, scene.ground, settings, moment, also)
         if planned.epoch is None and hand.epoch_now:
             planned = overflow.user_plan(state.standing, settings, moment, account, also)
@@ -267,16 +267,18 @@ def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
 
 def _calls_kept_by_user(scene: Scene) -> frozenset[str]:
     """Calls on whose results something rests that the user holds, by whichever way it was read."""
-    return _calls_behind_held(scene.state, scene.ground) | scene.reads.held_with(scene.state.hand.staying)
+    return _calls_behind_held(scene.state, scene.ground) | scene.reads.calls_needed_with(
+        scene.state.hand.calls_that_stay
+    )
 
 
 def _calls_behind_held(state: State, ground: Evidence) -> frozenset[str]:
     """Calls on whose results something rests that the user holds. What is held itself is no resident."""
-    staying = state.hand.staying
+    staying = state.hand.calls_that_stay
     if not staying:
         return staying
     paths = {path for call in staying if (path := ground.path_of.get(call)) is not None}
-    placed = [one for one in ground.placed() if one.told.event.path in paths] if paths else []
+    placed = [one for one in ground.events_in_window() if one.told.event.path in paths] if paths else []
     resting = {one.told.event.path for one in placed if one.call in staying and one.stands_for_more}
     return frozenset(one.call for one in placed if one.told.event.path in resting)
 

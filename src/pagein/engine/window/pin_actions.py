@@ -72,7 +72,7 @@ class PinSession(Protocol):
         """A time in which nobody else adds to it. Raises StoreError."""
         ...
 
-    def switched(self, *, on: bool) -> None:
+    def note_switch(self, *, on: bool) -> None:
         """Log that pagein was switched off for it, or on again."""
         ...
 
@@ -167,12 +167,12 @@ class Touch:
 
     def off(self) -> str | None:
         """From the next call on we decide nothing: nothing leaves, nothing enters as a preview. What stands in the window stays as it is."""
-        self._session.switched(on=False)
+        self._session.note_switch(on=False)
         return self._wish(Wish("off"))
 
     def on(self) -> str | None:
         """We decide again."""
-        self._session.switched(on=True)
+        self._session.note_switch(on=True)
         return self._wish(Wish("on"))
 
     def window(self) -> tuple[InWindow, ...]:

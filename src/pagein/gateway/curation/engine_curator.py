@@ -34,7 +34,7 @@ class EngineCurator:
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
         named = asked.hint.key if asked.hint is not None else None
-        envelope = self._engine.opened(asked.body, asked.api, named)
+        envelope = self._engine.parse_body(asked.body, asked.api, named)
         fields = envelope.fields
         hint = asked.hint or from_fields(fields)
         prepared = self._engine.prepare(
@@ -48,12 +48,14 @@ class EngineCurator:
             lasting=asked.lasting,
             claim=asked.claim,
         )
-        return _curated_request(asked, prepared, fields, self._gained(prepared))
+        return _curated_request(asked, prepared, fields, self._gain(prepared))
 
     def forward(self, asked: CurationRequest) -> CuratedRequest:
         """As the engine sent it last, with the news behind it."""
         try:
-            envelope = self._engine.opened(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
+            envelope = self._engine.parse_body(
+                asked.body, asked.api, asked.hint.key if asked.hint is not None else None
+            )
         except BadInput:
             return CuratedRequest(asked.body)
         hint = asked.hint or from_fields(envelope.fields)
@@ -90,10 +92,10 @@ class EngineCurator:
             KeepAlivePlan(keep.at, keep.price, keep.kept, keep.spent) if keep is not None else None,
         )
 
-    def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
+    def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """Have it charged to the session."""
         ticket = curated.ticket
-        return self._engine.kept(ticket.prepared, usage, at) if isinstance(ticket, _Ticket) else None
+        return self._engine.note_keepalive(ticket.prepared, usage, at) if isinstance(ticket, _Ticket) else None
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """Answer a call by what left the session's window, where it stands behind the request."""
@@ -105,19 +107,21 @@ class EngineCurator:
         )
         return OwnToolResult(call, found.text, found.is_error)
 
-    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
+    def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """Have the turns put in place of the client's message from now on."""
         ticket = curated.ticket
         if not isinstance(ticket, _Ticket):
             return "the request was not prepared here"
-        return self._engine.spliced(ticket.prepared, exchange) or ""
+        return self._engine.splice_answer(ticket.prepared, exchange) or ""
 
-    def untouched(self, asked: CurationRequest) -> bytes:
+    def unchanged_request(self, asked: CurationRequest) -> bytes:
         """The client's bytes, but for thinking that is bound to a window of ours."""
         hint = asked.hint
         if hint is None and asked.api == "anthropic":
-            hint = from_fields(self._engine.opened(asked.body, asked.api).fields)
-        return self._engine.untouched(asked.body, asked.api, hint.key if hint is not None else None, patience=_PATIENCE)
+            hint = from_fields(self._engine.parse_body(asked.body, asked.api).fields)
+        return self._engine.unchanged_request(
+            asked.body, asked.api, hint.key if hint is not None else None, patience=_PATIENCE
+        )
 
     def settle(self) -> bool:
         """Have the engine keep what its journals are owed."""
@@ -127,7 +131,7 @@ class EngineCurator:
         """Let go of the store."""
         self._engine.close()
 
-    def _gained(self, prepared: PreparedRequest) -> float | None:
+    def _gain(self, prepared: PreparedRequest) -> float | None:
         """What the session saved by this request, as the engine reckons it: the account behind it less that in front of it.
 
         Both stand on its branch, so a restart, a fork or another process makes no difference.

@@ -125,13 +125,13 @@ class Curator(Protocol):
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """Answer a call of a tool of ours. Raises nothing that a model could have caused."""
 
-    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
+    def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """What the client will see as one answer stands for these turns. Returns why that could not be kept, "" where it was."""
 
-    def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
+    def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """The window of a request was kept alive at this time. What that cost, BIT; None where it cannot be said."""
 
-    def untouched(self, asked: CurationRequest) -> bytes:
+    def unchanged_request(self, asked: CurationRequest) -> bytes:
         """The bytes to send where nothing is decided: the client's own, but for what only stood with what we decided before."""
 
     def settle(self) -> bool:
@@ -162,17 +162,17 @@ class PassThrough:
         del curated
         return OwnToolResult(call, "There is nothing to recall.", is_error=True)
 
-    def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
+    def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """Nothing is kept."""
         del curated, exchange
         return "nothing is kept"
 
-    def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
+    def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """Nothing was asked for."""
         del curated, usage, at
         return None
 
-    def untouched(self, asked: CurationRequest) -> bytes:
+    def unchanged_request(self, asked: CurationRequest) -> bytes:
         """The request as it came."""
         return asked.body
 
@@ -217,31 +217,31 @@ class Guard:
         """
         work = partial(self._curator.prepare, asked)
         try:
-            done = await self._deciding.asked(self._budget, work, asked.claim.give_up)
+            done = await self._deciding.ask(self._budget, work, asked.claim.give_up)
         except TimeoutError:
-            return await self._forwarded(asked, "budget", f"no decision within {self._budget:g} s")
+            return await self._forward(asked, "budget", f"no decision within {self._budget:g} s")
         except AllBusy:
-            return await self._forwarded(asked, "busy", "all threads are at work on requests that were given up")
+            return await self._forward(asked, "busy", "all threads are at work on requests that were given up")
         kind, why = _failure(done)
         if kind == "unreadable":
             return CurationDecision(CuratedRequest(asked.body), kind, why)
         if done.exception() is not None or kind == "invalid":
-            return await self._forwarded(asked, kind or "engine", why)
+            return await self._forward(asked, kind or "engine", why)
         return CurationDecision(done.result(), kind, why)  # where it failed in part, it says itself what is to go out
 
-    async def _forwarded(self, asked: CurationRequest, kind: Failure, why: str) -> CurationDecision:
+    async def _forward(self, asked: CurationRequest, kind: Failure, why: str) -> CurationDecision:
         """What goes out in place of a decision; the client's own bytes where even that is not told in time."""
         asked.claim.give_up()
         try:
-            made = (await self._forwarding.asked(PATIENCE, partial(self._curator.forward, asked))).result()
+            made = (await self._forwarding.ask(PATIENCE, partial(self._curator.forward, asked))).result()
         except Exception:  # noqa: BLE001 -- law 7
             made = CuratedRequest(asked.body)
         return CurationDecision(made if made.body else CuratedRequest(asked.body), kind, why)
 
-    async def untouched(self, asked: CurationRequest) -> bytes:
+    async def unchanged_request(self, asked: CurationRequest) -> bytes:
         """What to send where nothing is decided; the client's own bytes where that is not told in time. Never raises."""
         try:
-            return (await self._following.asked(self._budget, partial(self._curator.untouched, asked))).result()
+            return (await self._following.ask(self._budget, partial(self._curator.unchanged_request, asked))).result()
         except Exception:  # noqa: BLE001 -- law 7
             return asked.body
 
@@ -255,14 +255,14 @@ class Guard:
 
         def over(_: object) -> None:
             with contextlib.suppress(RuntimeError):  # the loop may have ended in the meantime
-                loop.call_soon_threadsafe(self._observed)
+                loop.call_soon_threadsafe(self._note_observation)
 
         future.add_done_callback(over)
         waiting = asyncio.wrap_future(future)
         # who stops waiting for it does not keep it from being told
         return await asyncio.wait_for(asyncio.shield(waiting), PATIENCE)
 
-    def _observed(self) -> None:
+    def _note_observation(self) -> None:
         """An answer was taken in. What of it could not be kept is tried again until it is."""
         self._told -= 1
         if self._closing is None and (self._settling is None or self._settling.done()):
@@ -277,27 +277,29 @@ class Guard:
 
     async def _is_settled(self) -> bool:
         try:
-            return (await self._following.asked(PATIENCE, self._curator.settle)).result()
+            return (await self._following.ask(PATIENCE, self._curator.settle)).result()
         except (TimeoutError, AllBusy):
             return False
 
     async def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """The answer to a call of ours; one that says so where it cannot be had. Never raises."""
         try:
-            return (await self._following.asked(PATIENCE, partial(self._curator.recall, curated, call))).result()
+            return (await self._following.ask(PATIENCE, partial(self._curator.recall, curated, call))).result()
         except Exception as problem:  # noqa: BLE001 -- law 7: the model is told, and goes on
             return OwnToolResult(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
 
-    async def spliced(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
+    async def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
         """Why it could not be kept that an answer stands for several turns, "" where it was. Never raises."""
         try:
-            return (await self._following.asked(PATIENCE, partial(self._curator.spliced, curated, exchange))).result()
+            return (
+                await self._following.ask(PATIENCE, partial(self._curator.splice_answer, curated, exchange))
+            ).result()
         except Exception as problem:  # noqa: BLE001 -- law 7
             return type(problem).__name__
 
-    async def kept(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
+    async def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
         """Tell the curator that a window was kept alive. Raises whatever it raises, and TimeoutError."""
-        return (await self._following.asked(PATIENCE, partial(self._curator.kept, curated, usage, at))).result()
+        return (await self._following.ask(PATIENCE, partial(self._curator.note_keepalive, curated, usage, at))).result()
 
     async def close(self, seconds: float) -> None:
         """Let go of curator and threads, which get so long to come to their end. One that hangs is left behind."""

@@ -96,7 +96,7 @@ class KeepAliveOutcome:
 class KeepAliveListener(Protocol):
     """Who is told of it."""
 
-    def kept(self, sent: KeepAliveOutcome) -> None:
+    def report_keepalive(self, sent: KeepAliveOutcome) -> None:
         """A keep-alive request is over."""
 
 
@@ -117,7 +117,7 @@ class KeepAlive:
         self._ending = False
 
     @property
-    def waiting(self) -> int:
+    def pauses_watched(self) -> int:
         """How many pauses are watched."""
         return len(self._pauses)
 
@@ -173,12 +173,14 @@ class KeepAlive:
             # Nothing is awaited between the look and the taking: pauses that end together must not pass one cap together.
             why = self._over_cap(session, window.keep, now)
             if why:
-                self._told.kept(KeepAliveOutcome(now, session, "capped", why=why))
+                self._told.report_keepalive(KeepAliveOutcome(now, session, "capped", why=why))
                 return
             self._reserve(session, window.keep, now)
-            self._told.kept(await self._sent(window, body, now))
+            self._told.report_keepalive(await self._sent(window, body, now))
         except Exception as problem:  # noqa: BLE001 -- law 7: nobody waits for this, and nobody is harmed
-            self._told.kept(KeepAliveOutcome(self._clock.now(), session, "failed", why=type(problem).__name__))
+            self._told.report_keepalive(
+                KeepAliveOutcome(self._clock.now(), session, "failed", why=type(problem).__name__)
+            )
 
     async def _sent(self, window: KeepAliveWindow, body: bytes, now: float) -> KeepAliveOutcome:
         session = window.curated.session
@@ -193,7 +195,7 @@ class KeepAlive:
         usage = (await asyncio.to_thread(whole, "anthropic", b"".join(answer))).usage if is_all else None
         if usage is None:
             return KeepAliveOutcome(now, session, "failed", status, why="no usage was told")
-        cost = await self._guard.kept(window.curated, usage, now)
+        cost = await self._guard.note_keepalive(window.curated, usage, now)
         self._corrected(session, now, window.keep.price, cost)
         return KeepAliveOutcome(now, session, "kept", status, cost)
 

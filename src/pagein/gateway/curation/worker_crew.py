@@ -27,7 +27,7 @@ class Crew:
         self._overstayed = 0
         self._lining: set[asyncio.Future[None]] = set()  # those whose work no thread has begun with
 
-    async def asked(
+    async def ask(
         self, seconds: float, work: Callable[[], T], leave: Callable[[], bool] | None = None
     ) -> "asyncio.Future[T]":
         """What came of it, when it is done. seconds: for it, once a thread has begun with it. leave: asked when they are over; where it

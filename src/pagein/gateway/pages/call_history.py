@@ -149,7 +149,7 @@ class Board:
         while len(self._sessions) > SESSIONS:
             self._sessions.popitem(last=False)
 
-    def kept(self, session: str, cost: float) -> None:
+    def add_keepalive(self, session: str, cost: float) -> None:
         """A window of a session was kept alive; that is on its bill, too."""
         found = self._sessions.get(session)
         if found is not None:

@@ -60,7 +60,7 @@ class Meter:
         self._opener = Opener(_COMPARED)
         self._sessions: OrderedDict[str, _KnownSession] = OrderedDict()
 
-    def measured(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
+    def measure(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
         """What a call shows that was answered so. Raises BadInput for a body that no provider would read."""
         with self._lock:
             return self._measured(asked, reply)
@@ -76,7 +76,7 @@ class Meter:
         return Inside(name=session, window=composition(said, {}), epochs=[], objects=_results(said, model))
 
     def _measured(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
-        envelope = self._opener.opened(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
+        envelope = self._opener.parse(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
         hint = asked.hint or from_fields(envelope.fields)
         name = hint.key if hint is not None else first_name(envelope)
         known = self._sessions.pop(name, None) or _KnownSession()
@@ -100,7 +100,7 @@ def _account_of(forecasts: Forecasts, sent: SentRequest, reply: ModelReply) -> U
     usage = reply.usage
     if usage is None:
         return NOTHING_NOTED
-    diagnosis, paid = forecasts.answered(sent, usage).diagnosis, newest_prices(sent.head.model)
+    diagnosis, paid = forecasts.take_usage(sent, usage).diagnosis, newest_prices(sent.head.model)
     spent = cost(usage, paid, sent.at) if paid is not None else None
     if diagnosis.shortfall <= 0 or diagnosis.cause in ("none", "first"):
         return UsageAccount(spent)

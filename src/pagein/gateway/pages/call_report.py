@@ -103,21 +103,21 @@ class Reporter:
         if self.board.notice(text):
             tell(self._logger, "notice", logging.WARNING, text=text)
 
-    def failed(self, kind: str, why: str) -> None:
+    def report_failure(self, kind: str, why: str) -> None:
         """Something failed that the client was kept from."""
         self._failures += 1
-        self.metrics.failed(kind)
+        self.metrics.count_failure(kind)
         tell(self._logger, "failure", logging.WARNING, kind=kind, why=why[:_LONGEST])
 
-    def recalled(self, tool: str, *, is_error: bool) -> None:
+    def report_recall(self, tool: str, *, is_error: bool) -> None:
         """The model was answered a call of a tool of ours."""
-        self.metrics.recalled(tool, is_error=is_error)
+        self.metrics.count_recall(tool, is_error=is_error)
 
-    def kept(self, sent: KeepAliveOutcome) -> None:
+    def report_keepalive(self, sent: KeepAliveOutcome) -> None:
         """A keep-alive request is over, or was not sent."""
-        self.metrics.kept_alive(sent.result, sent.cost or 0.0)
+        self.metrics.count_keepalive(sent.result, sent.cost or 0.0)
         if sent.result == "kept":
-            self.board.kept(sent.session, sent.cost or 0.0)
+            self.board.add_keepalive(sent.session, sent.cost or 0.0)
         told = asdict(sent) | {"at": round(sent.at, 3)}
         tell(self._logger, "keep_alive", **told)
 
@@ -126,7 +126,7 @@ class Reporter:
         self.metrics.broke(side)
         tell(self._logger, "break", side=side, route=call.name)
 
-    async def answered(self, one: FinishedCall, tee: ReplySource | None) -> tuple[ModelReply, UsageAccount]:
+    async def report_call(self, one: FinishedCall, tee: ReplySource | None) -> tuple[ModelReply, UsageAccount]:
         """A model call is over; `tee` has what the answer was. Returns that, and what was made of it."""
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
         failures = self._failures
@@ -175,7 +175,7 @@ class Reporter:
         except BadInput:  # the provider's to refuse
             return None
         except Exception as problem:  # noqa: BLE001 -- law 7: who measures harms nobody
-            self.failed("measure", type(problem).__name__)
+            self.report_failure("measure", type(problem).__name__)
             return None
 
     def _read(self, one: Measurable, reply: ModelReply) -> CallMeasure | None:
@@ -183,7 +183,7 @@ class Reporter:
         return (
             None
             if body is None
-            else self.meter.measured(CurationRequest(body, one.api, one.hint, one.at, one.context), reply)
+            else self.meter.measure(CurationRequest(body, one.api, one.hint, one.at, one.context), reply)
         )
 
     async def _noted(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:
@@ -192,25 +192,25 @@ class Reporter:
         try:
             noted = await self._guard.observe(one.decision.curated, reply, one.at)
         except Exception as problem:  # noqa: BLE001 -- the client has its answer; what is left must not harm the next (law 7)
-            self.failed("observe", f"{type(problem).__name__}: {problem}")
+            self.report_failure("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED
         except asyncio.CancelledError:  # the gateway ends, and waits no longer; the call is told all the same
-            self.failed("observe", "the gateway ended while it was being done")
+            self.report_failure("observe", "the gateway ended while it was being done")
             return NOTHING_NOTED
         if noted.failure:
-            self.failed("observe", noted.failure)
+            self.report_failure("observe", noted.failure)
         return noted
 
     def _count(self, one: FinishedCall, call: CallRecord) -> None:
         metrics = self.metrics
         if call.usage is not None:
-            metrics.used(call.route, call.usage)
+            metrics.count_usage(call.route, call.usage)
         if call.passed:
-            metrics.passed(call.passed)
+            metrics.count_passthrough(call.passed)
         else:
-            metrics.held(one.added)
+            metrics.observe_wait(one.added)
         if call.saved is not None:
-            metrics.saved(call.saved)
+            metrics.count_savings(call.saved)
         for side, reason in (("us", call.epoch), ("client", call.foreign)):
             if reason:
                 metrics.epoch(side)

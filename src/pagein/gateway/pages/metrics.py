@@ -60,16 +60,16 @@ class Metrics:
         """A request came in."""
         self._under_way.inc()
 
-    def ended(self, route: str, status: int) -> None:
+    def count_end(self, route: str, status: int) -> None:
         """It was answered; status 0 where it was not."""
         self._under_way.dec()
         self._requests.labels(route, str(status)).inc()
 
-    def passed(self, why: str) -> None:
+    def count_passthrough(self, why: str) -> None:
         """A model call went through as it was."""
         self._passed.labels(why).inc()
 
-    def failed(self, kind: str) -> None:
+    def count_failure(self, kind: str) -> None:
         """Something of ours, or behind us, failed."""
         self._failures.labels(kind).inc()
 
@@ -77,11 +77,11 @@ class Metrics:
         """An answer broke off, by the `upstream` or by the `client`."""
         self._breaks.labels(side).inc()
 
-    def held(self, seconds: float) -> None:
+    def observe_wait(self, seconds: float) -> None:
         """So long was a model call held."""
         self._added.observe(seconds)
 
-    def used(self, route: str, usage: Usage) -> None:
+    def count_usage(self, route: str, usage: Usage) -> None:
         """The provider told what a call used."""
         for kind, count in (
             ("read", usage.read),
@@ -91,7 +91,7 @@ class Metrics:
         ):
             self._tokens.labels(route, kind).inc(count)
 
-    def saved(self, bit: float) -> None:
+    def count_savings(self, bit: float) -> None:
         """A call was cheaper by so much; less than 0 where it was dearer."""
         self._saved.inc(bit)
 
@@ -104,11 +104,11 @@ class Metrics:
         self._shortfalls.labels(cause, who).inc()
         self._short_tokens.inc(tokens)
 
-    def recalled(self, tool: str, *, is_error: bool) -> None:
+    def count_recall(self, tool: str, *, is_error: bool) -> None:
         """The model was answered a recall."""
         self._recalls.labels(tool, "error" if is_error else "text").inc()
 
-    def kept_alive(self, result: str, bit: float) -> None:
+    def count_keepalive(self, result: str, bit: float) -> None:
         """A keep-alive request is over, or was not sent."""
         self._keep_alives.labels(result).inc()
         self._keep_alive_bit.inc(bit)

@@ -30,7 +30,7 @@ class Soundness:
         """Look, where that is due behind a call. failed: something of ours went wrong with it. Never raises."""
         await self._looked(_ALARMED if failed else _CALM, thorough=failed)
 
-    async def asked(self) -> str:
+    async def ask(self) -> str:
         """What is wrong with the store, for somebody who wants to know. Never raises."""
         await self._looked(_ALARMED, thorough=False)
         return self.told

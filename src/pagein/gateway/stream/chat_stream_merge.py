@@ -38,7 +38,7 @@ class ChatWeaver(Weaver):
         self._places, self._finish, self._counted, self._done = {}, None, None, b""
         self._gap = GAP if spoke else ""
 
-    def closing(self) -> bytes:
+    def end_frames(self) -> bytes:
         """The end of the answer."""
         ends = [value for value in (self._finish, self._counted) if value is not None]
         usage = self.usage

@@ -25,7 +25,7 @@ class MessagesWeaver(Weaver):
         super().begin(spoke=spoke)
         self._places, self._end = {}, []
 
-    def closing(self) -> bytes:
+    def end_frames(self) -> bytes:
         """The end of the answer."""
         return b"".join(self._closing(raw, value) for raw, value in self._end)
 

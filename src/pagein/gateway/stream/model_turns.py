@@ -101,17 +101,17 @@ class Rounds:
         self._answers: tuple[bytes, ...] = ()
         self.count = 0
 
-    def said(self, turn: ModelTurn) -> None:
+    def end_turn(self, turn: ModelTurn) -> None:
         """A turn is over."""
         self.count += 1
         self._shown += turn.shown
         self._actual += turn.said
 
-    def answered(self, results: Sequence[OwnToolResult]) -> None:
+    def add_answers(self, results: Sequence[OwnToolResult]) -> None:
         """It is gone on with by these."""
         self._actual += results_of(self._api, results)
 
-    def answered_beside(self, results: Sequence[OwnToolResult]) -> None:
+    def add_client_answers(self, results: Sequence[OwnToolResult]) -> None:
         """These wait for the client's results."""
         self._answers = answers_of(self._api, results)
 

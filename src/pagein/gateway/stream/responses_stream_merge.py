@@ -35,7 +35,7 @@ class ResponsesWeaver(Weaver):
         super().begin(spoke=spoke)
         self._places, self._last = {}, None
 
-    def closing(self) -> bytes:
+    def end_frames(self) -> bytes:
         """The end of the answer."""
         if self._last is None:
             return b""

@@ -124,7 +124,7 @@ class Weaver(ABC):
         return True
 
     @abstractmethod
-    def closing(self) -> bytes:
+    def end_frames(self) -> bytes:
         """The end of the answer, where it was held back."""
 
     @abstractmethod

@@ -103,7 +103,7 @@ def with_result(state: ClientReads, reader: RereadRules, result: ToolResult, sta
     state = replace(state, calls=state.calls.without(call.id))
     if reader.profile.is_repeat(call, result):
         return _apply_repeat(state, reader, call, result, stands)
-    return state if reader.profile.failed(call, result) else _answered_by(state, reader, call, result, stands)
+    return state if reader.profile.is_failure(call, result) else _answered_by(state, reader, call, result, stands)
 
 
 def _apply_repeat(
@@ -121,7 +121,7 @@ def _apply_repeat(
 def _answered_by(
     state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
 ) -> ClientReads:
-    meaning = reader.profile.meaning(call)
+    meaning = reader.profile.effect_of(call)
     if meaning == OTHERS_OUTPUT:
         return state
     if is_withheld(result) or call.withheld is not None:  # nobody can tell what it said
@@ -138,7 +138,7 @@ def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> Rerea
     call = state.calls.get(result.call_id)
     if call is None or is_withheld(result) or may_show_excluded(call, reader.excluded):
         return None
-    shown = reader.profile.shown(call, result)
+    shown = reader.profile.lines_shown(call, result)
     path = None if shown is None else path_key(shown.path)
     if shown is None or path is None or call.id in state.path_of or _is_asked_again(state, path, shown):
         return None
@@ -146,7 +146,7 @@ def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> Rerea
     told = None if decision is None else client_text(decision, shown, result.text)
     if decision is None or told is None or shown.size(result.text) - len(told.text) < reader.least_spared:
         return None
-    return RereadAnswer(shown.replaced(result.text, told.text), told.markers)
+    return RereadAnswer(shown.with_text(result.text, told.text), told.markers)
 
 
 def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> str | None:
@@ -204,12 +204,12 @@ def _apply_read(
     state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
 ) -> ClientReads:
     profile = reader.profile
-    if profile.meaning(call).op == "read":
+    if profile.effect_of(call).op == "read":
         state = replace(state, asked=state.asked.put(_words_of_call(call), call.id))
-    shown = profile.shown(call, result)
+    shown = profile.lines_shown(call, result)
     if shown is None:
         # something of these files stands there now, and nobody can tell which lines
-        return reduce(forgotten, (access.path for access in profile.meaning(call).accesses), state)
+        return reduce(forgotten, (access.path for access in profile.effect_of(call).accesses), state)
     path = path_key(shown.path)
     text = _with_shown(state, path, shown)
     if not is_plain(text):
@@ -243,13 +243,13 @@ def _answer_event(
     """The answer that stands there, if it is the one that would be given; None for a stub, a preview, or whatever else."""
     decision = _decision(state, reader, path, shown)
     told = None if decision is None else client_text(decision, shown, result.text)
-    if decision is None or told is None or shown.replaced(result.text, told.text) != stands:
+    if decision is None or told is None or shown.with_text(result.text, told.text) != stands:
         return None
     return decision.event
 
 
 def _written(state: ClientReads, reader: RereadRules, call: ToolCall, is_shown: bool) -> ClientReads:  # noqa: FBT001 -- told once, here
-    for access in reader.profile.meaning(call).accesses:
+    for access in reader.profile.effect_of(call).accesses:
         path = path_key(access.path)
         file = state.files.get(path, NO_READS)
         known = state.known.of(path)

@@ -49,9 +49,9 @@ class EchoHit:
 
 def echo_hit(profile: Profile, call: ToolCall, result: ToolResult, owned: OwnTexts) -> EchoHit | None:
     """What of ours a call that has its result put into a file; None where it put none, failed, or writes no files."""
-    if not may_echo(call.arguments) or profile.failed(call, result):
+    if not may_echo(call.arguments) or profile.is_failure(call, result):
         return None
-    meaning = profile.meaning(call)
+    meaning = profile.effect_of(call)
     if meaning.op not in ("write", "edit") and not (meaning.op == "exec" and _may_write(call.arguments)):
         return None
     found = echoes(call, owned)

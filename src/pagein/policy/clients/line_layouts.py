@@ -39,7 +39,7 @@ class ShownText:
         """The lines of this result as they stand in it, gutters and all."""
         return self._core(text).split("\n")
 
-    def replaced(self, text: str, core: str) -> str:
+    def with_text(self, text: str, core: str) -> str:
         """The result with other text where the lines stand. Wrappers and notices stay."""
         return text[: self.before] + core + text[len(text) - self.after :]
 

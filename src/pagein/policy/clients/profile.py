@@ -58,7 +58,7 @@ class Profile:
     counts_last: bool = True
     repeat: re.Pattern[str] = _FAILS
 
-    def meaning(self, call: ToolCall) -> CallEffect:
+    def effect_of(self, call: ToolCall) -> CallEffect:
         """What a call does. A patch is an edit by whatever tool it comes."""
         op = self.ops.get(call.name)
         if op is None:
@@ -67,18 +67,18 @@ class Profile:
         changes = op == "exec" and any(one.op != "read" for one in found)
         return CallEffect("edit" if changes else op, found)
 
-    def failed(self, call: ToolCall, result: ToolResult) -> bool:
+    def is_failure(self, call: ToolCall, result: ToolResult) -> bool:
         """Whether a result reports a failure, by the wire or by its text."""
         op = self.ops.get(call.name)
         return result.is_error if op is None else result.is_error or _fails(self, op, result.text)
 
-    def succeeded(self, call: ToolCall, result: ToolResult) -> bool:
+    def is_success(self, call: ToolCall, result: ToolResult) -> bool:
         """Whether nothing says that a call failed."""
-        return not self.failed(call, result)
+        return not self.is_failure(call, result)
 
-    def shown(self, call: ToolCall, result: ToolResult) -> ShownText | None:
+    def lines_shown(self, call: ToolCall, result: ToolResult) -> ShownText | None:
         """The lines of one file that a result shows, None where that cannot be told exactly."""
-        if self.failed(call, result) or result.images:
+        if self.is_failure(call, result) or result.images:
             return None
         return _lines_of_result(self, call.name, call.arguments, result.text)
 
@@ -86,25 +86,25 @@ class Profile:
         """Whether a result is the client's own word that a read shows what an earlier one showed."""
         return self.ops.get(call.name) == "read" and self.repeat.fullmatch(result.text.strip()) is not None
 
-    def annotated(self, message: Message, calls: Mapping[str, ToolCall] | None = None) -> Message:
+    def annotate(self, message: Message, calls: Mapping[str, ToolCall] | None = None) -> Message:
         """A message off the wire with what only the client's ways tell: accesses of calls; tool, failure and lines of results.
 
         calls: the calls that it may answer, by id. What stands there already stays.
         """
-        blocks = tuple(self._annotated(block, calls or {}) for block in message.blocks)
+        blocks = tuple(self._annotate(block, calls or {}) for block in message.blocks)
         same = all(new is old for new, old in zip(blocks, message.blocks, strict=True))
         return message if same else replace(message, blocks=blocks)
 
-    def _annotated(self, block: Block, calls: Mapping[str, ToolCall]) -> Block:
+    def _annotate(self, block: Block, calls: Mapping[str, ToolCall]) -> Block:
         if isinstance(block, ToolCall) and not block.accesses:
-            found = self.meaning(block).accesses
+            found = self.effect_of(block).accesses
             return replace(block, accesses=found) if found else block
         call = calls.get(block.call_id) if isinstance(block, ToolResult) else None
         if call is None or not isinstance(block, ToolResult):
             return block
-        shown = self.shown(call, block)
+        shown = self.lines_shown(call, block)
         lines = None if shown is None else ShownLines(shown.first, len(shown.lines), shown.total)
-        told = (block.name or call.name, self.failed(call, block), block.shown or lines)
+        told = (block.name or call.name, self.is_failure(call, block), block.shown or lines)
         if told == (block.name, block.is_error, block.shown):
             return block
         return replace(block, name=told[0], is_error=told[1], shown=told[2])
@@ -123,7 +123,7 @@ def _fails(profile: Profile, op: Op, text: str) -> bool:
 @lru_cache(maxsize=16)
 def _lines_of_result(profile: Profile, name: str, arguments: str, text: str) -> ShownText | None:
     """The lines of one file that the result of a call that succeeded shows."""
-    meaning = profile.meaning(ToolCall("", name, arguments))
+    meaning = profile.effect_of(ToolCall("", name, arguments))
     if len(meaning.accesses) != 1 or meaning.accesses[0].op != "read" or profile.torn.search(text) is not None:
         return None
     if meaning.op == "read":

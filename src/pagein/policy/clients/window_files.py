@@ -101,20 +101,20 @@ class ClientReads:
         held = (one for file in self.files.values() for one in file.chain)
         return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, FileRefresh)}
 
-    def held(self, call: str) -> FileStatement | None:
+    def statement_of(self, call: str) -> FileStatement | None:
         """What a call says of its file, None where it is in no chain."""
         path = self.path_of.get(call)
         chain = () if path is None else self.files[path].chain
         return next((one for one in reversed(chain) if one.call == call), None)
 
-    def resting_on(self, leaving: Iterable[str]) -> frozenset[str]:
+    def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
         """Calls whose answers are not proven once the results of these have left; none of these themselves."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
         found = (_unproven(_without_calls(self.files[path].chain, gone)) for path in sorted(paths))
         return frozenset[str]().union(*found)
 
-    def held_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
+    def calls_needed_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
         """Calls whose results must stay, because an answer, ours or the client's, may rest on them that is to stay as a read would.
 
         That is one born behind call `last`; or, by `work`, one of a file that is still at work.
@@ -129,7 +129,7 @@ class ClientReads:
         path = self.path_of.get(base)
         return _stays(() if path is None else self.files[path].chain, born, last, work)
 
-    def held_with(self, calls: Iterable[str]) -> frozenset[str]:
+    def calls_needed_with(self, calls: Iterable[str]) -> frozenset[str]:
         """Calls whose results must stay as long as those of these calls, because these may rest on them."""
         held: set[str] = set()
         for call in calls:

@@ -60,7 +60,7 @@ class Lifetimes:
         """What a token written for this lifetime costs."""
         return self.write_long if lifetime > self.short else self.write
 
-    def kept_for(self, tokens: float, answer: float = 0.0) -> float:
+    def keepalive_price(self, tokens: float, answer: float = 0.0) -> float:
         """The price of one keep-alive request for a window of this size and an answer behind it."""
         return self._steep(tokens + answer) * (self.read * tokens + self.write_long * answer + BESIDE)
 
@@ -99,23 +99,23 @@ class Lease:
         """Whether anything of the last request is held."""
         return self.sent is not None and (now - self.sent <= self.lifetime or now <= self.until)
 
-    def paused(self, now: float) -> bool:
+    def is_paused(self, now: float) -> bool:
         """Whether the last request's own entries are gone by now, and one that was kept alive is not."""
         return self.sent is not None and now - self.sent > self.lifetime and now <= self.until
 
-    def anchored_at(self, now: float) -> float:
+    def anchored_tokens(self, now: float) -> float:
         """Tokens of the window that an anchor holds, whatever becomes of the rest."""
         return self.anchored if now <= self.until else 0.0
 
-    def held_at(self, now: float) -> float:
+    def cached_tokens(self, now: float) -> float:
         """Tokens of the last request that the cache still holds."""
         if self.sent is None:
             return 0.0
-        return self.held if now - self.sent <= self.lifetime else self.anchored_at(now)
+        return self.held if now - self.sent <= self.lifetime else self.anchored_tokens(now)
 
     def lost_at(self, now: float, asked: float) -> float:
         """Tokens of the last request that the cache holds no more, and would with the host's own lifetime."""
-        return self.held - self.held_at(now) if self.sent is not None and now - self.sent <= asked else 0.0
+        return self.held - self.cached_tokens(now) if self.sent is not None and now - self.sent <= asked else 0.0
 
     def expires(self) -> float | None:
         """When nothing is held any more, elsewhere neither; None before the first request."""
@@ -152,7 +152,7 @@ def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand
     """The lifetime to ask for with a request. in_hand: what was saved beside lifetimes, and what of the bill may be risked."""
     if lifetimes.asked <= lifetimes.short or request.at <= lease.elsewhere:
         return lifetimes.asked
-    anchored = 0.0 if request.rewritten else lease.anchored_at(request.at)
+    anchored = 0.0 if request.rewritten else lease.anchored_tokens(request.at)
     # what a pause took of it is paid with this request, and is not there for the next one
     lost = min(lease.lost_at(request.at, lifetimes.asked), request.size)
     new = min(request.new, max(0.0, request.size - lost)) if lost else request.new
@@ -175,7 +175,7 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
     now = request.at
     read = request.size - request.written
     # less was read than was there: the provider lost it, and with it what was kept alive
-    missed = not request.rewritten and read < MISSED * min(lease.held_at(now), request.size)
+    missed = not request.rewritten and read < MISSED * min(lease.cached_tokens(now), request.size)
     # and where it read less than the anchor holds, that is gone too, however little is missing
     found = lease.anchored > 0 and read >= lease.anchored - 1.0
     survives = found and now <= lease.until and not missed and not request.rewritten
@@ -188,7 +188,7 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
         held=request.size,
         anchored=request.size if anchors else lease.anchored if survives else 0.0,
         until=now + lifetimes.long if anchors or survives else float("-inf"),
-        whole=(lease.whole or lease.paused(now)) and survives,
+        whole=(lease.whole or lease.is_paused(now)) and survives,
         returns=lease.returns + (lease.sent is not None and lifetimes.short < now - lease.sent <= lifetimes.long),
     )
 
@@ -200,7 +200,7 @@ def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
         return (theirs - ours) * request.written
     if request.rewritten and lease.alive(request.at):  # its price is in the account of the window
         return (theirs - ours) * min(request.new, request.written)
-    held = lease.held_at(request.at)
+    held = lease.cached_tokens(request.at)
     if request.at - lease.sent <= lifetimes.asked:
         lost = min(max(0.0, request.written - request.new), lease.lost_at(request.at, lifetimes.asked))
         return (theirs - ours) * min(request.new, request.written) - (ours - lifetimes.read) * lost
@@ -221,7 +221,7 @@ def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
     if lease.sent is None:
         return lease
     is_exposed = lease.lifetime <= lifetimes.short < lifetimes.asked
-    exposed = lease.held - lease.anchored_at(lease.sent + lifetimes.short) if is_exposed else 0.0
+    exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short) if is_exposed else 0.0
     elsewhere = max(lease.elsewhere, lease.sent + lifetimes.asked)
     saved = lease.saved - lifetimes.lost_with(exposed, lease.held)
     return replace(lease_after_restart(lease), saved=saved, held=0.0, elsewhere=elsewhere)
@@ -236,9 +236,9 @@ def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.
         return False
     if lifetimes.asked <= lifetimes.short and not lease.returns:
         return False  # nobody has come back to this session yet, and without us it would have been lost anyway
-    price = lifetimes.kept_for(lease.held, answer)
+    price = lifetimes.keepalive_price(lease.held, answer)
     covered = lease.saved + in_hand
-    exposed = lease.held - lease.anchored_at(lease.sent + lifetimes.short)
+    exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)
     is_worth_it = RETURNS * (lifetimes.write - lifetimes.read) * (exposed + answer) > price
     return price <= covered and (is_worth_it or not is_covered(lease, lifetimes, in_hand))
 
@@ -249,7 +249,7 @@ def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
     """
     if lease.sent is None or max(lease.lifetime, lifetimes.short) >= lifetimes.asked:
         return True
-    exposed = lease.held - lease.anchored_at(lease.sent + lifetimes.short)
+    exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)
     return lifetimes.lost_with(exposed, lease.held) <= lease.saved + in_hand
 
 

@@ -93,19 +93,19 @@ class WaitingReads:
     _fresh: QueueLink[str] | None = None
     task: int = 0
 
-    def shown(self, read: Resident) -> "WaitingReads":
+    def with_read(self, read: Resident) -> "WaitingReads":
         """A read entered the window, or is to wait again."""
         watched = self._watched.get(read.path) or _FileReads(read.born)
         reads = tuple(sorted((*watched.reads, read), key=lambda one: (one.message, one.block)))
-        return self._visited(read.path, replace(watched, touched=max(watched.touched, read.born), reads=reads))
+        return self._visit(read.path, replace(watched, touched=max(watched.touched, read.born), reads=reads))
 
-    def touched(self, path: str, call: int, *, edited: bool) -> "tuple[WaitingReads, bool]":
+    def touch(self, path: str, call: int, *, edited: bool) -> "tuple[WaitingReads, bool]":
         """A file was accessed by what call number `call` sees first. Also whether reads of it that might have gone are to wait again."""
         watched = self._watched.get(path)
         if watched is None:
             return self, False
         now = replace(watched, touched=max(watched.touched, call), edited=call if edited else watched.edited)
-        return self._visited(path, replace(now, left=False)), watched.left
+        return self._visit(path, replace(now, left=False)), watched.left
 
     def spoken(self, call: int) -> "WaitingReads":
         """A person spoke; call number `call` is the first that sees it. What was read before belongs to an older task."""
@@ -117,21 +117,23 @@ class WaitingReads:
 
     def at_call(self, call: int, rules: FileRules) -> "tuple[WaitingReads, list[Resident]]":
         """Without the reads that may go before call number `call`, and these."""
-        edited, done = self._edited.called(lambda visit: visit.call <= call - rules.after_edit)
-        older, past = self._older.called(lambda visit: visit.call <= call - rules.after_task)
+        edited, done = self._edited.split_ready(lambda visit: visit.call <= call - rules.after_edit)
+        older, past = self._older.split_ready(lambda visit: visit.call <= call - rules.after_task)
         wait = rules.untouched
-        every, idle = (SharedQueue(), []) if wait is None else self._all.called(lambda visit: visit.call <= call - wait)
+        every, idle = (
+            (SharedQueue(), []) if wait is None else self._all.split_ready(lambda visit: visit.call <= call - wait)
+        )
         if not done and not past and not idle:
             return (self, []) if wait is not None else (replace(self, _all=every), [])
         now, out = replace(self, _edited=edited, _older=older, _all=every), list[Resident]()
         task = self.task
         for visits, may_go in ((done, _was_edited), (past, lambda read, _: read.born < task), (idle, _any)):
             for visit in visits:
-                now, gone = now._released(visit, may_go)  # noqa: SLF001 its own kind
+                now, gone = now._release(visit, may_go)  # noqa: SLF001 its own kind
                 out.extend(gone)
         return now, out
 
-    def _released(
+    def _release(
         self, visit: _FileVisit, may_go: Callable[[Resident, _FileReads], bool]
     ) -> "tuple[WaitingReads, list[Resident]]":
         watched = self._watched.get(visit.path)
@@ -143,20 +145,20 @@ class WaitingReads:
         stay = tuple(read for read in watched.reads if not may_go(read, watched))
         return replace(self, _watched=self._watched.put(visit.path, replace(watched, reads=stay, left=True))), gone
 
-    def _visited(self, path: str, watched: _FileReads) -> "WaitingReads":
+    def _visit(self, path: str, watched: _FileReads) -> "WaitingReads":
         visit = _FileVisit(path, watched.touched)
         was_edited = any(_was_edited(read, watched) for read in watched.reads)
         is_older = any(read.born < self.task for read in watched.reads)
         return replace(
             self,
             _watched=self._watched.put(path, watched),
-            _edited=self._edited.joined(visit) if was_edited else self._edited,
-            _older=self._older.joined(visit) if is_older else self._older,
-            _all=self._all.joined(visit),
+            _edited=self._edited.with_item(visit) if was_edited else self._edited,
+            _older=self._older.with_item(visit) if is_older else self._older,
+            _all=self._all.with_item(visit),
             _fresh=QueueLink(path, self._fresh),
         )
 
-    def kept(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "WaitingReads":
+    def without_places(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "WaitingReads":
         """Without the reads at these places; the others stand behind so many tokens, by message."""
         now = self._watched
         for path in list(now):

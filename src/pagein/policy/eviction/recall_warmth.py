@@ -23,13 +23,13 @@ class Warmth:
     objects: Mapping[str, int] = field(default_factory=dict)
     tool_calls: Mapping[str, int] = field(default_factory=dict)
 
-    def marked(self, objects: Iterable[str], tool_call: str = "", *, lasts: int = WARM_CALLS) -> "Warmth":
+    def with_recalls(self, objects: Iterable[str], tool_call: str = "", *, lasts: int = WARM_CALLS) -> "Warmth":
         """These objects were recalled, by this tool call if it has an id."""
         until = self.calls + lasts
         calls = {**self.tool_calls, tool_call: until} if tool_call else self.tool_calls
         return replace(self, objects={**self.objects, **dict.fromkeys(objects, until)}, tool_calls=calls)
 
-    def ticked(self) -> "Warmth":
+    def after_call(self) -> "Warmth":
         """One model call later. What is not warm any more is forgotten."""
         now = self.calls + 1
         return Warmth(now, _still(self.objects, now), _still(self.tool_calls, now))
@@ -50,11 +50,11 @@ def step(warmth: Warmth, body: Body, *, lasts: int = WARM_CALLS) -> Warmth:
     """What is warm after one more entry."""
     match body:
         case RequestSent():
-            return warmth.ticked()
+            return warmth.after_call()
         case RecallEntry(object_id=object_id):
-            return warmth.marked((object_id,), lasts=lasts)
+            return warmth.with_recalls((object_id,), lasts=lasts)
     recall = recall_of(body)
-    return warmth if recall is None else warmth.marked(recall.objects, recall.call_id, lasts=lasts)
+    return warmth if recall is None else warmth.with_recalls(recall.objects, recall.call_id, lasts=lasts)
 
 
 def _still(warm: Mapping[str, int], now: int) -> Mapping[str, int]:

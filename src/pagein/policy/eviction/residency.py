@@ -162,22 +162,22 @@ class ResidentSet:
     def born(self, resident: Resident) -> "ResidentSet":
         """A result entered the window, or arguments whose call was answered."""
         if resident.form == "replaced":
-            return replace(self, _replaced=self._replaced.joined(resident))
+            return replace(self, _replaced=self._replaced.with_item(resident))
         if resident.form == "texts":
-            return replace(self, _texts=self._texts.shown(resident))
+            return replace(self, _texts=self._texts.with_arguments(resident))
         if resident.is_read and resident.path:
-            return replace(self, _files=self._files.shown(resident))
+            return replace(self, _files=self._files.with_read(resident))
         if resident.is_read:
-            return replace(self, _reads=self._reads.joined(resident))
-        return replace(self, _young=self._young.joined(resident))
+            return replace(self, _reads=self._reads.with_item(resident))
+        return replace(self, _young=self._young.with_item(resident))
 
-    def touched(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "ResidentSet":
+    def touch(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "ResidentSet":
         """A file was read, edited or asked for: reads of it wait again, and arguments that wrote it. call: the call that sees the result first.
 
         whole: all of the file was written or shown, so earlier text of it is needless.
         """
-        files, reads_again = self._files.touched(path, call, edited=edited)
-        texts, texts_again = self._texts.touched(path, call, whole=whole)
+        files, reads_again = self._files.touch(path, call, edited=edited)
+        texts, texts_again = self._texts.touch(path, call, whole=whole)
         if files is self._files and texts is self._texts:
             return self
         now = replace(self, _files=files, _texts=texts)
@@ -186,10 +186,10 @@ class ResidentSet:
         aged = list(walk(upside_down(self._old)))
         back = of_path((one.resident for one in aged), path) if reads_again else []
         for one in back:
-            files = files.shown(one)
+            files = files.with_read(one)
         written = [one.resident for one in aged if texts_again and _is_text_of(one.resident, path)]
         for one in written:
-            texts = texts.shown(one)
+            texts = texts.with_arguments(one)
         waiting = {(_place(one), one.form) for one in (*back, *written)}
         left = [one for one in aged if (_place(one.resident), one.resident.form) not in waiting]
         return replace(now, _files=files, _texts=texts, **_sums(left))
@@ -201,26 +201,26 @@ class ResidentSet:
     def at_call(self, call: int, settings: Residency) -> "ResidentSet":
         """The next model call is number `call`, from 0: who is old enough by then may go."""
         # A group that the next call sees for the first time answers the latest assistant message: it stays.
-        young, ripened = self._young.called(_born_by(call - max(settings.free_wait, 1)))
+        young, ripened = self._young.split_ready(_born_by(call - max(settings.free_wait, 1)))
         ripe = self._ripe
         for resident in ripened:
-            ripe = ripe.joined(resident)
-        ripe, grown = ripe.called(_born_by(call - max(settings.keep_calls, 1)))
-        reads, read_grown = self._reads.called(_born_by(call - max(settings.reads_wait, 1)))
+            ripe = ripe.with_item(resident)
+        ripe, grown = ripe.split_ready(_born_by(call - max(settings.keep_calls, 1)))
+        reads, read_grown = self._reads.split_ready(_born_by(call - max(settings.reads_wait, 1)))
         files, left = self._files.at_call(call, settings.files) if settings.files is not None else (self._files, [])
         ripe_gain = self.ripe_gain + sum(one.gain for one in ripened) - sum(one.gain for one in grown)
         now = replace(self, _young=young, _ripe=ripe, _reads=reads, _files=files, ripe_gain=ripe_gain, call=call)
-        now, masked = now._masked(call, settings.arguments)  # noqa: SLF001 its own kind
+        now, masked = now._mask(call, settings.arguments)  # noqa: SLF001 its own kind
         every = (*grown, *read_grown, *left, *masked)
-        return now._aged(every) if every else now  # noqa: SLF001 its own kind
+        return now._age(every) if every else now  # noqa: SLF001 its own kind
 
-    def _masked(self, call: int, rules: ArgumentRules | None) -> "tuple[ResidentSet, list[Resident]]":
+    def _mask(self, call: int, rules: ArgumentRules | None) -> "tuple[ResidentSet, list[Resident]]":
         """Without the arguments that may be masked from call number `call` on, and these. One that may go whole goes no more by halves."""
         if rules is None:
             return self, []
         texts, whole = self._texts.at_call(call, rules)
         soon = rules.replaced
-        halves, due = (self._replaced, []) if soon is None else self._replaced.called(_born_by(call - soon))
+        halves, due = (self._replaced, []) if soon is None else self._replaced.split_ready(_born_by(call - soon))
         if texts is self._texts and not due:
             return self, []
         now = replace(self, _texts=texts, _replaced=halves)
@@ -236,7 +236,7 @@ class ResidentSet:
         due = [one for one in due if _place(one) not in places]
         return replace(now, _replaced=halves, **_sums(aged)), [*due, *whole]
 
-    def _aged(self, grown: Iterable[Resident]) -> "ResidentSet":
+    def _age(self, grown: Iterable[Resident]) -> "ResidentSet":
         old, tokens, gain, since = self._old, self.old_tokens, self.old_gain, self.old_since
         before = self.old_before if old is not None else None
         for resident in sorted(grown, key=_place):
@@ -256,31 +256,31 @@ class ResidentSet:
         gone = frozenset(places)
         lines = (self._young, self._ripe, self._reads, self._replaced, self.old())
         young, ripe, reads, halves, old = (SharedQueue.of(_residents_left(line, gone, before or {})) for line in lines)
-        files, texts = self._files.kept(gone, before or {}), self._texts.kept(gone, before or {})
+        files, texts = self._files.without_places(gone, before or {}), self._texts.without_places(gone, before or {})
         moved = replace(self, _young=young, _ripe=ripe, _reads=reads, _replaced=halves, _files=files, _texts=texts)
         stays = replace(moved, **_sums([]))
-        return replace(stays, ripe_gain=sum(one.gain for one in ripe))._aged(old)  # noqa: SLF001 its own kind
+        return replace(stays, ripe_gain=sum(one.gain for one in ripe))._age(old)  # noqa: SLF001 its own kind
 
-    def returned(self, resident: Resident) -> "ResidentSet":
+    def with_return(self, resident: Resident) -> "ResidentSet":
         """A result that was not resident for a time is so again, and as old as it is."""
         if resident.form == "replaced":
             return replace(
                 self, _replaced=SharedQueue.of(sorted((*self._replaced, resident), key=lambda one: one.born))
             )
         if resident.form == "texts":
-            return replace(self, _texts=self._texts.shown(resident))
+            return replace(self, _texts=self._texts.with_arguments(resident))
         if resident.is_read and resident.path:
-            return replace(self, _files=self._files.shown(resident))
+            return replace(self, _files=self._files.with_read(resident))
         line = self._reads if resident.is_read else self._young
         joined = SharedQueue.of(sorted((*line, resident), key=lambda one: one.born))
         return replace(self, _reads=joined) if resident.is_read else replace(self, _young=joined)
 
-    def hastened(self, calls: Collection[str], before: int) -> "ResidentSet":
+    def hasten(self, calls: Collection[str], before: int) -> "ResidentSet":
         """The results of these calls may go now, whatever their age, but for those that were born by call `before` or later."""
         old = {(_place(one), one.form) for one in self.old()}
         every = (one for one in self.all() if (_place(one), one.form) not in old)
         waiting = [one for one in every if one.call_id in calls and one.born < before]
-        return self.without(map(_place, waiting))._aged(waiting) if waiting else self  # noqa: SLF001 its own kind
+        return self.without(map(_place, waiting))._age(waiting) if waiting else self  # noqa: SLF001 its own kind
 
     def old(self) -> Iterator[Resident]:
         """Residents that may go, in the order in which they grew old."""

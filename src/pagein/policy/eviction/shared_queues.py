@@ -27,11 +27,11 @@ class SharedQueue(Generic[T]):
         """A queue of these, the first of them first."""
         return cls(upside_down(link_items(items)), None)
 
-    def joined(self, item: T) -> "SharedQueue[T]":
+    def with_item(self, item: T) -> "SharedQueue[T]":
         """The queue with one more at its end."""
         return SharedQueue(self._front, QueueLink(item, self._back))
 
-    def called(self, ready: Callable[[T], bool]) -> "tuple[SharedQueue[T], list[T]]":
+    def split_ready(self, ready: Callable[[T], bool]) -> "tuple[SharedQueue[T], list[T]]":
         """The queue without those at its head that are ready, and these."""
         front, back, out = self._front, self._back, list[T]()
         while True:

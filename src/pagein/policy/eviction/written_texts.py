@@ -43,16 +43,18 @@ class Texts:
     _alone: SharedQueue[_TextVisit] = field(default_factory=SharedQueue)
     _over: SharedQueue[_TextVisit] = field(default_factory=SharedQueue)
 
-    def shown(self, one: Resident) -> "Texts":
+    def with_arguments(self, one: Resident) -> "Texts":
         """Arguments entered the window, or are to wait again."""
         file = self._files.get(one.path) or _Written(one.born)
         calls = tuple(sorted((*file.calls, one), key=lambda each: (each.message, each.block)))
         touched = max(file.touched, one.born)
         now = replace(self, _files=self._files.put(one.path, replace(file, touched=touched, calls=calls)))
-        now = replace(now, _alone=self._alone.joined(_TextVisit(one.path, touched)))
-        return replace(now, _over=self._over.joined(_TextVisit(one.path, file.shown))) if one.born < file.shown else now
+        now = replace(now, _alone=self._alone.with_item(_TextVisit(one.path, touched)))
+        return (
+            replace(now, _over=self._over.with_item(_TextVisit(one.path, file.shown))) if one.born < file.shown else now
+        )
 
-    def touched(self, path: str, call: int, *, whole: bool) -> "tuple[Texts, bool]":
+    def touch(self, path: str, call: int, *, whole: bool) -> "tuple[Texts, bool]":
         """A file was accessed by what call number `call` sees first; whole: so that all earlier text of it is needless. Also whether
         arguments that might have gone are to wait again.
         """
@@ -62,26 +64,30 @@ class Texts:
         again = file.left and not whole
         now = replace(file, touched=max(file.touched, call), shown=call if whole else file.shown, left=False)
         visit = _TextVisit(path, call)
-        files, alone = self._files.put(path, now), self._alone.joined(visit)
-        return replace(self, _files=files, _alone=alone, _over=self._over.joined(visit) if whole else self._over), again
+        files, alone = self._files.put(path, now), self._alone.with_item(visit)
+        return replace(
+            self, _files=files, _alone=alone, _over=self._over.with_item(visit) if whole else self._over
+        ), again
 
     def at_call(self, call: int, rules: ArgumentRules) -> "tuple[Texts, list[Resident]]":
         """Without the arguments that may go before call number `call`, and these."""
         wait, soon = rules.alone, rules.replaced
         alone, idle = (
-            (SharedQueue(), []) if wait is None else self._alone.called(lambda visit: visit.call <= call - wait)
+            (SharedQueue(), []) if wait is None else self._alone.split_ready(lambda visit: visit.call <= call - wait)
         )
-        over, past = (SharedQueue(), []) if soon is None else self._over.called(lambda visit: visit.call <= call - soon)
+        over, past = (
+            (SharedQueue(), []) if soon is None else self._over.split_ready(lambda visit: visit.call <= call - soon)
+        )
         now, out = replace(self, _alone=alone, _over=over), list[Resident]()
         for visit in idle:
-            now, gone = now._released(visit, lambda file, at: file.touched == at, lambda _one, _file: True)  # noqa: SLF001 its own kind
+            now, gone = now._release(visit, lambda file, at: file.touched == at, lambda _one, _file: True)  # noqa: SLF001 its own kind
             out += gone
         for visit in past:
-            now, gone = now._released(visit, lambda file, at: file.shown == at, lambda one, file: one.born < file.shown)  # noqa: SLF001 its own kind
+            now, gone = now._release(visit, lambda file, at: file.shown == at, lambda one, file: one.born < file.shown)  # noqa: SLF001 its own kind
             out += gone
         return (now, out) if out or idle or past or wait is None or soon is None else (self, out)
 
-    def _released(
+    def _release(
         self, visit: _TextVisit, holds: Callable[[_Written, int], bool], may_go: Callable[[Resident, _Written], bool]
     ) -> "tuple[Texts, list[Resident]]":
         file = self._files.get(visit.path)
@@ -93,7 +99,7 @@ class Texts:
         stay = tuple(one for one in file.calls if not may_go(one, file))
         return replace(self, _files=self._files.put(visit.path, replace(file, calls=stay, left=True))), gone
 
-    def kept(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "Texts":
+    def without_places(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "Texts":
         """Without the arguments at these places; the others stand behind so many tokens, by message."""
         now = self._files
         for path in list(now):

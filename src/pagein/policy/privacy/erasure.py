@@ -169,7 +169,7 @@ class EntryRedaction:
         again = retold(made.decode("utf-8", "surrogateescape"), self.finds, self.names)
         return again.encode("utf-8", "surrogateescape") if head in again or head not in made.decode() else made
 
-    def touched(self, line: bytes) -> str | None:
+    def touched_path(self, line: bytes) -> str | None:
         """The file that a note on a reading is of, where the reading rests on something that is told anew; None for any other line."""
         path = path_of_reading(line)
         text = "" if path is None else line.decode("utf-8", "surrogateescape")

@@ -64,7 +64,7 @@ class PathKnown:
     stale: Spans = NO_LINES
     blocked: Spans = NO_LINES
 
-    def known(self, version: ContentHash) -> VersionKnown | None:
+    def lines_known(self, version: ContentHash) -> VersionKnown | None:
         """What is known of one version."""
         for name, known in reversed(self.versions):
             if name == version:
@@ -82,14 +82,14 @@ class PathKnown:
         """The lines of this version that stand in the window under their own numbers, and are the last text shown there."""
         return views.lines_where(self.view, lambda piece: piece.in_place and piece.is_of(version))
 
-    def taken_for(self, version: ContentHash) -> Spans:
+    def lines_taken_for(self, version: ContentHash) -> Spans:
         """The lines that the model takes to be as in this version, under whatever number it was shown them."""
         return views.lines_where(self.view, lambda piece: piece.is_of(version))
 
     def is_taken_for(self, version: ContentHash) -> bool:
         """Whether the model takes the whole file to be this version."""
-        known = self.known(version)
-        return known is not None and self.total == known.total and self.taken_for(version).holds(1, known.total)
+        known = self.lines_known(version)
+        return known is not None and self.total == known.total and self.lines_taken_for(version).holds(1, known.total)
 
     def names(self, copy: LineCopy) -> bool:
         """Whether the numbers of a copy name its text in the window."""
@@ -166,7 +166,7 @@ def proven(state: Knowledge, event: FileRead) -> bool:
             # what lies between the copies is told by the diff itself
             first = min((copy.first for copy in event.copies), default=1)
             last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
-            if event.base is None or not path.taken_for(event.base).holds(first, last):
+            if event.base is None or not path.lines_taken_for(event.base).holds(first, last):
                 return False
         case "moved" | "partly_known" | "unchanged_range":
             if not all(path.names(copy) and (copy.first != copy.at or path.takes(copy)) for copy in event.copies):
@@ -185,12 +185,12 @@ def lines_made_known(path: PathKnown, event: FileRead) -> Spans:
     lines, whole = NO_LINES, False
     match rule_of(event).proof:
         case "copies":
-            held = ((copy.base, path.known(copy.base)) for copy in event.copies)
+            held = ((copy.base, path.lines_known(copy.base)) for copy in event.copies)
             known = {base: version.spans for base, version in held if version is not None}
         case "base in place" if event.base is not None:
             lines = path.fresh(event.base)
         case "base lines" if event.base is not None:
-            lines = path.taken_for(event.base)
+            lines = path.lines_taken_for(event.base)
         case "base whole" if event.base is not None:
             whole = path.is_taken_for(event.base)
         case _:
@@ -257,7 +257,7 @@ def _apply_write(state: Knowledge, event: FileWrite) -> Knowledge:
     path = state.of(event.path)
     spans = event.authored
     for copy in event.copies:
-        held = path.known(copy.base)
+        held = path.lines_known(copy.base)
         if held is not None:
             there = Spans.of((copy.at, copy.at + copy.count - 1))
             spans = spans.unite(held.spans.shift(copy.at - copy.first).intersect(there))
@@ -283,12 +283,12 @@ def _total_after(path: PathKnown, event: FileWrite) -> int | None:
     """The length of the file as its own writer reckons it: the length told last, and what was added or taken away."""
     if event.whole:
         return event.total
-    before = path.known(event.copies[0].base) if event.copies else None
+    before = path.lines_known(event.copies[0].base) if event.copies else None
     return event.total if before is not None and before.total == path.total else None
 
 
 def _with_version(path: PathKnown, version: ContentHash, more: VersionKnown) -> PathKnown:
-    before = path.known(version)
+    before = path.lines_known(version)
     now = more if before is None else replace(more, spans=before.spans.unite(more.spans))
     versions = (*(kept for kept in path.versions if kept[0] != version), (version, now))
     if len(versions) <= _MAX_VERSIONS:

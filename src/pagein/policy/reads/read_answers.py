@@ -228,9 +228,9 @@ def _range_diff(sight: Sight) -> ReadDecision | None:
         frame, inside = within(found, request.first - 1, min(request.last, len(new)))
         if not inside or (frame.j2 < request.last and frame.i2 < len(old)):
             continue  # unchanged, or lines were cut off behind the last one, where this diff would not show it
-        if not sight.known.taken_for(version).holds(frame.i1 + 1, frame.i2):
+        if not sight.known.lines_taken_for(version).holds(frame.i1 + 1, frame.i2):
             continue  # the model was shown something else there since
-        told = already.subtract(sight.known.taken_for(version))
+        told = already.subtract(sight.known.lines_taken_for(version))
         if any(told.clamp(change.j1 + 1, change.j2) for change in inside):
             continue  # beside these lines it was shown another version since, and has some of the new lines from there
         if frame.i2 == len(old) and sight.known.total != len(sight.texts[version]):

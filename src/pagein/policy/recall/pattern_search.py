@@ -42,7 +42,7 @@ class Pattern:
     expression: str | None = None
     notice: str | None = None
 
-    def found(self, text: str) -> Iterator[PatternMatch]:
+    def matches(self, text: str) -> Iterator[PatternMatch]:
         """Matches in their order, not overlapping; those without width too."""
         places = self._literally(text) if self.expression is None else self._by_expression(text)
         for start, end in places:

@@ -41,7 +41,7 @@ class Slice:
     following: Next | None = None
 
     @property
-    def shown(self) -> str:
+    def as_text(self) -> str:
         """The part with its hints, each on a line of its own."""
         return "\n".join((self.text, *self.hints)) if self.text or not self.hints else "\n".join(self.hints)
 

@@ -35,17 +35,17 @@ class Way:
         """What stands for something that left, in the words of this way."""
         if self == TOOLS:
             return paged
-        short = self.worded(paged.short, paged.object_id) if paged.short else paged.short
-        return replace(paged, stub=self.worded(paged.stub, paged.object_id), short=short)
+        short = self.reword(paged.short, paged.object_id) if paged.short else paged.short
+        return replace(paged, stub=self.reword(paged.stub, paged.object_id), short=short)
 
     def of_epoch(self, opened: EpochEntry) -> EpochEntry:
         """An epoch with all that stands for what left in the words of this way."""
         if self == TOOLS:
             return opened
-        turns = tuple(replace(one, text=self.worded(one.text, one.object_id)) for one in opened.turns)
+        turns = tuple(replace(one, text=self.reword(one.text, one.object_id)) for one in opened.turns)
         return replace(opened, paged=tuple(self.of(one) for one in opened.paged), turns=turns)
 
-    def worded(self, text: str, object_id: str) -> str:
+    def reword(self, text: str, object_id: str) -> str:
         """A stub or preview, as it is written for `TOOLS`, in the words of this way. What it quotes is left alone."""
         return re.sub(_WRITTEN % {"id": re.escape(object_id)}, lambda found: self._said(found, object_id), text)
 

@@ -41,7 +41,7 @@ class Breakpoints:
     def serve(self, request: CacheRequest) -> CacheUsage:
         """Serve one request and remember what it read and wrote. Raises BadInput for marks the provider would refuse."""
         total = request.prompt
-        if not (standing := self._standing(request)):
+        if not (standing := self._all_breakpoints(request)):
             return CacheUsage(0.0, 0.0, 0.0, total, request.output, 0, "no_marks")
         size = request.cumulative
         if not (marks := [m for m in standing if size[m.position - 1] >= self._rules.min_prefix]):
@@ -59,7 +59,7 @@ class Breakpoints:
         split = max(read, max((size[m.position - 1] for m in storing if m.ttl == LONG), default=0.0))
         return CacheUsage(read, end - split, split - read, total - end, request.output, hit, reason)
 
-    def _standing(self, request: CacheRequest) -> list[Breakpoint]:
+    def _all_breakpoints(self, request: CacheRequest) -> list[Breakpoint]:
         """The marks of the request, the provider's own included, first to last."""
         marks = request.marks
         rules = self._rules

@@ -53,7 +53,7 @@ class CacheRules:
         """The same rules with another minimum prefix."""
         return replace(self, min_prefix=min_prefix)
 
-    def lasting(self, ttl: float) -> "CacheRules":
+    def with_ttl(self, ttl: float) -> "CacheRules":
         """The same rules with another (short) lifetime."""
         return replace(self, ttl=ttl)
 

@@ -66,9 +66,9 @@ class Units:
         if request.answer:
             self._seen[request.answer] = at
         for name in {chain[common - 1] if common else 0, chain[-1] if chain else 0, request.answer} - {0}:
-            self._units[name] = self._renewed(name, request)
+            self._units[name] = self._renew(name, request)
 
-    def _renewed(self, name: int, request: CacheRequest) -> tuple[float, float]:
+    def _renew(self, name: int, request: CacheRequest) -> tuple[float, float]:
         used, usable_from = self._units.get(name, (float("-inf"), 0.0))
         if request.at - used <= self._lasts:
             return max(used, request.at), min(usable_from, request.usable_from)

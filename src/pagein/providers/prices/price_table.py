@@ -94,7 +94,7 @@ def _automatic(name: str, usd: tuple[float, float], read: float, window: int, tt
         write_5m=1.0,
         write_1h=1.0,
         output=usd[1] / usd[0],
-        cache=OPENAI_LEGACY.lasting(ttl),
+        cache=OPENAI_LEGACY.with_ttl(ttl),
         window=window,
         cliff=_LONG_PROMPT if window == _GPT_WINDOW else None,
         source=_OLDER,

@@ -28,9 +28,9 @@ class RecordedRereads:
         self._results = {block.call_id: block for block in blocks if block.kind == "result"}
         self._calls = {block.call_id: block for block in blocks if block.kind == "arguments"}
 
-    def answered(self, paged: PagedOut, resident: Removable, reads: ClientReads) -> ReadAgain | None:
+    def stand_in_for(self, paged: PagedOut, resident: Removable, reads: ClientReads) -> ReadAgain | None:
         """What stands for a result that entered as something else; None where that is a preview. reads: as they are behind it."""
-        held = reads.held(paged.call_id)
+        held = reads.statement_of(paged.call_id)
         if held is None:
             return None
         tokens = len(paged.stub) / self._ratio
@@ -45,7 +45,7 @@ class RecordedRereads:
         call, result = _block_value(self._calls[held.call]), _block_value(self._results[held.call])
         if not isinstance(call, ToolCall) or not isinstance(result, ToolResult) or not isinstance(held.event, FileRead):
             return ()
-        shown, emitted = self._client.shown(call, result), held.event.emitted
+        shown, emitted = self._client.lines_shown(call, result), held.event.emitted
         rows = result.text.count("\n") + 1
         lines = without_gutter(result.text).split("\n")
         if shown is None or emitted is None or len(lines) != rows:

@@ -30,7 +30,7 @@ class AppendOnly:
     def frontier(self, ledger: Ledger) -> int:
         return 0
 
-    def recalled(self, copy: Removable, ledger: Ledger) -> None:
+    def note_recall(self, copy: Removable, ledger: Ledger) -> None:
         return
 
 

@@ -160,7 +160,7 @@ class _Rerun:
         notices = self._course.notices.get(sized.call.index, 0.0)
         steps = self._steps.get(sized.call.index, ())
         if sized.opens_segment or any(step.hide.rewrites for step in steps):
-            self._frontier.moved()
+            self._frontier.reset()
         if not steps:
             return Hide(notices=notices) if notices else NOTHING
         residents = {one.call_id: one for one in ledger.resident}
@@ -202,16 +202,16 @@ class _Rerun:
     def frontier(self, ledger: Ledger) -> int:
         return self._frontier.position(ledger)
 
-    def recalled(self, copy: Removable, ledger: Ledger) -> None:  # noqa: ARG002 nothing is decided any more
+    def note_recall(self, copy: Removable, ledger: Ledger) -> None:  # noqa: ARG002 nothing is decided any more
         return
 
-    def served(self, sized: SizedCall, served: CacheUsage) -> None:  # noqa: ARG002 it was decided
+    def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:  # noqa: ARG002 it was decided
         return
 
     def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:  # noqa: ARG002 it was decided
         return sized.call.index in self._course.kept
 
-    def kept(self, sized: SizedCall, at: float, cost: float) -> None:  # noqa: ARG002 it is on record
+    def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:  # noqa: ARG002 it is on record
         return
 
 

@@ -22,7 +22,7 @@ class Frontier:
         self._position: int | None = None
         self._passed = 0
 
-    def moved(self) -> None:
+    def reset(self) -> None:
         """The window was rewritten, or begins anew: look from the front again."""
         self._position, self._passed = None, 0
 

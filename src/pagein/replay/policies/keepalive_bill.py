@@ -21,7 +21,7 @@ from pagein.replay.prompt.recording import BillableSession
 class KeepAlivePolicy(Policy, Protocol):
     """A policy that also chooses lifetimes (`ttl`, asked before each request) and says when to keep a window alive."""
 
-    def served(self, sized: SizedCall, served: CacheUsage) -> None:
+    def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:
         """Told what the provider says of a request."""
         ...
 
@@ -29,7 +29,7 @@ class KeepAlivePolicy(Policy, Protocol):
         """Whether the window is to be kept alive behind the answer to this call."""
         ...
 
-    def kept(self, sized: SizedCall, at: float, cost: float) -> None:
+    def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """Told that a keep-alive request went out behind this call, when, and what it cost."""
         ...
 
@@ -73,7 +73,7 @@ class KeptLedger(Ledger):
         self._sent_at = sized.call.at
         if self._keeping.ttl == ONE_HOUR:
             self._anchor = len(self.window)
-        self._keeping.served(sized, served)
+        self._keeping.note_usage(sized, served)
         if counted:
             self._wait(sized)
         return served
@@ -114,7 +114,7 @@ class KeptLedger(Ledger):
             at=at, chain=chain, cumulative=cumulative, marks=marks, output=1.0, answered_at=at, read_cap=None, warm=0.0
         )
         served = self._simulator.serve(request)
-        self._keeping.kept(sized, at, self._charge(served, at))
+        self._keeping.note_keepalive(sized, at, self._charge(served, at))
 
     def _charge(self, served: CacheUsage, at: float) -> float:
         """What a keep-alive request costs. In the pictures it stands with the call that it follows."""

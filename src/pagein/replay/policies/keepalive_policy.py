@@ -90,7 +90,7 @@ class KeepAlivePagein(PageinPolicy):
         expires = self.lease.expires()
         if usual is None or expires is None or self.lease.sent is None:
             return usual
-        whole = self.lease.whole or self.lease.paused(now)
+        whole = self.lease.whole or self.lease.is_paused(now)
         return replace(
             usual,
             write=self.lifetimes.price(self._rewriting),
@@ -106,7 +106,7 @@ class KeepAlivePagein(PageinPolicy):
         economics = self._settings.residency.economics
         return account.saved + (0.0 if economics is None else at_risk(account, economics))
 
-    def served(self, sized: SizedCall, served: CacheUsage) -> None:
+    def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:
         """Told what the provider says of a request."""
         if self._works:
             cached = served.read + served.written  # of what is too small to be cached nothing is held
@@ -126,7 +126,7 @@ class KeepAlivePagein(PageinPolicy):
         answer = sum(block.chars for block in answered) / self._ratio
         return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer)
 
-    def kept(self, sized: SizedCall, at: float, cost: float) -> None:
+    def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """A keep-alive request went out."""
         self.course.kept.add(sized.call.index)
         self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)

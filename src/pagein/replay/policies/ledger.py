@@ -63,7 +63,7 @@ class Policy(Protocol):
         """Position of the first block that a later decision may change, 0 where no mark is spent on it."""
         ...
 
-    def recalled(self, copy: Removable, ledger: "Ledger") -> None:
+    def note_recall(self, copy: Removable, ledger: "Ledger") -> None:
         """Told that a recalled text was appended to the prompt."""
         ...
 
@@ -203,7 +203,7 @@ class Ledger:
         self.resident.append(removable)
         self.resident_tokens += removable.tokens
 
-    def said_by_user(self) -> Iterator[tuple[int, int, float]]:
+    def user_blocks(self) -> Iterator[tuple[int, int, float]]:
         """Blocks of the user's that stand as they were said: their ordinals, positions and tokens."""
         blocks = self.recording.calls.blocks
         for ordinal, position in self._position.items():
@@ -238,7 +238,7 @@ class Ledger:
         if not blocks:
             return
         born = min(blocks, key=lambda one: one.position).born
-        thinking = self._growth.leaving(born, hide.finished, self.window)
+        thinking = self._growth.thinking_removed(born, hide.finished, self.window)
         self._first_changed = self.window.replace({**changes, **thinking})
         self.tally.epochs += 1
         if self.trace is not None:
@@ -361,8 +361,10 @@ class Ledger:
         tally = self.tally
         for quote in needs.quotes:
             tally.quotes_total += 1
-            shown = any(map(self._shown, quote.holders)) or bool(quote.spans and all(map(self._shown, quote.spans)))
-            shown = shown or any(self._covered(place, quote.length) for place in quote.places)
+            shown = any(map(self._is_shown, quote.holders)) or bool(
+                quote.spans and all(map(self._is_shown, quote.spans))
+            )
+            shown = shown or any(self._is_covered(place, quote.length) for place in quote.places)
             tally.quotes_visible += shown
             tally.quotes_lost += quote.visible_raw and not shown
         tally.rereads += sum(not self._whole(one) and one not in self._answers for one in needs.rereads)
@@ -382,7 +384,7 @@ class Ledger:
         """Whether the whole block is visible as it was."""
         return ordinal >= self.gone_before and ordinal not in self.hidden
 
-    def _shown(self, ordinal: int) -> bool:
+    def _is_shown(self, ordinal: int) -> bool:
         """Whether the whole block is visible, in place or as a recalled copy."""
         chars = self.recording.calls.blocks[ordinal].chars
         return self._whole(ordinal) or any(
@@ -392,12 +394,12 @@ class Ledger:
     def _met(self, need: NeededText) -> bool:
         return any(
             self._whole(holder.ordinal)
-            or self._covered(holder, need.length)
+            or self._is_covered(holder, need.length)
             or any(copy.first <= holder.offset <= copy.last for copy in self._copies.get(holder.ordinal, ()))
             for holder in need.holders
         )
 
-    def _covered(self, holder: Holder, length: int) -> bool:
+    def _is_covered(self, holder: Holder, length: int) -> bool:
         """Whether a preview, or what stayed of arguments, shows it."""
         runs = self._cover.get(holder.ordinal, ())
         return any(first <= holder.offset and (holder.offset + length <= last) for first, last in runs)
@@ -412,7 +414,7 @@ class Ledger:
             copy = self._copy(sized.call.index, holder)
             self._copies.setdefault(holder.ordinal, []).append(copy)
             self._stay(copy)
-            self.policy.recalled(copy, self)
+            self.policy.note_recall(copy, self)
 
     def _copy(self, index: int, holder: Holder) -> Removable:
         block = self.recording.calls.blocks[holder.ordinal]

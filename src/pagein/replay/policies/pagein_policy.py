@@ -133,7 +133,7 @@ class PageinPolicy:
         if sized.opens_segment and not sized.call.opens_segment:
             # The host dropped its window without saying so: what the call still shows is what came since the last one.
             self._feed(sized.call.said - self._new(sized, ledger))
-            self._session.compacted()
+            self._session.note_compaction()
         self._feed(sized.call.said)
         economics = self._economics(sized.call.at)
         if not self._answers_tools(sized, ledger):
@@ -157,7 +157,7 @@ class PageinPolicy:
     def _hide(self, sized: SizedCall, ledger: Ledger, prepared: WindowRequest) -> Hide:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
         if sized.opens_segment or prepared.opened is not None:
-            self._frontier.moved()
+            self._frontier.reset()
         notices = self._notices()
         if notices:
             self.course.notices[sized.call.index] = notices
@@ -167,20 +167,20 @@ class PageinPolicy:
         opened = prepared.opened.paged if prepared.opened is not None else ()
         for paged in (*prepared.previewed, *opened):
             self._paged[paged.call_id, paged.part] = paged.object_id
-        previews, rereads = self._entered(prepared, residents)
+        previews, rereads = self._enter(prepared, residents)
         stubs = [
             (residents[paged.call_id], len(paged.stub) / self._ratio)
             for paged in opened
             if paged.part == "result" and paged.call_id in residents
         ]
         masked = [
-            self._masked(paged, ledger.arguments[paged.call_id])
+            self._mask(paged, ledger.arguments[paged.call_id])
             for paged in opened
             if paged.part == "arguments" and paged.call_id in ledger.arguments
         ]
-        masked += [one for one in (self._shortened(paged, ledger) for paged in opened) if one is not None]
+        masked += [one for one in (self._shorten(paged, ledger) for paged in opened) if one is not None]
         reason = prepared.opened.reason if prepared.opened is not None else ""
-        gone = None if prepared.opened is None else self._departed.gone(prepared.opened, self._window())
+        gone = None if prepared.opened is None else self._departed.removed_with(prepared.opened, self._window())
         return Hide(
             stubs,
             previews,
@@ -196,11 +196,11 @@ class PageinPolicy:
         """The request that was prepared last."""
         return pieces_since(self._session.journal.state_at(self._session.leaf).sent, 0)
 
-    def _shortened(self, paged: PagedOut, ledger: Ledger) -> MaskedArguments | None:
+    def _shorten(self, paged: PagedOut, ledger: Ledger) -> MaskedArguments | None:
         """What stays of a long text of the user's, None for what is none."""
-        return self._departed.shortened(paged, ledger.said_by_user()) if paged.part == "text" else None
+        return self._departed.shorten(paged, ledger.user_blocks()) if paged.part == "text" else None
 
-    def _entered(
+    def _enter(
         self, prepared: WindowRequest, residents: Mapping[str, Removable]
     ) -> tuple[list[PreviewedBlock], list[ReadAgain]]:
         """What entered with this call as something else than was recorded, and did not leave at once."""
@@ -209,7 +209,7 @@ class PageinPolicy:
         reads = self._session.client_reads if entered else START
         previews, rereads = list[PreviewedBlock](), list[ReadAgain]()
         for paged in entered:
-            answer = self._rereads.answered(paged, residents[paged.call_id], reads)
+            answer = self._rereads.stand_in_for(paged, residents[paged.call_id], reads)
             if answer is None:
                 previews.append(self._preview(paged, residents[paged.call_id]))
             else:
@@ -227,7 +227,7 @@ class PageinPolicy:
             tokens += entry.body.tokens if isinstance(entry.body, InsertEntry) else 0
         return tokens
 
-    def _masked(self, paged: PagedOut, block: Removable) -> MaskedArguments:
+    def _mask(self, paged: PagedOut, block: Removable) -> MaskedArguments:
         """What of a call's arguments stays, by the texts in them."""
         original = self._originals[paged.call_id, "arguments"].text
         runs: list[tuple[int, int]] = []
@@ -253,7 +253,7 @@ class PageinPolicy:
         first = next(iter(standing.all()), None)
         return None if first is None else (first.call_id, first.form != "result")
 
-    def recalled(self, copy: Removable, ledger: Ledger) -> None:
+    def note_recall(self, copy: Removable, ledger: Ledger) -> None:
         """The model asks for a slice of what was paged out; the engine answers from the store."""
         self._recalled += copy.tokens
         original = ledger.recording.calls.blocks[copy.holder]
@@ -263,13 +263,13 @@ class PageinPolicy:
             object_id = self._departed.objects.get(copy.holder)
         if object_id is None:
             return
-        text = self._held(object_id, original)[copy.first : copy.last]
+        text = self._stored_text(object_id, original)[copy.first : copy.last]
         arguments = msgspec.json.encode({"id": object_id, "offset": copy.first, "length": len(text)}).decode()
         asked = Message("assistant", (ToolCall(copy.call_id, "peek", arguments),))
         answered = Message("tool", (ToolResult(copy.call_id, text, "peek"),))
         for message, what in ((asked, None), (answered, copy)):
             self._session.append(message)
-            self._departed.said(what)
+            self._departed.add_message(what)
 
     def why(self, ledger: Ledger, *, stress: bool = True) -> Why:
         """Why it did what it did, once the ledger has run."""
@@ -288,7 +288,7 @@ class PageinPolicy:
             original = self._originals.get(name)
             self._exact(object_id, None if original is None else original.text)
         for ordinal, object_id in self._departed.objects.items():
-            self._held(object_id, self._recording.calls.blocks[ordinal])
+            self._stored_text(object_id, self._recording.calls.blocks[ordinal])
         tally.refused = self._refused
         tally.unrecoverable_bytes = self._lost
 
@@ -304,20 +304,20 @@ class PageinPolicy:
         while self._fed < until:
             if self._compactions and self._compactions[0] <= self._fed:
                 self._compactions.pop(0)
-                self._session.compacted()
+                self._session.note_compaction()
             self._session.append(replace(self._messages[self._fed], usage=None))
-            self._departed.said(self._fed)
+            self._departed.add_message(self._fed)
             self._fed += 1
         while self._compactions and self._compactions[0] <= self._fed:
             self._compactions.pop(0)
-            self._session.compacted()
+            self._session.note_compaction()
 
     def _new(self, sized: SizedCall, ledger: Ledger) -> int:
         """How many messages stand between the reply of the call before and this call."""
         before = ledger.recording.calls.calls[sized.call.index - 1].said if sized.call.index else 0
         return sized.call.said - before
 
-    def _held(self, object_id: str, block: Block) -> str:
+    def _stored_text(self, object_id: str, block: Block) -> str:
         """The text of a block out of the object that holds it, alone or among others; out of its own, where it left before its turn did."""
         own = self._paged.get((block.call_id, "arguments" if block.kind == "arguments" else "result"))
         if own is not None and block.call_id:

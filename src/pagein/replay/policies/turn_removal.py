@@ -27,11 +27,11 @@ class TurnLedger:
         for block in self.recording.calls.blocks:
             self._blocks.setdefault(block.message.start, []).append(block)
 
-    def said(self, what: int | Removable | None) -> None:
+    def add_message(self, what: int | Removable | None) -> None:
         """The session was told one more message: the recorded one of this number, or one that holds a copy, or nothing of the kind."""
         self._said.append(what)
 
-    def gone(self, opened: EpochEntry, window: list[WindowPiece]) -> RemovedTurns | None:
+    def removed_with(self, opened: EpochEntry, window: list[WindowPiece]) -> RemovedTurns | None:
         """What leaves with this epoch, given the window behind it; None where no turn does."""
         if not opened.turns:
             return None
@@ -55,7 +55,7 @@ class TurnLedger:
         spared = float(sum(one.tokens for one in opened.turns)) - stands
         return RemovedTurns(tuple(ordinals), tuple(copies), spared, stands)
 
-    def shortened(self, paged: PagedOut, positions: Iterator[tuple[int, int, float]]) -> MaskedArguments | None:
+    def shorten(self, paged: PagedOut, positions: Iterator[tuple[int, int, float]]) -> MaskedArguments | None:
         """What of a long text of the user's stays. positions: of blocks of the user's, by ordinal, with their tokens."""
         for ordinal, position, tokens in positions:
             block = self.recording.calls.blocks[ordinal]

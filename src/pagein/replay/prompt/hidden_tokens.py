@@ -43,7 +43,7 @@ class HiddenGrowth:
             self._grown.append(_Grown(index, position, sized.thought))
         self._take_back(sized.shrunk, window)
 
-    def leaving(self, born: int, before: int, window: PromptWindow) -> Changes:
+    def thinking_removed(self, born: int, before: int, window: PromptWindow) -> Changes:
         """The thinking that leaves with an epoch. born: the call that saw the block at its frontier first; before: what was thought
         before this call is finished.
         """

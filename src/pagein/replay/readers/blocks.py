@@ -22,7 +22,7 @@ class SessionCalls:
     _waiting: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     _answered: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def called(self, call_id: str, name: str, arguments: str) -> ToolCall:
+    def add_call(self, call_id: str, name: str, arguments: str) -> ToolCall:
         """A tool call, with the accesses that its arguments tell.
 
         An id that was used before gets a number: some servers count their calls anew in each turn, and some recordings hide ids.
@@ -68,7 +68,7 @@ def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
         bound = text(row, "signature", "data")
         return Thinking(text(row, "thinking") or "", bound, redacted=kind == "redacted_thinking")
     if kind == "tool_use":
-        return calls.called(text(row, "id") or "", text(row, "name") or "", json_text(row.get("input", {})))
+        return calls.add_call(text(row, "id") or "", text(row, "name") or "", json_text(row.get("input", {})))
     if kind == "tool_result":
         return result_of_block(row, calls)
     return image(row) if kind == "image" else Other(kind, json_text(row))

@@ -328,12 +328,12 @@ def _blocks(kind: str, item: Row, calls: SessionCalls) -> Iterator[Block]:
         words = "\n".join(text(row, "text") or "" for row in rows)
         yield Thinking(words, redacted=not words)
     elif kind == "custom_tool_call":
-        yield calls.called(call_id, name, json_text({"input": item.get("input", "")}))
+        yield calls.add_call(call_id, name, json_text({"input": item.get("input", "")}))
     elif kind == "local_shell_call":
-        yield calls.called(call_id, "local_shell", _shell_arguments(object_at(item, "action")))
+        yield calls.add_call(call_id, "local_shell", _shell_arguments(object_at(item, "action")))
     elif "arguments" in item:
         arguments = item["arguments"]
-        yield calls.called(call_id, name, arguments if isinstance(arguments, str) else json_text(arguments))
+        yield calls.add_call(call_id, name, arguments if isinstance(arguments, str) else json_text(arguments))
     else:
         yield Other(kind, json_text(item))
 

@@ -125,7 +125,7 @@ def _assistant(data: Row, at: float | None, reading: _CopilotPass) -> Message:
     for one in objects(data.get("toolRequests")):
         arguments = one.get("arguments", {})
         spelled = arguments if isinstance(arguments, str) else json_text(arguments)
-        blocks.append(reading.calls.called(text(one, "toolCallId") or "", text(one, "name") or "", spelled))
+        blocks.append(reading.calls.add_call(text(one, "toolCallId") or "", text(one, "name") or "", spelled))
     reading.model = text(data, "model") or reading.model
     used = usage(object_at(data, "usage"))
     if used is None and number(data, "outputTokens") is not None:

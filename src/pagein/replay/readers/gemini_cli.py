@@ -231,7 +231,7 @@ class _GeminiTranscript:
         words = [_block(part) for part in _parts(row.get("content")) if text(part, "text") != ""]
         asked = list(objects(row.get("toolCalls")))
         calls = [
-            self._calls.called(text(one, "id") or "", text(one, "name") or "", json_text(object_at(one, "args")))
+            self._calls.add_call(text(one, "id") or "", text(one, "name") or "", json_text(object_at(one, "args")))
             for one in asked
         ]
         yield Message("assistant", (*thoughts, *words, *calls), at, text(row, "model"), usage, id=name)

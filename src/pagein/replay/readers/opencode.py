@@ -265,7 +265,7 @@ class _OpencodeTranscript:
             yield Thinking(text(part, "text") or "")
         elif kind == "tool":
             arguments = json_text(object_at(object_at(part, "state"), "input"))
-            yield self.calls.called(text(part, "callID", "id") or "", text(part, "tool") or "", arguments)
+            yield self.calls.add_call(text(part, "callID", "id") or "", text(part, "tool") or "", arguments)
         elif kind == "file":
             yield _attachment_block(part)
 

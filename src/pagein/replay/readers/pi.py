@@ -239,7 +239,7 @@ def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
     if kind == "thinking":
         return Thinking(text(row, "thinking") or "", text(row, "thinkingSignature"), row.get("redacted") is True)
     if kind == "toolCall":
-        return calls.called(text(row, "id") or "", text(row, "name") or "", json_text(row.get("arguments", {})))
+        return calls.add_call(text(row, "id") or "", text(row, "name") or "", json_text(row.get("arguments", {})))
     if kind == "image":
         return image(row)
     return Other(kind, json_text(row))

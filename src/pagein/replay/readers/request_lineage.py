@@ -139,7 +139,7 @@ class Lineage:
         """A line without a request."""
         self._lost.append(line)
 
-    def asked(self, line: int, asked: LoggedRequest, answered: KnownAnswer) -> Line:
+    def add_request(self, line: int, asked: LoggedRequest, answered: KnownAnswer) -> Line:
         """A request, and its answer. Returns the line that it stands in."""
         blocks = tuple(self._names.setdefault(name, name) for name, _ in asked.blocks)
         self._telling.update(name for name, weight in asked.blocks if weight >= _TELLING)

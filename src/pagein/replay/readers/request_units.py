@@ -123,9 +123,9 @@ def blocks(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
         words = "\n".join(text(row, "text") or "" for row in objects(unit.get("summary")))
         return (Thinking(words, text(unit, "encrypted_content"), redacted=not words),)
     if kind == "custom_tool_call":
-        return (calls.called(call_id, text(unit, "name") or kind, json_text({"input": unit.get("input", "")})),)
+        return (calls.add_call(call_id, text(unit, "name") or kind, json_text({"input": unit.get("input", "")})),)
     if kind in _MODEL_ITEMS:
-        return (calls.called(call_id, text(unit, "name") or kind, _arguments(unit)),)
+        return (calls.add_call(call_id, text(unit, "name") or kind, _arguments(unit)),)
     return (*_content(unit, calls), *(_tool_call(row, calls) for row in objects(unit.get("tool_calls"))))
 
 
@@ -149,7 +149,7 @@ def _as_text(row: Row) -> Row:
 
 def _tool_call(row: Row, calls: SessionCalls) -> ToolCall:
     function = object_at(row, "function") or object_at(row, "custom")
-    return calls.called(text(row, "id") or "", text(function, "name") or "", _arguments(function))
+    return calls.add_call(text(row, "id") or "", text(function, "name") or "", _arguments(function))
 
 
 def _arguments(row: Row) -> str:

@@ -138,7 +138,7 @@ def _sessions(
             lineage.lost(line)
         else:
             facts[line] = _Fact(text(logged.body, "model"), logged.at is not None)
-            lineage.asked(line, _request_of(logged), _answer_of(logged))
+            lineage.add_request(line, _request_of(logged), _answer_of(logged))
     found = [one for one in lineage.sessions() if any(step.known is not None for step in one.steps)]
     for place, session in enumerate(found):
         known = [facts[step.line] for step in session.steps if step.known is not None]

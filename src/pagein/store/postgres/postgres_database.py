@@ -89,7 +89,7 @@ class PostgresDatabase:
         return type(self)(self._address, f"{self._schema}_{name}", steps, self._wait)
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Rows]:
+    def open_reader(self) -> Iterator[Rows]:
         """A connection, for queries; within `writing` of the same thread that one's."""
         writing: Connection | None = getattr(self._mine, "connection", None)
         with self._errors():
@@ -100,7 +100,7 @@ class PostgresDatabase:
                 yield PostgresRows(connection)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Rows]:
+    def open_writer(self) -> Iterator[Rows]:
         """A connection inside a transaction, while nobody else writes (see `rows.Database`)."""
         outer: Connection | None = getattr(self._mine, "connection", None)
         with self._errors(), contextlib.ExitStack() as stack:

@@ -22,11 +22,11 @@ _AFTER_TROUBLE: Final = 5.0
 class GrowingIndex(Protocol):
     """An index that can be built."""
 
-    def known(self, shelf: Shelf) -> int:
+    def known_place(self, shelf: Shelf) -> int:
         """Up to which place it has come, whoever's that is."""
         ...
 
-    def covered(self, shelf: Shelf) -> int:
+    def covered_place(self, shelf: Shelf) -> int:
         """Up to which place it knows this very shelf."""
         ...
 
@@ -45,8 +45,8 @@ class GrowingIndex(Protocol):
 
 def grow(index: GrowingIndex, shelf: Shelf) -> bool:
     """Take the next batch of a shelf into the index. False where there is none. Raises StoreError."""
-    above = index.covered(shelf)
-    if not above and index.known(shelf):
+    above = index.covered_place(shelf)
+    if not above and index.known_place(shelf):
         index.forget(shelf)
     things = _next(shelf, above)
     if not things:

@@ -28,23 +28,23 @@ class PagedShelf:
         self._database: SqlDatabase = database_of(store)
 
     def last(self) -> int:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT coalesce(max(place), 0) FROM paged").fetchone()
         return 0 if found is None else int(found[0])
 
     def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute(f"{_SELECT} paged.place > ? AND paged.place <= ? ORDER BY paged.place", (above, upto))
             return tuple(map(_shelf_item, found.fetchall()))
 
     def of(self, name: str) -> Sequence[ShelfItem]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return tuple(map(_shelf_item, rows.execute(f"{_SELECT} object.id = ?", (name,)).fetchall()))
 
     def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
         names = list(dict.fromkeys(ids))
         found: dict[str, tuple[int, bool]] = {}
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 query = f"SELECT id, place FROM paged WHERE id IN ({marks(some)})"  # noqa: S608 -- constants
@@ -55,7 +55,7 @@ class PagedShelf:
         return blobs_in(self._database, names)
 
     def mark(self, place: int) -> str:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT id, at FROM paged WHERE place = ?", (place,)).fetchone()
         return "" if found is None else hashlib.sha256(f"{place} {found[0]} {found[1]}".encode()).hexdigest()
 

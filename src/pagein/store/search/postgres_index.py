@@ -39,7 +39,7 @@ class PostgresIndex(TrigramIndex):
 def empty_postgres_index(store: PostgresDatabase) -> None:
     """Empty the index of a store: it is built anew from what the store holds. Raises StoreError."""
     database = store.beside("search", _STEPS)
-    with contextlib.closing(database), database.writing() as rows:
+    with contextlib.closing(database), database.open_writer() as rows:
         for name in SHELVES:
             rows.execute(f"TRUNCATE grams_{name}")
         rows.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1")

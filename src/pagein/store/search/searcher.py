@@ -35,7 +35,7 @@ _AHEAD: Final = 2
 class Index(Protocol):
     """Tells which places of a shelf may hold what a pattern needs. Called from several threads; raises nothing."""
 
-    def covered(self, shelf: Shelf) -> int:
+    def covered_place(self, shelf: Shelf) -> int:
         """Up to which place it knows this very shelf; 0 where it knows nothing of it."""
         ...
 
@@ -159,7 +159,7 @@ class _ShelfPass:
             return
         need, covered = self._matcher.need, 0
         if self._index is not None and need != NO_NEED:
-            covered = self._index.covered(self._shelf)
+            covered = self._index.covered_place(self._shelf)
         yield from downwards(self._shelf, covered, below)
         if covered and self._index is not None:
             yield from at(self._shelf, self._index.candidates(self._shelf, need, min(below, covered + 1)))

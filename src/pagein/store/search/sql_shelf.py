@@ -32,20 +32,20 @@ class SqlShelf:
         self._database = database_of(store)
 
     def last(self) -> int:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT sequence FROM tally").fetchone()
         return 0 if found is None else int(found[0])
 
     def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         if upto <= above:
             return ()
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             query = f"SELECT {_COLUMNS} FROM version WHERE sequence > ? AND sequence <= ? ORDER BY sequence"  # noqa: S608 -- constants
             found = rows.execute(query, (above, upto)).fetchall()
         return tuple(map(_proven, found))
 
     def of(self, name: str) -> Sequence[ShelfItem]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             meant = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(name),)).fetchone()
             meant = (
                 meant or rows.execute("SELECT number FROM document WHERE nickname = ?", (encode_text(name),)).fetchone()
@@ -59,7 +59,7 @@ class SqlShelf:
     def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
         names = [encode_text(name) for name in dict.fromkeys(ids)]
         found: dict[str, tuple[int, bool]] = {}
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 query = f"SELECT id, head, deleted FROM document WHERE id IN ({marks(some)})"  # noqa: S608 -- constants
@@ -72,7 +72,7 @@ class SqlShelf:
         return blobs_in(self._database, names)
 
     def mark(self, place: int) -> str:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (place,)).fetchone()
         return "" if found is None else hash_of_name(found[0]).hex
 
@@ -86,7 +86,7 @@ def database_of(store: SqlObjects) -> SqlDatabase:
 def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
     """The blobs under these names, read and unpacked at once, with what they rest on; or what kept the store from giving them."""
     kept_names = [raw(name) for name in names]
-    with database.reading() as rows:
+    with database.open_reader() as rows:
         blobs = {row[0]: row for row in _fetch_rows(rows, "hash", list(dict.fromkeys(kept_names)))}
         _with_bases(rows, blobs)
     by_name = {bytes(row[1]): row[0] for row in blobs.values()}

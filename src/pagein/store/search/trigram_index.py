@@ -68,7 +68,7 @@ class TrigramIndex:
     def __init__(self, database: SqlDatabase, grams: Grams) -> None:
         self._database, self._grams = database, grams
 
-    def covered(self, shelf: Shelf) -> int:
+    def covered_place(self, shelf: Shelf) -> int:
         """Up to which place it knows this very shelf."""
         try:
             state = self._state(shelf.name)
@@ -93,14 +93,14 @@ class TrigramIndex:
                 return
             below, size = places[-1], min(4 * size, _PAGE)
 
-    def known(self, shelf: Shelf) -> int:
+    def known_place(self, shelf: Shelf) -> int:
         """Up to which place it has come, whoever's that is."""
         return self._state(shelf.name).upto
 
     def add(self, shelf: Shelf, above: int, texts: Sequence[tuple[int, str]], upto: int) -> bool:
         """Take in the folded texts of the things above a place and up to another. False where that was not the next to come."""
         mark = shelf.mark(upto)
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             if _state(rows, shelf.name).upto != above:
                 return False
             self._grams.put(rows, shelf.name, texts)
@@ -109,13 +109,13 @@ class TrigramIndex:
 
     def forget(self, shelf: Shelf) -> None:
         """Begin anew: what it knows is of another store."""
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._grams.clear(rows, shelf.name)
             rows.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1 WHERE name = ?", (shelf.name,))
 
     def tidy(self, shelf: Shelf) -> bool:
         """Put a little in order of what was added, so that asking stays fast. False when all is in order."""
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             return self._grams.merge(rows, shelf.name)
 
     def close(self) -> None:
@@ -123,11 +123,11 @@ class TrigramIndex:
         self._database.close()
 
     def _state(self, name: str) -> _IndexState:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return _state(rows, name)
 
     def _page(self, name: str, need: Need, below: int, size: int) -> tuple[_IndexState, list[int]]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return _state(rows, name), self._grams.places(rows, name, need, below, size)
 
 

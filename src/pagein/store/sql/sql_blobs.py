@@ -44,32 +44,32 @@ class SqlBlobs(OnDatabase):
         return self.put_many((content,))[0]
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._hold(contents)
             return tuple(put_blob(rows, content) for content in contents)
 
     def get(self, name: ContentHash) -> bytes:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return load_blob(rows, name)
 
     def has(self, name: ContentHash) -> bool:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return rows.execute("SELECT 1 FROM blob WHERE hash = ?", (raw(name),)).fetchone() is not None
 
     def names(self) -> Iterator[ContentHash]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT hash FROM blob ORDER BY hash").fetchall()
         return iter([hash_of_name(name) for (name,) in found])
 
     def figures(self) -> tuple[int, int]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT count(*), coalesce(sum(length(data)), 0) FROM blob").fetchone()
         count, size = found if found is not None else (0, 0)
         return int(count), int(size)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._hold([content for _, content in objects])
             for stored, content in objects:
                 rows.execute(
@@ -84,14 +84,14 @@ class SqlBlobs(OnDatabase):
         return frozenset(taken)
 
     def find(self, object_id: ObjectId) -> StoredObject | None:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return _find_object(rows, object_id)
 
     def secret(self) -> bytes:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT key FROM secret").fetchone()
         if found is None:
-            with self._database.writing() as rows:
+            with self._database.open_writer() as rows:
                 fresh = secrets.token_bytes(32)
                 # Another process may have been faster; then its key is the one.
                 rows.execute("INSERT INTO secret(number, key) VALUES(1, ?) ON CONFLICT DO NOTHING", (fresh,))
@@ -101,12 +101,12 @@ class SqlBlobs(OnDatabase):
         return bytes(found[0])
 
     def tombstones(self) -> tuple[Tombstone, ...]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT digest, chars, beginning FROM tombstone ORDER BY number").fetchall()
         return tuple(Tombstone(str(digest), int(chars), int(beginning)) for digest, chars, beginning in found)
 
     def forgettings(self) -> int:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT count FROM forgetting").fetchone()
         return 0 if found is None else int(found[0])
 

@@ -43,7 +43,7 @@ class SqlErasure(SqlBlobs):
 
     def bury(self, tombstones: Iterable[Tombstone]) -> None:
         """From now on these texts are known as forgotten. Whoever works on the store takes up its sessions anew."""
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             for one in tombstones:
                 rows.execute(
                     "INSERT INTO tombstone(digest, chars, beginning) VALUES(?, ?, ?) ON CONFLICT DO NOTHING",
@@ -54,7 +54,7 @@ class SqlErasure(SqlBlobs):
     def retell(self, key: bytes, finds: Finds) -> Retold:
         """Take out of all that is stored what is found."""
         done = Retold()
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             names = _blobs(rows, finds, done)
             gone = _objects(rows, finds, names, done)
             names |= _versions(rows, finds, names, done)
@@ -66,7 +66,7 @@ class SqlErasure(SqlBlobs):
     def retell_session(self, session: str, key: bytes) -> Retold:
         """Take out all texts of one session's journal, and what was paged out of it. Contents that others need too stay for them."""
         done = Retold()
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             names: dict[str, str] = {}
             query = f"SELECT {OBJECT_COLUMNS} FROM object WHERE session = ?"  # noqa: S608 -- a constant
             ours = [object_of_row(row) for row in rows.execute(query, (plain(session),)).fetchall()]
@@ -127,7 +127,7 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
     wanted = [(number, str(name)) for number, name in places if session in (None, name) or name == plain(session or "")]
     paths: dict[str, set[str]] = {}
     for number, name in wanted:
-        path = telling.touched(_line(rows, number, name, done.unread) or b"")
+        path = telling.touched_path(_line(rows, number, name, done.unread) or b"")
         if path is not None:
             paths.setdefault(name, set()).add(path)
     for number, name in wanted:

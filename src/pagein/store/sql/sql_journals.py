@@ -31,7 +31,7 @@ class SqlJournals(SqlBlobs):
             (plain(session), plain(name), *pack(line if retelling is None else retelling.line(line)))
             for name, line in told
         ]
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             for line in lines:
                 rows.execute(_APPEND, line)
             rows.execute(
@@ -47,7 +47,7 @@ class SqlJournals(SqlBlobs):
     def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
         while True:
             with (
-                self._database.reading() as rows
+                self._database.open_reader() as rows
             ):  # let go of in between: others must not wait until a long session is read
                 found = rows.execute(
                     "SELECT number, codec, line, id FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
@@ -60,19 +60,19 @@ class SqlJournals(SqlBlobs):
             after = found[-1][0]
 
     def leaf(self, session: str) -> EntryId | None:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             row = rows.execute("SELECT leaf FROM session WHERE name = ?", (plain(session),)).fetchone()
         return None if row is None else str(row[0])
 
     def entry(self, session: str, name: EntryId) -> Entry | UnreadableLine | None:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"
             row = rows.execute(query, (plain(session), plain(name))).fetchone()
         return None if row is None else _entry(int(row[0]), int(row[1]), bytes(row[2]), plain(name))
 
     def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
         codec, small = pack(data)
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             known = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
             if known is None or known[0] is None or known[0] < place:
                 return  # its journal was dropped meanwhile
@@ -82,8 +82,8 @@ class SqlJournals(SqlBlobs):
                 (plain(session), place, version, codec, small),
             )
 
-    def kept_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
-        with self._database.reading() as rows:
+    def load_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
+        with self._database.open_reader() as rows:
             query = "SELECT place, codec, data FROM snapshot WHERE session = ? AND version = ?"
             row = rows.execute(query, (plain(session), version)).fetchone()
         if row is None:

@@ -36,7 +36,7 @@ class SqlObjects(SqlBlobs):
 
     def write(self, write: Write) -> Outcome:
         sealed = SealedDraft.of(write.draft)
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._hold(_texts(sealed))
             facts = _facts(rows, write)
             match decide(write, sealed, facts):
@@ -52,12 +52,12 @@ class SqlObjects(SqlBlobs):
 
     def put_version(self, write: Write, number: int) -> bool:
         sealed = SealedDraft.of(write.draft)
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._hold(_texts(sealed))
             return _put_back(rows, write, sealed, number)
 
     def current(self, name: str) -> Version | None:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = _newest(rows, name)
             return (
                 _one(rows, "document.nickname = ? AND sequence = document.head", encode_text(name))
@@ -66,11 +66,11 @@ class SqlObjects(SqlBlobs):
             )
 
     def version(self, object_id: str, number: int) -> Version | None:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return _one(rows, "document.id = ? AND version.number = ?", encode_text(object_id), number)
 
     def as_of(self, object_id: str, at: float) -> Version | None:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             last = "document.id = ? AND at <= ? ORDER BY version.number DESC LIMIT 1"
             return _one(rows, last, encode_text(object_id), float(at))
 
@@ -88,20 +88,20 @@ class SqlObjects(SqlBlobs):
     def content(self, version: Version) -> str | None:
         if version.content_hash is None:
             return None
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return decode_content(load_blob(rows, version.content_hash))
 
     def additional(self, version: Version, name: str) -> Value:
         if name not in version.additional:
             return None
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return value_of(load_blob(rows, version.additional[name]))
 
     def resolve(self, reference: Reference) -> Resolution | UnresolvedReference:
         return resolve_reference(self, self._by_hash, reference)
 
     def references(self, version: Version) -> Sequence[Link]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute(
                 """SELECT path, reference FROM reference JOIN version ON version.document = reference.document
                    WHERE sequence = ? AND since <= sequence AND (until IS NULL OR until > sequence)""",
@@ -121,7 +121,7 @@ class SqlObjects(SqlBlobs):
         query = f"""SELECT {VERSION}, path, reference FROM reference
             JOIN document ON document.number = reference.document JOIN version ON version.document = document.number
             WHERE target IN ({", ".join("?" * len(texts))}) AND {valid}"""  # noqa: S608 -- constants and question marks
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute(query, texts).fetchall()
         links = [Backlink(version_in(row[:-2]), decode_text(row[-2]), _reference(row[-1])) for row in found]
         met = [link for link in links if wanted.met_by(link.reference)]
@@ -139,11 +139,11 @@ class SqlObjects(SqlBlobs):
         return iter(sorted(needed))
 
     def _versions(self, wanted: str, *values: object) -> Sequence[Version]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return tuple(version_in(row) for row in _select(rows, wanted, values))
 
     def _by_hash(self, object_id: str, name: ContentHash) -> Version | None:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             last = "document.id = ? AND object_hash = ? ORDER BY version.number DESC LIMIT 1"
             return _one(rows, last, encode_text(object_id), raw(name))
 

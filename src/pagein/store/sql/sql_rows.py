@@ -38,11 +38,11 @@ class Rows(Protocol):
 class SqlDatabase(Protocol):
     """A database that several threads share. Whatever it or the disk raises comes out as StoreError."""
 
-    def reading(self) -> AbstractContextManager[Rows]:
+    def open_reader(self) -> AbstractContextManager[Rows]:
         """A connection, for queries; within `writing` of the same thread that one's."""
         ...
 
-    def writing(self) -> AbstractContextManager[Rows]:
+    def open_writer(self) -> AbstractContextManager[Rows]:
         """A connection inside a transaction, while nobody else writes. Committed at the end, undone on any exception.
 
         Within another one of the same thread it is part of that one: undone alone where it fails, and kept only with it.
@@ -62,7 +62,7 @@ class OnDatabase:
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
-        with self._database.writing():
+        with self._database.open_writer():
             yield
 
     def close(self) -> None:

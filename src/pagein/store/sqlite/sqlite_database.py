@@ -63,13 +63,13 @@ class SqliteDatabase:
         self._closed = False
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def open_reader(self) -> Iterator[sqlite3.Connection]:
         """The connection, for queries."""
         with self._turn(), self._errors():
             yield self._opened()
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def open_writer(self) -> Iterator[sqlite3.Connection]:
         """The connection inside a transaction, which is committed at the end or, on any exception, undone.
 
         Within another one of the same thread it is part of that one: undone alone where it fails, and kept only with it.

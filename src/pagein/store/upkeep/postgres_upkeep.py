@@ -25,12 +25,12 @@ class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
 
     def scrub(self) -> Sequence[str]:
         empty_postgres_index(self._database)
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             for table in _HOLDING:
                 rows.execute(f"VACUUM FULL {table}")
         return ("PostgreSQL: its write-ahead log, replicas and backups are its own; ask whoever runs it",)
 
     def faults(self) -> Sequence[str]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             rows.execute("SELECT 1").fetchone()  # a server that is away is no fault of what it keeps
         return ()

@@ -29,7 +29,7 @@ class SqlUpkeep(SqlBlobs):
     """The half of a WholeStore that looks after it, but for what differs between databases."""
 
     def sessions(self) -> Sequence[KeptSession]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             sizes = _table(rows, "SELECT session, sum(length(line)) FROM entry GROUP BY session")
             leaves = _table(rows, "SELECT name, leaf FROM session")
             touched = _table(rows, "SELECT session, touched FROM life")
@@ -53,7 +53,7 @@ class SqlUpkeep(SqlBlobs):
             yield from map(object_of_row, page)
 
     def blob_sizes(self) -> Mapping[ContentHash, int]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             found = rows.execute("SELECT hash, length(data) FROM blob").fetchall()
         return {hash_of_name(name): int(size) for name, size in found}
 
@@ -64,16 +64,16 @@ class SqlUpkeep(SqlBlobs):
             yield from (_line(*row) for row in page if row[1] != NOBODY)
 
     def adopt_secret(self, secret: bytes) -> bool:
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             rows.execute("INSERT INTO secret(number, key) VALUES(1, ?) ON CONFLICT DO NOTHING", (secret,))
         return self.secret() == secret
 
     def end_session(self, name: str) -> None:
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             rows.execute("UPDATE life SET ended = 1 WHERE session = ?", (plain(name),))
 
     def stand(self, session: str, leaf: EntryId) -> None:
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (plain(session), plain(leaf)),
@@ -81,7 +81,7 @@ class SqlUpkeep(SqlBlobs):
 
     def put_entry(self, session: str, place: int, entry: Entry) -> None:
         codec, line = (BRIDGE, encode_entry(entry)) if is_bridge(entry) else pack(encode_entry(entry))
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             taken = (place, plain(session), plain(entry.id))
             rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
             rows.execute(
@@ -90,7 +90,7 @@ class SqlUpkeep(SqlBlobs):
             )
 
     def drop_sessions(self, names: Sequence[str]) -> None:
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._hold_numbers(rows)
             for name in map(plain, names):
                 rows.execute("DELETE FROM entry WHERE session = ?", (name,))
@@ -98,23 +98,23 @@ class SqlUpkeep(SqlBlobs):
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
 
     def drop_entries(self, session: str, places: Sequence[int]) -> None:
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._hold_numbers(rows)
             for place in places:
                 rows.execute("DELETE FROM entry WHERE session = ? AND number = ?", (plain(session), place))
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         secret = self.secret()
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             for one in object_ids:
-                if one.made_with(secret):
+                if one.is_made_with(secret):
                     rows.execute("DELETE FROM object WHERE id = ?", (str(one),))
                 else:
                     bare = "UPDATE object SET kind = ?, description = '' WHERE id = ?"
                     rows.execute(bare, (EXPIRED, str(one)))
 
     def drop_blobs(self, names: Sequence[ContentHash]) -> int:
-        with self._database.writing() as rows:
+        with self._database.open_writer() as rows:
             self._hold_blob_numbers(rows)
             return sum(remove_blob(rows, name) for name in dict.fromkeys(names))
 
@@ -125,7 +125,7 @@ class SqlUpkeep(SqlBlobs):
         """The same for blobs."""
 
     def _page(self, query: str, after: str | int) -> list[Row]:
-        with self._database.reading() as rows:
+        with self._database.open_reader() as rows:
             return rows.execute(query, (after, _PAGE)).fetchall()
 
 

@@ -26,12 +26,12 @@ class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlErasure):
             yield
 
     def shrink(self) -> None:
-        with contextlib.suppress(StoreError), self._database.reading() as connection:
+        with contextlib.suppress(StoreError), self._database.open_reader() as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def scrub(self) -> Sequence[str]:
-        with self._database.reading() as connection:
+        with self._database.open_reader() as connection:
             connection.execute("PRAGMA secure_delete=ON")
             connection.execute("VACUUM")
             busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -40,7 +40,7 @@ class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlErasure):
         return ()
 
     def faults(self) -> Sequence[str]:
-        with self._database.reading() as connection:
+        with self._database.open_reader() as connection:
             rows = connection.execute("PRAGMA integrity_check").fetchall()
         of_log = fault_of_log(self._database.path)
         return (*(str(row[0]) for row in rows if row[0] != "ok"), *([of_log] if of_log else ()))
