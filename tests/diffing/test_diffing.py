@@ -1,4 +1,4 @@
-"""Diffs: exact on every kind of text, bounded on every size, in the form of the prior art."""
+"""Diffs: exact on every kind of text, bounded on every size, in the form of jsdiff."""
 
 import random
 import time

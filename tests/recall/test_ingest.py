@@ -177,7 +177,7 @@ def test_binary_and_unreadable_files_are_skipped_with_the_reason(room: Room) -> 
 
 
 def test_what_is_held_already_is_not_stored_again_and_what_changed_is(room: Room) -> None:
-    """R8, P20: the known build was stale for ever."""
+    """Pi-RLM kept the first version for ever."""
     room.put("a.txt", "one")
     room.put("b.txt", "one")
     session = room.session()

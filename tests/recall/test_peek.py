@@ -94,7 +94,7 @@ def test_wrong_arguments_are_answered_in_words(room: Room, arguments: dict[str, 
 
 @pytest.mark.damages_store
 def test_what_is_gone_is_answered_by_why(room: Room) -> None:
-    """Expired, never existed, of another workspace: each differently (DESIGN law 1, issue 5 item 7)."""
+    """Expired, never existed, of another workspace: each is answered differently (law 1)."""
     session = room.session()
     [name] = room.paged(session, long_text("first"))
     answers = {}

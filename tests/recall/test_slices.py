@@ -1,4 +1,4 @@
-"""Parts of a text: exact, paged, and complete for whoever follows the hints (P17, R3)."""
+"""Parts of a text: exact, paged, and complete for whoever follows the hints."""
 
 import re
 
@@ -104,7 +104,7 @@ def test_numbers_below_what_makes_sense_are_raised_to_it() -> None:
 
 
 def test_a_part_beyond_the_caps_says_where_it_really_ends() -> None:
-    """R3: 20,000 characters in lines of 5 are more than 2,000 lines; the known build hinted at offset 20000."""
+    """20,000 characters in lines of 5 are more than 2,000 lines; Pi-RLM hinted at offset 20000."""
     text = "".join(f"l{n:03}\n" for n in range(1000)) * 6
     part = by_characters(NAME, text, 0, 20_000)
     assert part.text == text[:10_000]
@@ -122,7 +122,7 @@ def test_a_part_that_the_caps_cut_ends_at_a_line_where_that_costs_less_than_half
 
 
 def test_a_single_line_over_the_byte_cap_is_shown_in_parts() -> None:
-    """R3: the known build gave an empty text."""
+    """Pi-RLM gave an empty text."""
     text = "é" * 60_000
     part = by_characters(NAME, text, 0, 60_000)
     assert part.text == "é" * 25_600

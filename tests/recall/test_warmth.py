@@ -1,4 +1,4 @@
-"""What stays warm, for how long (the cases of the known build, notes/prior-art 3.4)."""
+"""What stays warm, for how long (the cases of Pi-RLM)."""
 
 from pagein.model.entries import CompactionEntry, NoteEntry, RecallEntry, RequestSent
 from pagein.model.recall_entries import RECALL, RecallNote, recall_note, recall_of

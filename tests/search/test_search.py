@@ -68,7 +68,7 @@ def test_results_are_complete_before_the_index_has_caught_up(tmp_path: Path) -> 
     assert [hit.match.text for hit in desk.find("needle").hits] == ["needle two", "needle one"]
 
 
-# --- the traps of trigrams in SQLite (notes/libraries.md 4) ---
+# --- the traps of trigrams in SQLite ---
 
 
 def test_a_literal_of_many_characters_is_asked_for_without_phrases(tmp_path: Path) -> None:

@@ -1,0 +1,173 @@
+"""The numbers that are cited are defined, the paths that are named exist, and no document is cited that is not here."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+DEFINITION = re.compile(r"^(?:\| ([A-Z]\d{1,2}) \||\*\*Law (\d)\. )", re.MULTILINE)
+CITED_RULE = re.compile(r"(?<![\w#.\-/])([AOMCRT]\d{1,2})(?:-([AOMCRT]?\d{1,2}))?\b(?!\.\d)")
+CITED_LAW = re.compile(r"\b[Ll]aws? (\d+)((?:(?:, | and )\d+)*)")
+# Documents that were material while pagein was designed, and are no part of the repository.
+FOREIGN = re.compile(
+    r"\bnotes/[a-z-]+|\bprior[ -]art\b|\bmemory-system\b|\bpi-rlm spec|\bcache-economics\b|\bprovider[ -](?:notes|rules)\b"
+    r"|\bnotes on [a-z]|\breal-sessions\b|\bDESIGN\b|\bunified-read\b|\bcache-tiers\b|\breadcache spec\b|\(spec \d|\bspecs/"
+    r"|\bissue \d+(?: \(|, item)"
+)
+FOLDERS = ("src", "docs", "tests", "scripts", "examples", "benchmarks")
+OWN = "tests/docs/test_citations.py"
+# Lists of requirements have ids of their own, and name the sections of the specifications that they were taken from.
+LISTS = "tests/requirements/"
+# Modules whose docstrings still cite such documents. The list only gets shorter.
+PENDING = frozenset(
+    {
+        "docs/reference/api.md",
+        "src/pagein/engine/engine.py",
+        "src/pagein/engine/log/repair.py",
+        "src/pagein/engine/log/trajectory.py",
+        "src/pagein/engine/reads/session_reads.py",
+        "src/pagein/engine/recall/ingest.py",
+        "src/pagein/engine/recall/reference_graph.py",
+        "src/pagein/engine/send/undecided_requests.py",
+        "src/pagein/model/chats.py",
+        "src/pagein/model/identifiers.py",
+        "src/pagein/model/object_types.py",
+        "src/pagein/model/references.py",
+        "src/pagein/model/shapes.py",
+        "src/pagein/model/version_hash.py",
+        "src/pagein/model/versions.py",
+        "src/pagein/policy/clients/client_rereads.py",
+        "src/pagein/policy/clients/file_accesses.py",
+        "src/pagein/policy/economics/cache_keepalive.py",
+        "src/pagein/policy/economics/rewrite_cost.py",
+        "src/pagein/policy/eviction/overflow.py",
+        "src/pagein/policy/eviction/recall_warmth.py",
+        "src/pagein/policy/file_moves.py",
+        "src/pagein/policy/privacy/exclusions.py",
+        "src/pagein/policy/reads/knowledge.py",
+        "src/pagein/policy/reads/line_diff.py",
+        "src/pagein/policy/recall/pattern_search.py",
+        "src/pagein/policy/recall/text_slices.py",
+        "src/pagein/policy/stubs/descriptions.py",
+        "src/pagein/policy/stubs/manifest.py",
+        "src/pagein/policy/stubs/result_stubs.py",
+        "src/pagein/providers/caches/breakpoint_plan.py",
+        "src/pagein/providers/validity/rules.py",
+        "src/pagein/replay/policies/baselines.py",
+        "src/pagein/replay/policies/ledger.py",
+        "src/pagein/replay/policies/optimum.py",
+        "src/pagein/replay/prompt/model_calls.py",
+        "src/pagein/replay/prompt/recorded_needs.py",
+        "src/pagein/replay/prompt/token_calibration.py",
+        "src/pagein/replay/read_replay.py",
+        "src/pagein/replay/readers/pi.py",
+        "src/pagein/replay/results/prediction.py",
+        "src/pagein/simulator/context_clearing.py",
+        "src/pagein/store/sql/packed_bytes.py",
+        "src/pagein/tools/catalogue.py",
+        "src/pagein/tools/ingest.py",
+        "src/pagein/tools/peek.py",
+        "src/pagein/tools/read.py",
+        "src/pagein/tools/search.py",
+        "src/pagein/tools/stats.py",
+        "src/pagein/workspace/file_description.py",
+        "src/pagein/workspace/followed_files.py",
+        "src/pagein/workspace/notes.py",
+        "src/pagein/workspace/paths.py",
+    }
+)
+PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml|ts|html|js|sh)|(?:[\w.-]+/)+)`")
+PAGES_WITH_PATHS = ("docs/laws.md",)
+# Names that a reader is told to give, or files that a user has: no paths of this repository.
+EXAMPLES = frozenset({"pagein.toml"})
+
+
+def texts(root: Path) -> Iterator[tuple[str, str]]:
+    """The files of the repository that are written by people, by their path."""
+    try:
+        done = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)  # noqa: S607 - git
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    for name in sorted(done.stdout.split("\0")):
+        path = root / name
+        folder = name.partition("/")[0]
+        is_ours = (folder in FOLDERS and "/fixtures/" not in name) or "/" not in name
+        if (
+            is_ours
+            and name != OWN
+            and not name.startswith(LISTS)
+            and path.suffix in {".py", ".md", ".toml"}
+            and path.is_file()
+        ):
+            yield name, path.read_text(encoding="utf-8")
+
+
+def defined(root: Path) -> set[str]:
+    page = (root / "docs" / "laws.md").read_text(encoding="utf-8")
+    return {rule or f"law {law}" for rule, law in DEFINITION.findall(page)}
+
+
+def cited(text: str) -> set[str]:
+    found: set[str] = set()
+    for first, last in CITED_RULE.findall(text):
+        found.add(first)
+        if last:
+            found.add(last if last[0].isalpha() else first[0] + last)
+    for first, more in CITED_LAW.findall(text):
+        found |= {f"law {number}" for number in (first, *re.findall(r"\d+", more))}
+    return found
+
+
+def test_every_law_and_rule_that_is_cited_is_defined(root: Path) -> None:
+    known = defined(root)
+    assert {
+        name: missing for name, text in texts(root) if (missing := cited(text) - known) and name not in PENDING
+    } == {}
+
+
+def test_a_rule_is_defined_once(root: Path) -> None:
+    page = (root / "docs" / "laws.md").read_text(encoding="utf-8")
+    found = [rule or law for rule, law in DEFINITION.findall(page)]
+    assert sorted(found) == sorted(set(found))
+    assert [one for one in found if one.isdigit()] == [str(number) for number in range(1, 10)]
+
+
+def test_every_rule_that_the_code_checks_is_on_the_page(root: Path) -> None:
+    from pagein.providers.validity import RULES
+
+    assert set(RULES) - defined(root) == set()
+
+
+def test_citations_are_told_from_other_words() -> None:
+    assert cited("rules M14-M17, C4; law 2 and 3, A1-A3 (T2)") == {
+        "M14",
+        "M17",
+        "C4",
+        "law 2",
+        "law 3",
+        "A1",
+        "A3",
+        "T2",
+    }
+    assert cited("UTF-8, x.M1, R4D2, #A3, laws of the house") == set()
+
+
+def test_no_document_is_cited_that_is_not_in_the_repository(root: Path) -> None:
+    offenders = {
+        f"{name}:{number}: {match[0]}"
+        for name, text in texts(root)
+        for number, line in enumerate(text.splitlines(), 1)
+        if name not in PENDING and (match := FOREIGN.search(line))
+    }
+    assert offenders == set()
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_PATHS)
+def test_every_path_on_the_page_exists(root: Path, page: str) -> None:
+    named = set(PATH.findall((root / page).read_text(encoding="utf-8"))) - EXAMPLES
+    assert named
+    assert {
+        name for name in named if not any((top / name).exists() for top in (root, root / "src" / "pagein"))
+    } == set()
