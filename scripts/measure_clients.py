@@ -47,7 +47,7 @@ big and with medium outputs, look again at the middle of one of them. What the m
 (`docs/provider.md`): it refuses what the real one would refuse and bills by the model's own prices. The agents are told nothing of
 pagein but its address.
 
-Written by `scripts/measure_clients.py` on {day}; held by `tests/clients` (`make test`).
+Written by `scripts/measure_clients.py` on {day}; held by `tests/journeys/test_real_agents.py` (`make test`).
 
 | agent | version | format, model | calls | refused | bill without | bill through | of it | previews | stubs | epochs | re-reads by marker | recalled | lost | s without | s through |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.tools.recall_sessions import Room
 
 from pagein.errors import BadInput
+from pagein.testing.desk import Desk
 from pagein.testing.postgres_server import programs, running_server
 from pagein.testing.store_soundness import unsound_stores
 
-_OF_STORES = {"check", "objects", "store"}
 # How fast examples come says how busy the machine is, and nothing about what is tested.
 settings.register_profile("pagein", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # `make test` tries the same examples each time, so that what lands does not hang on luck; new ones are looked for by
@@ -30,12 +31,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def stores_are_sound(request: pytest.FixtureRequest) -> Iterator[None]:
     """Whatever a test does, `pagein check` has nothing against the stores that it leaves behind.
 
-    Tests that damage a store on purpose, or put into it what no session would, are marked `damages_store`; those of what a store is
-    made of do so all the time.
+    Tests that damage a store on purpose, or put into it what no session would, are marked `damages_store`.
     """
     place = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
     yield
-    is_meant = request.node.get_closest_marker("damages_store") is not None or request.path.parent.name in _OF_STORES
+    is_meant = request.node.get_closest_marker("damages_store") is not None
     if place is not None and not is_meant:
         assert unsound_stores(place) == {}
 
@@ -52,3 +52,23 @@ def postgres() -> Iterator[str]:
         except BadInput as problem:
             pytest.skip(str(problem))
         yield address
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A session that reads files in a folder, on a store of its own."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    made = Desk(folder, tmp_path / "store" / "s.pagein")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    """A session that evicts everything soon, in a folder and on a store of its own."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    made = Room(folder, tmp_path / "store" / "s.pagein")
+    yield made
+    made.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.counting import counted, excess
+from tests.call_counts import counted, excess
 
 import pagein
 from pagein.engine.engine import Engine, Settings

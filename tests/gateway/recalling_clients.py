@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from tests.gateway.test_recalls import BASH, OUTPUT, PREVIEWED, assembled
-from tests.gateway.test_recalls_openai import Chat, Responses
+from tests.gateway.stream.test_recalls import BASH, OUTPUT, PREVIEWED, assembled
+from tests.gateway.stream.test_recalls_openai import Chat, Responses
 
 from pagein import wiring
 from pagein.gateway.curation.engine_curator import EngineCurator

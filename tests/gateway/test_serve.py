@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from tests.gateway.processes import data_folder, ended, gateway_process, logged, noted
-from tests.gateway.test_streams import MESSAGES
+from tests.gateway.stream.test_reply_reader import MESSAGES
 from tests.gateway.upstreams import Upstream, run, streams
 
 from pagein import wiring

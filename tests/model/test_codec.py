@@ -4,7 +4,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.conversations import MESSAGES, NUMBERS, TEXTS, TIMES
+from tests.model.conversations import MESSAGES, NUMBERS, TEXTS, TIMES
 
 from pagein.errors import BadInput
 from pagein.model.codec import Fields, decode_entry, decode_message, encode_body, encode_entry, encode_message

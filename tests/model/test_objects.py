@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.conversations import TEXTS
+from tests.model.conversations import TEXTS
 
 from pagein.errors import BadName
 from pagein.model.names import ContentHash

@@ -1,0 +1,149 @@
+"""The hand from the command line: another process on a session that is running."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.engine.window.sized_sessions import ASK, PRICED, begun, body, ids, says, shown, spoken, turn, whole
+
+import pagein
+from pagein.engine.engine import Engine, Settings
+
+SETTINGS = Settings(PRICED)
+
+
+def opened(folder: Path) -> Engine:
+    return pagein.open(folder / "store.db", workspace=folder, settings=SETTINGS)
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    said = [sys.executable, "-m", "pagein", *arguments, "--store", str(folder / "store.db"), "--workspace", str(folder)]
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(said, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603 - our own program
+
+
+def told(folder: Path, *arguments: str) -> dict[str, object]:
+    done = run(folder, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_a_hand_is_laid_on_a_running_session_from_another_process(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine)
+        assert told(tmp_path, "pin", "one", "a")["target"] == "a"
+        told(tmp_path, "drop", "one", "d", "--now")
+        says(session, turn("f"))
+        assert "a" in whole(session)
+        assert not {"b", "d"} & whole(session)
+        told(tmp_path, "restore", "one", ids(session)["b"], "--now")
+        told(tmp_path, "pin", "one", "--text", "Never touch the migrations.")
+        says(session, turn("g"))
+        assert shown(session)["b"] == body("b")
+        assert any("Never touch the migrations." in text for text in spoken(session))
+        told(tmp_path, "unpin", "one", "a")
+        told(tmp_path, "veto", "one", "f")
+        told(tmp_path, "epoch", "one")
+        says(session, turn("h"), turn("i"), turn("j"))
+        assert "f" in whole(session)
+        assert "a" not in whole(session)
+
+
+def test_the_window_is_listed_for_people_and_for_programs(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine, "ab")
+        session.hand.pin("a")
+        session.hand.say("be kind")
+    answer = told(tmp_path, "window", "one")
+    results = answer["results"]
+    assert isinstance(results, list)
+    assert [(one["call_id"], one["form"], one["marks"]) for one in results] == [
+        ("a", "whole", ["pinned"]),
+        ("b", "whole", []),
+    ]
+    lines = run(tmp_path, "window", "one").stdout.splitlines()
+    assert lines[0].startswith("a  whole  ")
+    assert "pinned" in lines[0]
+    assert lines[2].startswith("text-")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("pin", "nobody", "a"), "there is no session 'nobody' in this store; those it holds: one"),
+        (("pin", "one", "zzz"), "no tool result 'zzz'"),
+        (("pin", "one"), "name an OBJECT or give --text"),
+        (("pin", "one", "a", "--text", "x"), "name an OBJECT or give --text"),
+        (("restore", "one", "a"), "nothing to restore"),
+        (("restore", "one", "pg-00000000-00000000"), "never existed"),
+        (("unpin", "one", "--text", "text-none"), "pinned: none"),
+        (("pin", "one", "--text", "  "), "empty"),
+    ],
+)
+def test_a_command_that_cannot_be_done_says_what_to_change(
+    tmp_path: Path, arguments: tuple[str, ...], complaint: str
+) -> None:
+    with opened(tmp_path) as engine:
+        begun(engine, "a")
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("window", "one"), ("pin", "one", "a"), ("reads", "--session", "one")],
+    ids=["window", "pin", "reads"],
+)
+def test_who_asks_about_a_session_that_was_never_kept_is_told_so_and_makes_no_store(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = run(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no store at" in done.stderr
+    assert not list(tmp_path.iterdir())
+    with opened(tmp_path) as engine:
+        begun(engine, "a")
+    done = run(tmp_path, *(argument.replace("one", "won") for argument in arguments))
+    assert "there is no session 'won' in this store; those it holds: one" in done.stderr
+
+
+def test_a_store_that_cannot_be_written_is_told_and_nothing_is_claimed(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        begun(engine, "a").append(ASK)
+    (tmp_path / "store.db").write_bytes(b"this is no database" * 100)
+    done = run(tmp_path, "pin", "one", "a")
+    assert done.returncode == 2
+    assert done.stderr.startswith("pagein: ")
+    assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pin", "one", "--text", "be kind"),
+        ("pin", "one", "a"),
+        ("epoch", "one"),
+        ("ingest", "a.txt", "--session", "one"),
+    ],
+    ids=["text", "result", "epoch", "ingest"],
+)
+def test_a_store_that_others_write_to_all_the_time_is_told_and_nothing_is_claimed(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.txt").write_text("text\n")
+    with opened(tmp_path) as engine:
+        begun(engine, "a").append(ASK)
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    done = run(tmp_path, *arguments)
+    other.close()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "locked" in done.stderr

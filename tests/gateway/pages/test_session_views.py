@@ -1,0 +1,50 @@
+"""A look into a session that was looked at before costs what happened since."""
+
+import json
+from pathlib import Path
+
+from tests.call_counts import counted
+
+import pagein
+from pagein.engine.engine import Engine, Settings
+from pagein.gateway.pages.session_views import EngineLooker
+from pagein.policy.eviction.residency import Residency
+
+EAGER = Settings(Residency(batch_tokens=600, keep_calls=1, min_tokens=60))
+
+
+def requests(engine: Engine, first: int, last: int) -> None:
+    """Turns of one session, each with a result that is to leave."""
+    messages: list[dict[str, object]] = [{"role": "user", "content": "go on"}]
+    for turn in range(last):
+        call = {"type": "tool_use", "id": f"c{turn}", "name": "Bash", "input": {"command": f"make {turn}"}}
+        result = {"type": "tool_result", "tool_use_id": f"c{turn}", "content": f"line of {turn}\n" * 60}
+        messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        if turn >= first:
+            body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages}
+            assert engine.prepare(json.dumps(body).encode(), "anthropic", at=10.0 * turn, hint="one").failure is None
+
+
+def test_a_poll_behind_which_nothing_happened_looks_at_nothing_and_one_behind_a_turn_at_that_turn(
+    tmp_path: Path,
+) -> None:
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path, settings=EAGER) as engine:
+        looker = EngineLooker(engine, lambda _: ())
+        requests(engine, 0, 30)
+        first, calls = counted(lambda: looker.inside("one"))
+        assert calls["Journal.entry"] > 60
+        assert len(first["epochs"]) > 3
+        again, calls = counted(lambda: looker.inside("one"))
+        assert again == first
+        assert calls["Journal.entry"] == calls["pieces_since"] == 0
+        requests(engine, 30, 31)
+        _, calls = counted(lambda: looker.inside("one"))
+        assert 0 < calls["Journal.entry"] < 12
+
+
+def test_what_is_told_piece_by_piece_is_what_is_told_at_once(tmp_path: Path) -> None:
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path, settings=EAGER) as engine:
+        looker = EngineLooker(engine, lambda _: ())
+        for turn in range(24):
+            requests(engine, turn, turn + 1)
+            assert looker.inside("one") == EngineLooker(engine, lambda _: ()).inside("one")

@@ -1,0 +1,28 @@
+import pytest
+
+from pagein.errors import DamagedBlob
+from pagein.model.names import ContentHash
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
+
+pytestmark = pytest.mark.damages_store
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+class TestMemoryBlobs(BlobStoreContract):
+    pass
+
+
+class TestMemoryJournals(JournalStoreContract):
+    pass
+
+
+def test_wrong_bytes_are_not_handed_out(store: MemoryStore) -> None:
+    name = store.put(b"body")
+    store._blobs[name] = b"other"
+    with pytest.raises(DamagedBlob):
+        store.get(ContentHash.of(b"body"))

@@ -1,0 +1,95 @@
+"""Taking texts out of the real stores, whatever they have lived through."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+from tests.engine.log.test_withheld_requests import EAGER, WORK, Step, body
+
+from pagein import archive, erasure, wiring
+from pagein.engine.engine import Engine
+from pagein.errors import StoreError
+from pagein.policy.privacy.erasure import forms_of
+from pagein.ports import ForgettingStore
+from pagein.store.search.sqlite_index import SUFFIX
+from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.upkeep import check_store
+
+_SCHEMAS = count()
+SAID = 'the "dove" lands\nat nine'
+TOLD = Step("Bash", {"command": "cat plan.txt"}, "plan\n" * 200 + f"{SAID}\n" + "plan\n" * 200)
+
+
+@pytest.fixture
+def kept(postgres: str) -> Iterator[PostgresUpkeep]:
+    store = PostgresUpkeep(postgres, f"forgetting_{next(_SCHEMAS)}")
+    yield store
+    store.close()
+
+
+def holds(store: ForgettingStore, text: str) -> list[str]:
+    forms = [form.encode("utf-8", "surrogatepass") for form in forms_of(text)]
+    return [where for where, data in erasure._contents(store) if any(form in data for form in forms)]
+
+
+def went_on(store: ForgettingStore, log: Path) -> None:
+    """A session with a text that is forgotten in the middle of it."""
+    engine = Engine(blobs=store, journals=store, counter=wiring.default_counter(), settings=EAGER, workspace="w")
+    steps = [WORK, TOLD, WORK, WORK, WORK, WORK, WORK]
+
+    def asked(until: int) -> str | None:
+        return engine.prepare(body(steps[:until], "anthropic"), "anthropic", at=10.0 * until, hint="one").failure
+
+    assert [asked(until) for until in range(5)] == [None] * 5
+    assert holds(store, SAID)
+    done = erasure.forget_texts(store, (SAID,), None, log)
+    assert [one for one in done.left if not one.startswith("PostgreSQL")] == []
+    assert [asked(until) for until in range(4, 8)] == [None] * 4
+    assert holds(store, SAID) == []
+    with pytest.raises(StoreError, match="ordered to be forgotten"):
+        store.put(SAID.encode())
+    assert check_store(store).is_clean
+
+
+def test_a_text_is_taken_out_of_postgres(kept: PostgresUpkeep, tmp_path: Path) -> None:
+    went_on(kept, tmp_path / "log")
+
+
+def test_a_text_is_taken_out_of_sqlite(tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        went_on(store, tmp_path / "log")
+
+
+def test_whatever_a_lived_in_store_holds_can_be_forgotten(tmp_path: Path) -> None:
+    """Words of its files, notes and outputs, one after another: the store is sound after each."""
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 3, 60)
+    with closing(SqliteUpkeep(lived.store)) as store:
+        texts = {text for name in store.names() if len(text := store.get(name).decode("utf-8", "replace")) > 40}
+        for text in sorted(texts)[:: max(1, len(texts) // 4)]:
+            part = text[3:40].strip()
+            assert holds(store, part)
+            erasure.forget_texts(store, (part,), lived.store, tmp_path / "log")
+            assert holds(store, part) == []
+            assert check_store(store).findings == []
+
+
+def test_an_index_forgets_and_is_built_anew(tmp_path: Path) -> None:
+    lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 1, 40)
+    with closing(SqliteUpkeep(lived.store)) as store:
+        with archive.archive_of(store) as kept:
+            assert kept.builder is not None
+            kept.builder.start()
+            assert kept.builder.wait(30)
+        index = lived.store.with_name(lived.store.name + SUFFIX)
+        before = index.stat().st_size
+        done = erasure.forget_texts(store, ("nobody ever said this",), lived.store, tmp_path / "log")
+        assert done.left == []
+        assert index.stat().st_size <= before
+        with archive.archive_of(store) as kept:
+            assert kept.builder is not None
+            kept.builder.start()
+            assert kept.builder.wait(30)

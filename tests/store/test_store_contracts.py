@@ -1,0 +1,57 @@
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pagein.ports import ObjectStore
+from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.postgres.postgres_store import PostgresStore
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.testing import object_links, object_versions
+from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
+from pagein.testing.object_store import ObjectStoreContract
+
+pytestmark = pytest.mark.damages_store
+
+
+class TestMemoryObjects(ObjectStoreContract):
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return MemoryStore()
+
+
+class TestSqliteObjects(ObjectStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
+        store = SqliteStore(tmp_path / "one.pagein")
+        yield store
+        store.close()
+
+
+class OnPostgres:
+    @pytest.fixture
+    def store(self, postgres: str, schema: Callable[[], str]) -> Iterator[PostgresStore]:
+        store = PostgresStore(postgres, schema())
+        yield store
+        store.close()
+
+
+class TestPostgresObjects(OnPostgres, ObjectStoreContract):
+    pass
+
+
+class TestPostgresBlobs(OnPostgres, BlobStoreContract):
+    pass
+
+
+class TestPostgresJournals(OnPostgres, JournalStoreContract):
+    pass
+
+
+def test_the_contract_asks_for_everything_that_the_port_promises() -> None:
+    promised = {name for name in vars(ObjectStore) if not name.startswith("_")} - {"close"}
+    source = inspect.getsource(object_links) + inspect.getsource(object_versions)
+    asked = set(re.findall(r"\bstore\.(\w+)\(", source))
+    assert promised - asked == set()
