@@ -1,1 +1,1 @@
-"""Values: frozen, without clock, file or network. Everything else in pagein talks in these."""
+"""Frozen values without clock, file or network access. Every other package of pagein exchanges these values."""

@@ -1,11 +1,14 @@
-"""What stands in the arguments of a tool call."""
+"""Read the texts in the arguments of a tool call."""
 
 import json
 from collections.abc import Iterator
 
 
 def texts_in(arguments: str) -> Iterator[str]:
-    """Every text in these arguments (JSON text), at any depth; nothing where they are no JSON. Names of fields are not among them."""
+    """Yield every string in the arguments of a call, at any depth.
+
+    arguments: JSON text. Nothing is yielded if it cannot be parsed. Field names are not yielded.
+    """
     try:
         waiting: list[object] = [json.loads(arguments)]
     except (ValueError, RecursionError):

@@ -1,26 +1,32 @@
 """The bill of a replay: the plain values that `pagein replay --json` prints and every view draws from.
 
-The shape of `Bill` is stable and documented in docs/replay.md; `Detail` feeds the pictures and may grow.
+The shape of `Bill` is stable and documented in docs/replay.md. `Detail` feeds the pictures and may grow.
 Money is in base-input-token equivalents (BIT: one uncached input token = 1) unless a name says usd.
-Tokens are whole numbers. `None` stands where a figure does not apply to a policy.
+Tokens are whole numbers. `None` means that a figure does not apply to a policy.
 """
 
 from typing import TypedDict
 
 
 class Figures(TypedDict):
-    """What one policy costs on one session or a sum of sessions.
+    """The cost of one policy on one session, or on a sum of sessions.
 
-    cost: the whole bill in BIT, recalls included; usd: the same in US dollars (None for generic prices).
-    read, written, fresh, output: tokens by how they are billed; recall calls are in them.
+    cost: the whole bill in BIT, recalls included.
+    usd: the same in US dollars (None for generic prices).
+    read, written, fresh, output: tokens by how they are billed, recall calls included.
     prompt_tokens: read + written + fresh of the recorded calls and the recalls.
-    floor_tokens: tokens of system prompt and tool schemas within them: no policy can touch those.
-    faults: recalls that a later step textually needed; recall_cost: BIT of all recall calls;
-    stress_recalls: recalls drawn beyond the textual ones; rereads: reads the recording made of something paged out.
-    keep_alives: requests sent through a pause so that the cache keeps what it holds; keep_alive_cost: BIT of these, in the cost.
-    quotes_*: exact edit quotes visible in the request that made them, of all, and lost against `append`.
-    stubs: results replaced by a stub, a preview or, where they were read again, by a marker or a diff; epochs: batches of such replacements (compactions for `compact`).
-    refused: requests a provider would refuse; unrecoverable_bytes: paged-out bytes that recall did not return exactly.
+    floor_tokens: prompt tokens of system prompt and tool schemas, which no policy can change.
+    faults: recalls of results that a later step quoted.
+    recall_cost: BIT of all recall calls.
+    stress_recalls: simulated recalls beyond the textual ones.
+    rereads: reads in the recording of content that the policy had evicted.
+    keep_alives: keep-alive requests, sent during a pause so that the cache keeps the prompt.
+    keep_alive_cost: BIT of the keep-alive requests, part of the cost.
+    quotes_*: exact edit quotes visible in the request that made them, out of all, and those lost against `append`.
+    stubs: results replaced by a stub, a preview or, after a reread, by a marker or a diff.
+    epochs: batches of such replacements (compactions for `compact`).
+    refused: requests that a provider would refuse.
+    unrecoverable_bytes: evicted bytes that recall did not return exactly.
     """
 
     cost: float
@@ -48,7 +54,7 @@ class Figures(TypedDict):
 
 
 class SessionBill(TypedDict):
-    """One session: where it came from and its figures per policy."""
+    """One session: its source and its figures per policy."""
 
     file: str
     id: str
@@ -60,7 +66,7 @@ class SessionBill(TypedDict):
 
 
 class SkippedFile(TypedDict):
-    """A file that was not replayed, and why, in words for a person."""
+    """A file that was not replayed, with the reason in words for a person."""
 
     file: str
     reason: str
@@ -79,9 +85,9 @@ class Ratio(TypedDict):
 
 
 class Prediction(TypedDict):
-    """How well the simulator predicts what the provider reported, for one source, `append` with the recorded TTL.
+    """The prediction error of the simulator for one source: `append` with the recorded TTL, against the provider's reports.
 
-    Each figure is (predicted - recorded) / recorded; the `pure_` ones without replaying recorded misses.
+    Each figure is (predicted - recorded) / recorded. The `pure_` figures do not replay recorded misses.
     """
 
     calls: int
@@ -92,12 +98,17 @@ class Prediction(TypedDict):
 
 
 class DecisionRow(TypedDict):
-    """One decision of pagein on one session. call: before which, from 0; at: seconds from the first call.
+    """One decision of pagein on one session.
 
-    kind: `epoch` (old results left in one batch), `previews` (big outputs entered as previews) or `rereads` (what was read again was
-    answered by what stands in the window); reason: why then. paged: how many
-    results; tokens: by how much that made the prompt shorter. In BIT: expected, what the engine counted on; realised, what the
-    session had saved by it at its end, recalls included (null where nobody reckoned); bankroll, what it had in hand before.
+    call: number of the call after the decision, from 0.
+    at: seconds from the first call.
+    kind: `epoch` (old results evicted in one batch), `previews` (large outputs replaced by previews on arrival) or `rereads` (repeated reads answered by a marker or a diff to earlier content of the window).
+    reason: why pagein decided at this call.
+    paged: number of results.
+    tokens: by how much the prompt became shorter.
+    expected: the saving in BIT that the engine counted on.
+    realised: the saving in BIT at the end of the session, recalls included (null: not computed).
+    bankroll: the BIT in hand before the decision.
     """
 
     call: int
@@ -112,10 +123,11 @@ class DecisionRow(TypedDict):
 
 
 class Why(TypedDict):
-    """Why pagein did what it did to one session. saved: BIT, against append-only. lifetimes: the part of it that choosing the
-    cache's lifetimes saved, keep-alive requests charged; all decisions together saved the rest.
+    """The reasons for every decision of pagein on one session.
 
-    idle: why nothing more left, by how the session stood at its last call.
+    saved: BIT, against append-only.
+    lifetimes: the part of `saved` that comes from the choice of cache TTL, after the cost of keep-alive requests. The decisions account for the rest.
+    idle: why nothing more was evicted, as of the last call of the session.
     """
 
     file: str
@@ -129,11 +141,18 @@ class Why(TypedDict):
 
 
 class Miss(TypedDict):
-    """One call that read less from its provider's cache than the call before it had left there. call: its number, from 0.
+    """One call that read less from the provider's cache than the previous call had left there.
 
-    at: seconds from the first call; idle: since the call before. cause, who: why, and whose doing; words: the same as a sentence.
-    Tokens: prompt and read as recorded; expected, what the call before held; predicted, what the simulator reads; missed, the part
-    of it that was paid again. cost: BIT, what that was dearer than reading it.
+    call: number of the call, from 0.
+    at: seconds from the first call.
+    idle: seconds since the previous call.
+    cause, who: the reason and who is responsible.
+    words: the reason as a sentence.
+    prompt, read: tokens as recorded.
+    expected: tokens that the previous call left in the cache.
+    predicted: tokens that the simulator reads.
+    missed: tokens that were paid again.
+    cost: BIT paid above the price of reading the missed tokens.
     """
 
     file: str
@@ -154,7 +173,13 @@ class Miss(TypedDict):
 
 
 class Ailment(TypedDict):
-    """All misses of one cause: calls, tokens that were paid again, what that cost in BIT, and its share of the bill."""
+    """The sum of the misses with one cause.
+
+    calls: number of calls.
+    missed: tokens that were paid again.
+    cost: BIT of the missed tokens.
+    share: share of the bill.
+    """
 
     cause: str
     words: str
@@ -165,7 +190,11 @@ class Ailment(TypedDict):
 
 
 class Checkup(TypedDict):
-    """The cache of one source. calls: those with recorded usage; bill: what they cost, in BIT, by the usage that was recorded."""
+    """The cache of one source.
+
+    calls: calls with recorded usage.
+    bill: their cost in BIT, computed from the recorded usage.
+    """
 
     calls: int
     bill: float
@@ -173,16 +202,20 @@ class Checkup(TypedDict):
 
 
 class Doctor(TypedDict):
-    """What became of the provider's cache in the recordings, by the kind of cache that each ran on. misses: every one of them."""
+    """Cache behaviour in the recordings, by kind of cache.
+
+    misses: every cache miss.
+    """
 
     sources: dict[str, Checkup]
     misses: list[Miss]
 
 
 class Bill(TypedDict):
-    """The one object of `pagein replay --json`.
+    """The object that `pagein replay --json` prints.
 
-    why: one for each session where `--why` was given, else empty. doctor: null without `--doctor`.
+    why: an entry per session if `--why` was given, otherwise empty.
+    doctor: null without `--doctor`.
     """
 
     sessions: int
@@ -199,7 +232,7 @@ class Bill(TypedDict):
 
 
 class CacheTrace(TypedDict):
-    """Tokens per call, one list entry a call."""
+    """Tokens per call, with a list entry for each call."""
 
     read: list[int]
     written: list[int]
@@ -208,7 +241,7 @@ class CacheTrace(TypedDict):
 
 
 class Composition(TypedDict):
-    """What the prompt consists of, per call: `tokens[kind][call]`.
+    """Parts of the prompt per call: `tokens[kind][call]`.
 
     Kinds: floor, user, assistant, arguments, results, stubs, recalled, hidden.
     """
@@ -217,7 +250,7 @@ class Composition(TypedDict):
 
 
 class EpochMark(TypedDict):
-    """One epoch: at which call it was opened, why, what it paged out."""
+    """One epoch: the call that opened it, the reason, and the amount evicted."""
 
     call: int
     reason: str
@@ -226,7 +259,7 @@ class EpochMark(TypedDict):
 
 
 class LargeResident(TypedDict):
-    """One of the largest things in the window: what it is, its size, and what carrying it cost under `append` in tokens."""
+    """A large resident of the window: label, size, and the tokens spent on carrying it under `append`."""
 
     label: str
     kind: str
@@ -236,11 +269,13 @@ class LargeResident(TypedDict):
 
 
 class Detail(TypedDict):
-    """The pictures of one session. Lists are per call, in order; times are seconds from the first call.
+    """The data for the pictures of one session. Lists are per call, in order. Times are seconds from the first call.
 
-    policies of `traces` are those that were replayed; `composition` exists for `append` and `pagein`; why: null where `pagein` was
-    not replayed.
-    pauses: calls before which the cache's lifetime had passed. compactions: calls that begin a new window.
+    traces: by policy, for every policy that was replayed.
+    composition: for `append` and `pagein` only.
+    why: null if `pagein` was not replayed.
+    pauses: calls before which the cache TTL had passed.
+    compactions: calls that begin a new window.
     """
 
     id: str

@@ -1,7 +1,8 @@
-"""A chat as one structured document: turns, each of ordered steps (memory-system 3.3, 24.3).
+"""A chat as a structured document: turns, each made of ordered steps.
 
-A turn is what the user said and all that followed until the user spoke again: any number of messages of the model and of tool calls,
-in the order in which they came. What a tool put out stands on the tool call's own object, to which the step refers.
+A turn begins with a message of the user and ends before the next one. It holds any number of model messages and tool
+calls, in order.
+The output of a tool is stored in the tool call's own object, and the step holds a reference to it.
 """
 
 import json
@@ -18,7 +19,11 @@ from pagein.model.values import Fields, Value, canonical, frozen_fields
 
 @dataclass(frozen=True, slots=True)
 class ChatCall:
-    """A tool call with how it went. args: short, as shown. object: static reference to the object that holds its output."""
+    """A tool call and its outcome.
+
+    args: the arguments, shortened for display.
+    object: static reference to the object that holds the output.
+    """
 
     call_id: str
     tool: str
@@ -32,16 +37,22 @@ Step: TypeAlias = Message | ChatCall
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """One turn. said: messages of the user (and of the host) that began it; empty where the model began."""
+    """One turn of a chat.
+
+    said: messages of the user (and of the host) that began the turn; empty if the model began.
+    """
 
     said: tuple[Message, ...]
     steps: tuple[Step, ...]
 
 
 def turns_of(messages: Iterable[Message], object_of: Callable[[str], Reference]) -> tuple[ChatTurn, ...]:
-    """The turns of a conversation. object_of: from a call's id to the reference to its object.
+    """Split a conversation into turns.
 
-    A message that holds results of tools alone continues the turn; whatever else it holds is kept beside the calls.
+    object_of: maps the id of a call to the reference to its object.
+
+    A message with nothing but tool results continues the current turn. Other blocks in a message are stored beside the
+    calls.
     """
     turns: list[tuple[list[Message], list[Step]]] = []
     calls: dict[str, ToolCall] = {}
@@ -61,7 +72,7 @@ def turns_of(messages: Iterable[Message], object_of: Callable[[str], Reference])
 
 
 def turns_to_value(turns: Sequence[ChatTurn]) -> Value:
-    """The additional field `turns` of a chat object."""
+    """Encode turns for the additional field `turns` of a chat object."""
     return tuple(
         Fields({"said": tuple(_message_out(one) for one in turn.said), "steps": tuple(map(_step_out, turn.steps))})
         for turn in turns
@@ -69,7 +80,7 @@ def turns_to_value(turns: Sequence[ChatTurn]) -> Value:
 
 
 def turns_from_value(value: Value) -> tuple[ChatTurn, ...]:
-    """Read what `turns_to_value` made. Raises BadInput."""
+    """Decode the value made by `turns_to_value`. Raises BadInput."""
     try:
         return tuple(
             ChatTurn(tuple(_message_in(one) for one in _all(turn, "said")), tuple(map(_step_in, _all(turn, "steps"))))
@@ -80,7 +91,7 @@ def turns_from_value(value: Value) -> tuple[ChatTurn, ...]:
 
 
 def turns_as_text(turns: Sequence[ChatTurn]) -> str:
-    """The chat for people: its `content`, with a line `--- ...` before each part."""
+    """Render a chat for people: its `content`, with a line `--- ...` before each part."""
     parts: list[str] = []
     for turn in turns:
         for step in (*turn.said, *turn.steps):
@@ -106,7 +117,7 @@ def _step_lines(step: Step) -> list[str]:
             case Thinking():
                 shown += ["--- thinking", block.text]
             case ToolCall():
-                pass  # shown with how it went
+                pass  # shown with its outcome, as a ChatCall
             case _:
                 shown.append(f"--- {type(block).__name__.lower()}")
     return shown

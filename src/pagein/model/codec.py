@@ -2,10 +2,14 @@
 
 Rules of this file
 ------------------
-1. Strict out: only the newest version is written, fields that hold their default are left out, non-finite numbers are refused.
-2. Forgiving in: a line that cannot be understood becomes an `Unreadable`, which can be counted and shown. Nothing is raised.
-3. Every line says its version. An older one is lifted one version at a time by `UPGRADES`, then read as the newest.
-4. Text may hold lone surrogates (hosts cut strings between them). msgspec refuses those both ways, json does not.
+1. Strict output: only the newest version is written, fields with their default value are omitted, non-finite numbers
+   are refused.
+2. Lenient input: a line that cannot be understood becomes an `UnreadableLine`, which can be counted and shown. Nothing
+   is raised.
+3. Every line carries its version. An older line is upgraded one version at a time by `UPGRADES`, then read as the
+   newest.
+4. Text may hold lone surrogates (hosts cut strings between them). msgspec refuses them in both directions, json does
+   not.
 """
 
 import json
@@ -51,7 +55,9 @@ Upgrades: TypeAlias = Mapping[int, Callable[[Fields], Fields]]
 
 NEWEST: Final = 1
 UPGRADES: Final[Upgrades] = {}
-"""From a version to the step that lifts its fields to the next one. Version 1 is the first, so there is none yet."""
+"""Maps a version to the function that upgrades its fields to the next version. Version 1 is the first, so the map is
+still empty.
+"""
 
 _BLOCKS: Final[Mapping[str, type[Block]]] = {
     "text": Text,
@@ -76,7 +82,7 @@ _EXCERPT: Final = 80
 
 
 class _Shell(msgspec.Struct):
-    """A message but for its blocks, whose kinds msgspec cannot tell apart."""
+    """A message without its blocks. msgspec cannot distinguish the kinds of blocks."""
 
     role: Role
     at: float | None = None
@@ -87,7 +93,7 @@ class _Shell(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """An entry but for its body."""
+    """An entry without its body."""
 
     id: str
     parent: str | None = None
@@ -95,17 +101,20 @@ class _Head(msgspec.Struct):
 
 
 def encode_message(message: Message) -> bytes:
-    """One message as a JSON line without its newline. Raises BadInput where a time is not a finite number."""
+    """Encode a message as a JSON line without its newline. Raises BadInput for a time that is not finite."""
     return encode_json({"v": NEWEST, **_message_out(message)})
 
 
 def decode_message(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Message | UnreadableLine:
-    """Read a line of `encode_message`. `number` is its place in the file, for the report."""
+    """Decode a line made by `encode_message`.
+
+    number: line number in the file, for the report.
+    """
     return _decode_as(line, number, upgrades, _message_in)
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """One journal entry as a JSON line without its newline. Raises BadInput where a time is not a finite number."""
+    """Encode a journal entry as a JSON line without its newline. Raises BadInput for a time that is not finite."""
     head: Fields = {"v": NEWEST, "id": entry.id}
     if entry.parent is not None:
         head["parent"] = entry.parent
@@ -115,17 +124,23 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Entry | UnreadableLine:
-    """Read a line of `encode_entry`. `number` is its place in the file, for the report."""
+    """Decode a line made by `encode_entry`.
+
+    number: line number in the file, for the report.
+    """
     return _decode_as(line, number, upgrades, _entry_in)
 
 
 def encode_body(body: Body) -> bytes:
-    """What an entry says, without its place in the tree: the canonical form from which entries get their names."""
+    """Encode the body of an entry without its place in the tree: the canonical form from which entry ids are derived."""
     return encode_json({"v": NEWEST, **_body_out(body)})
 
 
 def encode_json(value: object, plain: Callable[[object], object] | None = None) -> bytes:
-    """A value of plain types as compact JSON. Lone surrogates come out as escapes. plain: makes plain what is not."""
+    """Encode a value of plain types as compact JSON. Lone surrogates become escapes.
+
+    plain: converts a value of another type to a plain one.
+    """
     try:
         return msgspec.json.encode(value, enc_hook=plain)
     except UnicodeEncodeError:
@@ -133,7 +148,9 @@ def encode_json(value: object, plain: Callable[[object], object] | None = None) 
 
 
 def decode_json(text: bytes) -> object:
-    """Plain values from JSON. Raises ValueError (msgspec's and json's errors are kinds of it), also for endless nesting."""
+    """Decode JSON into plain values. Raises ValueError (or a subclass of msgspec or json), also for nesting without
+    end.
+    """
     try:
         return _decode_line(text)
     except RecursionError as problem:
@@ -196,7 +213,7 @@ def _paged_out(one: PagedOut) -> Fields:
 
 
 def _plain(value: Any) -> Fields:  # noqa: ANN401 -- any of the model's dataclasses
-    """Fields of a dataclass as plain values, those at their default left out."""
+    """The fields of a dataclass as plain values, without fields at their default."""
     out: Fields = {}
     for name, default in _fields_of(type(value)):
         held = getattr(value, name)

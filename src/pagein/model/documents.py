@@ -1,4 +1,4 @@
-"""A file as it was at one moment: its bytes, and the text in them."""
+"""A file at one moment: its bytes and its text."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,12 +8,13 @@ from pagein.model.names import ContentHash
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What one reading of a file found.
+    """The result of reading a file once.
 
-    content: the bytes, read once; `hash` is theirs.
-    text: decoded as UTF-8. A byte order mark stays; bytes that are no UTF-8 become U+FFFD and `strict` is False.
-    key: canonical real path, the name under which the branch knows the file. path: where it was asked for.
-    media_type: that of an image by its first bytes, else None.
+    content: the bytes. `hash` is their hash.
+    text: decoded as UTF-8. A byte order mark stays; bytes that are not UTF-8 become U+FFFD and `strict` is False.
+    key: canonical real path, the name of the file on the branch.
+    path: the path as it was requested.
+    media_type: of an image, by its first bytes; None for any other file.
     """
 
     path: str
@@ -26,7 +27,7 @@ class Document:
 
     @classmethod
     def of(cls, content: bytes, *, path: str, key: str, media_type: str | None = None) -> Self:
-        """Decode and name these bytes. An image is not decoded."""
+        """Decode and hash the bytes of a file. An image is not decoded."""
         if media_type is not None:
             return cls(path, key, content, ContentHash.of(content), "", strict=False, media_type=media_type)
         try:
@@ -37,22 +38,24 @@ class Document:
 
     @property
     def lines(self) -> list[str]:
-        r"""The text split at line feeds alone, as the host counts: `a\n` has two lines, an empty file one."""
+        r"""The text split at line feeds only, as the host counts: `a\n` has two lines, an empty file one."""
         return self.text.split("\n")
 
     @property
     def is_text(self) -> bool:
-        """Whether the file is exactly its text, so that lines of it may be known, compared and stored."""
+        """Whether the bytes are exactly the text, so that lines of the file may be known, compared and stored."""
         return self.strict and self.media_type is None
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedFile:
-    """The file that a call means, found but not yet read.
+    """The file that a call refers to, located but not yet read.
 
-    given: the path as the call wrote it, without a line suffix. absolute: where it is or would be.
-    key: canonical real path, its one name on the branch. offset, limit: as the call gave them, or as its suffix says.
-    excluded: its content must not be stored (law 9).
+    given: the path as the call wrote it, without a line suffix.
+    absolute: the absolute path of the file, whether it exists or not.
+    key: canonical real path, the only name of the file on the branch.
+    offset, limit: as the call or the suffix of its path gave them.
+    excluded: the content must not be stored (law 9).
     """
 
     given: str

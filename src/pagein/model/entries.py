@@ -1,7 +1,8 @@
-"""Journal entries: what happened in a session, in the order of its branch.
+"""Journal entries: the events of a session, in the order of its branch.
 
-What was said, what the host did to the window, and what we decided ourselves. A decision carries everything that its
-effect needs, so that state can be folded from entries alone, whatever settings the reader has.
+Entries record messages, changes by the host, and the decisions of pagein. A decision holds everything needed for its
+effect, so
+that state can be folded from entries alone, whatever the reader's settings are.
 """
 
 from dataclasses import dataclass
@@ -12,12 +13,16 @@ from pagein.model.names import ContentHash
 
 EntryId: TypeAlias = str
 Part: TypeAlias = Literal["result", "arguments", "text"]
-"""What left: the result of a tool call, the texts of files in its arguments, or a long text that the user said."""
+"""The evicted part: the result of a tool call, the file texts in its arguments, or a long text of the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEntry:
-    """A message entered the window. `tokens` estimates all of it; `result_tokens` each tool result in it, in order."""
+    """A message entered the window.
+
+    result_tokens: estimated tokens of each tool result in the message, in order.
+    tokens: estimated tokens of the whole message.
+    """
 
     message: Message
     result_tokens: tuple[int, ...] = ()
@@ -26,10 +31,11 @@ class MessageEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompactionEntry:
-    """The host cleared the window, but for leading system messages and the `kept` messages said last.
+    """The host cleared the window, except for leading system messages and the last `kept` messages.
 
-    lost: nothing was cleared; an entry stood here that was lost, whatever it said. The window goes on without it, and nothing that was
-    shown before is relied upon. See `bridge`.
+    lost: nothing was cleared; the entry replaces a lost one of unknown content. The window continues without it, and
+        pagein no longer
+    relies on anything shown before. See `bridge`.
     """
 
     kept: int = 0
@@ -38,12 +44,17 @@ class CompactionEntry:
 
 @dataclass(frozen=True, slots=True)
 class PagedOut:
-    """One tool result whose content was replaced by a stub, or by a preview; or the arguments of a call, some texts in which were; or
-    a long text of the user's, of which head and tail stay (then `call_id` is a name made of that text).
+    """Content that was replaced by a stub or a preview.
 
-    message, block: its place in the request. tokens, chars: the size of what left. content: the hash of its bytes in the store.
-    stub: the text in its place, for arguments all of them. short: of a preview, the stub that takes its place when it leaves too; of
-    arguments, what they are when more of them leaves.
+    The content is one tool result, the arguments of a call (some of their texts are replaced), or a long text of the
+    user (head and
+    tail stay, and `call_id` is a name made from the text).
+
+    message, block: place of the content in the request.
+    tokens, chars: size of the evicted content.
+    content: hash of its bytes in the store.
+    stub: the replacement text; for arguments, the whole new arguments.
+    short: for a preview, the stub that replaces it on eviction; for arguments, their form once more of them is evicted.
     """
 
     call_id: str
@@ -60,19 +71,23 @@ class PagedOut:
 
 @dataclass(frozen=True, slots=True)
 class PreviewEntry:
-    """Big outputs entered as previews, before any request held them: nothing that was sent changed."""
+    """Large outputs were replaced by previews before any request contained them, so no sent text changed."""
 
     paged: tuple[PagedOut, ...]
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """The calls whose outputs these are."""
+        """The ids of the calls whose outputs became previews."""
         return tuple(one.call_id for one in self.paged)
 
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """One tool result, or arguments, whose own text took the place of what stood for it. text: the whole of it. tokens: what it weighs."""
+    """One recalled tool result, or recalled arguments, back in place of the stub.
+
+    text: the whole original text.
+    tokens: estimated tokens of the text.
+    """
 
     call_id: str
     object_id: str
@@ -85,7 +100,10 @@ class Restoration:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingObject:
-    """What the model had thought in turns that were finished, as it left with an epoch: one object. content: the hash of its bytes in the store."""
+    """The thinking of finished turns that was removed with an epoch, stored as a single object.
+
+    content: hash of its bytes in the store.
+    """
 
     object_id: str
     content: ContentHash
@@ -95,13 +113,19 @@ class ThinkingObject:
 
 @dataclass(frozen=True, slots=True)
 class TurnsLeft:
-    """Whole turns, or steps of one, that left a nearly full window: one object holds them, and one text stands for them.
+    """Whole turns, or steps of a turn, that were evicted from a nearly full window and stored as a single object.
 
-    object_id, content: the object and the hash of its bytes. tokens, chars: its size. text: what stands for them, in the message at
-    place `message` of the request, `weight` tokens of it; behind that message's own words where these are steps, else in front of them.
-    places: the first and the last place of each run of messages that left. calls: of tools, in them. turns: how many turns left so
-    far, for which the text stands; words: what the user said in them, shortened; instructions: what the host said in front of them,
-    in full. names: of texts of ours that left with them.
+    object_id, content: the object and the hash of its bytes.
+    tokens, chars: size of the object.
+    text: the replacement text, `weight` tokens long, in message number `message` of the request: after that message's
+        own text for
+        steps, before it for turns.
+    places: first and last place of each evicted run of messages.
+    calls: ids of the tool calls among them.
+    turns: number of turns evicted so far that `text` replaces; 0 for steps.
+    words: the user's texts in them, shortened.
+    instructions: the host's texts before them, in full.
+    names: names of pagein's own texts that were evicted with them.
     """
 
     object_id: str
@@ -120,16 +144,20 @@ class TurnsLeft:
 
     @property
     def are_steps(self) -> bool:
-        """Whether these are steps of a turn that stays."""
+        """Whether the evicted messages are steps of a turn that stays."""
         return not self.turns
 
 
 @dataclass(frozen=True, slots=True)
 class EpochEntry:
-    """We rewrote the window, once and in one batch. `frontier` is the first message of the request that changed; `reason` why.
+    """pagein rewrote the window in one batch.
 
-    thought: thinking of finished turns behind the frontier that is not sent any more; None where all of it stays. turns: what left
-    whole. All places are those of the request as it was before.
+    frontier: first message of the request that changed.
+    reason: why pagein rewrote the window.
+    thought: thinking of finished turns after the frontier that is no longer sent; None if all of it stays.
+    turns: turns that were evicted whole.
+
+    All places refer to the request before the rewrite.
     """
 
     number: int
@@ -142,15 +170,17 @@ class EpochEntry:
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """The calls of which something left."""
+        """The ids of calls with an evicted part."""
         return (*(one.call_id for one in self.paged), *(call for one in self.turns for call in one.calls))
 
 
 @dataclass(frozen=True, slots=True)
 class InsertEntry:
-    """Text of ours that stands at the end of the window from here on, behind what was said last, as a block of its own.
+    """Text of pagein's own, a separate block at the end of the window as of this entry.
 
-    kind: `pinned`, `manifest` or `echo`. names: of the pinned texts in it, or the call that it speaks of. tokens: what it weighs, estimated.
+    kind: `pinned`, `manifest` or `echo`.
+    names: names of the pinned texts in it, or the id of the call that it is about.
+    tokens: estimated tokens of the text.
     """
 
     kind: str
@@ -161,10 +191,13 @@ class InsertEntry:
 
 @dataclass(frozen=True, slots=True)
 class RequestSent:
-    """A request went to the model; `length` is the number of its messages. What it held is frozen from here on.
+    """A request was sent to the model. From here on, the messages in it are frozen.
 
-    moment: when, seconds since 1970, where known. bill, saved: what the session cost and saved up to and including it, in input tokens, estimated.
-    absent: tokens that it would have held without us. anew, found: what of it was written in one go last (`policy.economics.rewrite_cost.Account`).
+    length: number of messages in the request.
+    moment: time of the request in seconds since 1970, if known.
+    bill, saved: estimated cost and saving of the session including this request, in input tokens.
+    absent: tokens that the request would have held without pagein.
+    anew, found: tokens last written in one go (`policy.economics.rewrite_cost.Account`).
     """
 
     epoch: int
@@ -179,14 +212,18 @@ class RequestSent:
 
 @dataclass(frozen=True, slots=True)
 class RecallEntry:
-    """An object was brought back by id."""
+    """An object was recalled by its id."""
 
     object_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry:
-    """A fact for other folds than the window's. `kind` names the fold, `data` is JSON text."""
+    """A fact for a fold other than the window's.
+
+    kind: name of the fold.
+    data: JSON text.
+    """
 
     kind: str
     data: str
@@ -201,7 +238,7 @@ Body: TypeAlias = (
 class Entry:
     """One entry of the journal, after `parent` (None: the first of its branch).
 
-    at: seconds since 1970, None where the host does not say. It takes no part in any decision.
+    at: seconds since 1970; None if the host does not record times. No decision depends on it.
     """
 
     id: EntryId
@@ -214,10 +251,10 @@ _ALL: Final = 2**31 - 1
 
 
 def bridge(name: EntryId, parent: EntryId | None) -> Entry:
-    """What stands in the place of an entry that was lost, so that those behind it still have their place."""
+    """Make the replacement for a lost entry, so that its successors keep their place in the tree."""
     return Entry(name, parent, CompactionEntry(_ALL, lost=True))
 
 
 def is_bridge(entry: Entry) -> bool:
-    """Whether an entry only stands in the place of one that was lost."""
+    """Whether an entry is the replacement for a lost entry."""
     return isinstance(entry.body, CompactionEntry) and entry.body.lost

@@ -1,4 +1,4 @@
-"""Forgiving access to the fields of a decoded object: a field of the wrong type is a field that is not there."""
+"""Lenient access to the fields of a decoded object: a field of the wrong type counts as missing."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ _EMPTY: Row = {}
 
 
 def text(row: Row, *keys: str) -> str | None:
-    """The first of these fields that holds text, or None."""
+    """The first of the named fields with a text value, or None."""
     for key in keys:
         value = row.get(key)
         if isinstance(value, str):
@@ -19,7 +19,7 @@ def text(row: Row, *keys: str) -> str | None:
 
 
 def number(row: Row, *keys: str) -> int | None:
-    """The first of these fields that holds a finite number, as an int; or None."""
+    """The first of the named fields with a finite number, as an int, or None."""
     for key in keys:
         value = row.get(key)
         if isinstance(value, bool):
@@ -30,24 +30,24 @@ def number(row: Row, *keys: str) -> int | None:
 
 
 def count(row: Row, *keys: str) -> int:
-    """The first of these fields that holds a number, never below 0; 0 where none does."""
+    """The first of the named fields with a number, at least 0; 0 if every field lacks a number."""
     return max(0, number(row, *keys) or 0)
 
 
 def object_at(row: Row, key: str) -> Row:
-    """The object in this field; an empty one where there is none."""
+    """The object in a field, or an empty object."""
     value = row.get(key)
     return cast("Row", value) if isinstance(value, dict) else _EMPTY
 
 
 def sequence(row: Row, key: str) -> Sequence[object]:
-    """The list in this field; an empty one where there is none."""
+    """The list in a field, or an empty list."""
     value = row.get(key)
     return value if isinstance(value, list) else ()
 
 
 def objects(values: object) -> Iterator[Row]:
-    """The objects of a list, in order; whatever else stands in it, or is no list, is passed over."""
+    """Yield the objects of a list, in order. Items of any different type are skipped."""
     if isinstance(values, list | tuple):
         for value in values:
             if isinstance(value, dict):
@@ -55,7 +55,7 @@ def objects(values: object) -> Iterator[Row]:
 
 
 def lines_of(values: object) -> str:
-    """A text field that some versions store as text and some as a list of texts."""
+    """The text of a field that is stored as text in some versions and as a list of texts in others."""
     if isinstance(values, str):
         return values
     if isinstance(values, list):

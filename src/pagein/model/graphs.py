@@ -1,10 +1,11 @@
-"""Values that share parts, as bytes and back: what was one object is one object again.
+"""Serialise values with shared parts: an object that occurs twice is a single object again after reading.
 
 Rules of this file
 ------------------
-1. Only values of known kinds are read: plain ones, and classes that the caller names. Nothing in the bytes says what is to be run or imported.
-2. Bytes begin with a digest of the rest. Those that are damaged, or of other classes, are refused with BadInput.
-3. Fields that a class makes for itself (`init=False`) are made anew.
+1. Only values of known kinds are read: plain values, and classes that the caller names. The bytes cannot name code to
+   run or import.
+2. The bytes begin with a digest of the rest. Damaged bytes, and bytes for different classes, are refused with BadInput.
+3. Fields that a class initialises itself (`init=False`) are created anew.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ Builder: TypeAlias = Callable[[list[Any]], object]
 
 
 class _Shape:
-    """What of a class is kept: names of its fields, and what puts them into a new one."""
+    """The stored fields of a class, and a way to set them on a new instance."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -42,7 +43,7 @@ class _Shape:
             self.names = [name for name in getattr(kind, "__slots__", ()) if not name.startswith("__")]
 
     def builder(self) -> Builder:
-        """What makes one of the values of its fields. Of each kind there are many, so it does nothing but that."""
+        """Return a function from field values to a new instance. It runs once per value of a graph, so it must be fast."""
         kind, count = self.kind, len(self.names)
         if issubclass(kind, msgspec.Struct):
             return lambda values: kind(*values)
@@ -64,10 +65,10 @@ class _Shape:
 
 
 class Graphs:
-    """Writes and reads graphs of these classes.
+    """Writer and reader for graphs of the given classes.
 
-    classes: all that may occur beside plain values, tuples, lists, dictionaries and frozen sets; outside: things that both sides have
-    already, by a name.
+    classes: every class that may occur beside plain values, tuples, lists, dictionaries and frozen sets.
+    outside: named objects that both sides already have.
     """
 
     def __init__(self, classes: Collection[type], outside: Mapping[str, object] | None = None) -> None:
@@ -78,10 +79,13 @@ class Graphs:
         self._names = {id(one): name for name, one in self._outside.items()}
         told = repr([(one.kind.__module__, one.kind.__qualname__, one.names) for one in self._shapes])
         self.version = hashlib.sha256(told.encode()).hexdigest()[:16]
-        """Of the classes and their fields."""
+        """A digest of the classes and their fields."""
 
     def encode(self, root: object, names: Mapping[int, str] | None = None) -> bytes:
-        """A graph as bytes. names: of things that whoever reads it gets by name, by their `id`. Raises BadInput for a value of another kind."""
+        """Encode a graph as bytes. Raises BadInput for a value of an unknown kind.
+
+        names: names by `id` of objects that the reader receives by name.
+        """
         writer = _Writer(self._numbers, self._shapes, {**self._names, **(names or {})})
         last = writer.write(root)
         try:
@@ -93,7 +97,10 @@ class Graphs:
         return hashlib.blake2b(body, digest_size=_DIGEST).digest() + body
 
     def decode(self, data: bytes, named: Callable[[str], object]) -> Any:  # noqa: ANN401 -- whatever was encoded
-        """The graph of these bytes. named: gives the things that were encoded by name. Raises BadInput where they are damaged."""
+        """Decode a graph. Raises BadInput for damaged bytes.
+
+        named: returns the object that was encoded under a name.
+        """
         digest, body = data[:_DIGEST], memoryview(data)[_DIGEST:]
         if hashlib.blake2b(body, digest_size=_DIGEST).digest() != digest:
             raise BadInput("the bytes of a graph are damaged")
@@ -134,7 +141,7 @@ class Graphs:
 
 
 class _Writer:
-    """Numbers everything, parts before what they are parts of: plain values first."""
+    """Numbers every value, parts before wholes, and plain values first."""
 
     def __init__(self, numbers: Mapping[type, int], shapes: list[_Shape], names: Mapping[int, str]) -> None:
         self._numbers = numbers
@@ -142,7 +149,7 @@ class _Writer:
         self._names = names
         self._plain: dict[tuple[type, object], int] = {}
         self._placed: dict[int, int] = {}
-        self._kept: list[object] = []  # so that no `id` is given twice meanwhile
+        self._kept: list[object] = []  # keeps the values alive, so that no `id` is reused meanwhile
         self._made: list[tuple[int, list[int]]] = []  # references: plain values by -1 - number, others by number
         self.atoms: list[object] = []
         self.rows = array(_WIDTH)

@@ -1,4 +1,4 @@
-"""Ids of objects: UUIDv7, ordered by the time at which they were minted (memory-system 4.1, RFC 9562)."""
+"""Ids of objects: UUIDv7, ordered by creation time (RFC 9562)."""
 
 import re
 from typing import Final
@@ -8,11 +8,13 @@ from pagein.errors import BadInput, BadName
 _UUID7: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _LONGEST: Final = 512
 RANDOM_BYTES: Final = 10
-"""How many random bytes `uuid7` takes."""
+"""Number of random bytes that `uuid7` takes."""
 
 
 def uuid7(milliseconds: int, random: bytes) -> str:
-    """The id minted at this time (since 1970) with these random bytes. The first twelve random bits may hold a counter."""
+    """Make the id for a time (milliseconds since 1970) and random bytes. The first twelve random bits may hold a
+    counter.
+    """
     if not 0 <= milliseconds < 1 << 48:
         raise BadInput(f"a UUIDv7 cannot hold the time {milliseconds} ms")
     if len(random) != RANDOM_BYTES:
@@ -25,9 +27,9 @@ def uuid7(milliseconds: int, random: bytes) -> str:
 
 
 def object_id(text: str, type_: str) -> str:
-    """The text, if an object of this type may be called so: a UUIDv7, or for tool calls any id of the provider's.
+    """Return the text if it is a valid id for an object of this type: a UUIDv7, or any provider id for a tool call.
 
-    Raises BadName. Providers' ids are kept as they are; they must not be blank or longer than 512 characters.
+    Provider ids are stored unchanged. They must not be blank or longer than 512 characters. Raises BadName.
     """
     if type_ == "toolcall":
         if text.strip() and len(text) <= _LONGEST:

@@ -1,4 +1,4 @@
-"""References seen in a store: where they stand, what they lead to, who holds them."""
+"""References in a store: their places, targets and holders."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -9,7 +9,11 @@ from pagein.model.versions import Version
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A reference at its place. path: JSON pointer (RFC 6901) into the document. resolved: whether its target is there now."""
+    """A reference at its place in a document.
+
+    path: JSON pointer (RFC 6901) into the document.
+    resolved: whether the target exists now.
+    """
 
     path: str
     reference: Reference
@@ -18,7 +22,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Backlink:
-    """A reference seen from its target: the version that holds it, and where."""
+    """A reference seen from its target: the version that holds the reference, and the place in it."""
 
     source: Version
     path: str
@@ -31,7 +35,10 @@ Missing: TypeAlias = Literal["no such object", "no such version", "hashes disagr
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a reference means. by: how it was found; `hash` for a pin whose time leads elsewhere (a clock was wrong)."""
+    """The version that a reference denotes.
+
+    by: how the version was found; `hash` for a pin with a time that leads to another version (a clock was wrong).
+    """
 
     reference: Reference
     version: Version
@@ -40,9 +47,9 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedReference:
-    """A reference that leads nowhere yet.
+    """A reference without a target.
 
-    why: `hashes disagree` where the version is there, but is not what the pin says of its view or content.
+    why: `hashes disagree` if the version exists, but differs from the view or content recorded in the pin.
     """
 
     reference: Reference

@@ -1,8 +1,8 @@
-"""Host-neutral messages: what a model was sent and what it answered.
+"""Host-neutral messages: the input and the output of a model.
 
-Every reader of recorded sessions and every wire format is translated into these values at the door; policies
-know nothing else. What the wire carried beyond them is kept by `providers.wire`, which re-emits untouched
-messages byte for byte.
+Every reader of recorded sessions and every wire format is translated into these values on entry. Policies see nothing
+else.
+`providers.wire` keeps the rest of the wire data and sends untouched messages byte for byte.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,12 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """That a block was kept without all of its text, because some of it must not be stored (law 9).
+    """A note that part or all of a block's text was not stored (law 9).
 
-    digest: of the whole text, keyed with the secret of the store, so that the same text is known again and nobody can guess it.
-    chars: characters of the whole text. part: whether only parts of the text were left out.
+    digest: of the whole text, keyed with the secret of the store. The same text has the same digest, and the text
+        cannot be guessed.
+    chars: characters of the whole text.
+    part: whether only parts of the text were left out.
     """
 
     digest: str
@@ -26,11 +28,11 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text that somebody said.
+    """Text of the user, the model or the host.
 
-    injected: None for words of the user or the model; otherwise the kind of thing the host inserted
-    (`compact_summary`, `edited_text_file`, `hook_success`, ...).
-    withheld: set where the text was kept without what must not be stored.
+    injected: None for words of the user or the model; otherwise the kind of text that the host inserted
+        (`compact_summary`, `edited_text_file`, `hook_success`, ...).
+    withheld: set if the text was stored in redacted form.
     """
 
     text: str
@@ -40,9 +42,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning of the model. `signature` binds it to its prefix where the provider does so (rules T1-T10).
+    """Reasoning of the model.
 
-    withheld: set where the text was kept without what must not be stored.
+    signature: binds the reasoning to its prefix for providers with signed thinking (rules T1-T9).
+    withheld: set if the text was stored in redacted form.
     """
 
     text: str
@@ -53,9 +56,9 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """One access to a file that a tool call makes.
+    """One file access of a tool call.
 
-    start, end: first and last line (from 1, inclusive), None where the call does not say.
+    start, end: first and last line (from 1, inclusive); None if the call does not name lines.
     via: `native` for a file tool, `shell` for a best-effort parse of a command line.
     """
 
@@ -68,9 +71,10 @@ class FileAccess:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call the model made. `arguments` is the JSON text of its input, key order and all.
+    """A tool call of the model.
 
-    withheld: set where the arguments were kept without what must not be stored.
+    arguments: JSON text of the input, with its key order.
+    withheld: set if the arguments were stored in redacted form.
     """
 
     id: str
@@ -82,7 +86,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ShownLines:
-    """Which lines of a file a read result shows: `count` lines from `start` (from 1), of `total` in the file."""
+    """The lines of a file in a read result: `count` lines from `start` (from 1), of `total` in the file."""
 
     start: int
     count: int
@@ -91,7 +95,11 @@ class ShownLines:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image. `size` is the number of characters of its base64 form, the data itself may be absent."""
+    """An image.
+
+    size: number of characters of its base64 form.
+    data: the base64 form; it may be absent.
+    """
 
     media_type: str
     size: int
@@ -100,12 +108,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to the call with id `call_id`.
+    """The result of a tool call.
 
-    name: the tool, as the call named it ("" where the recording does not tell).
-    shown: for reads by a file tool, the lines that the text shows.
+    call_id: id of the call.
+    name: name of the tool ("" if the recording does not name it).
+    shown: for reads by a file tool, the lines in the text.
     before: for edits, the recording's name of the whole file before the edit (see snapshots).
-    withheld: set where the text was kept without what must not be stored.
+    withheld: set if the text was stored in redacted form.
     """
 
     call_id: str
@@ -120,9 +129,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A block of a kind pagein does not know. `json` is its JSON text; it is passed on and counted, never changed.
+    """A block of a kind unknown to pagein. It is passed on and counted, never changed.
 
-    withheld: set where the text was kept without what must not be stored.
+    json: the JSON text of the block.
+    withheld: set if the text was stored in redacted form.
     """
 
     kind: str
@@ -135,10 +145,11 @@ Block: TypeAlias = Text | Thinking | ToolCall | ToolResult | Image | Other
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call, as the provider reported them.
+    """Tokens of one model call, as reported by the provider.
 
-    fresh: prompt tokens neither read from nor written to the cache. `written` is all that was written;
-    `written_1h` the part of it with the one-hour lifetime.
+    fresh: prompt tokens neither read from nor written to the cache.
+    written: all tokens written to the cache.
+    written_1h: the part of `written` with the one-hour TTL.
     """
 
     fresh: int = 0
@@ -149,11 +160,11 @@ class Usage:
 
     @property
     def prompt(self) -> int:
-        """All prompt tokens of the call."""
+        """The total of prompt tokens of the call."""
         return self.fresh + self.read + self.written
 
     def __add__(self, other: "Usage") -> "Usage":
-        """What both calls took."""
+        """The sum of two calls."""
         return Usage(
             self.fresh + other.fresh,
             self.read + other.read,
@@ -165,8 +176,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `at` is its time in seconds since 1970 (None: not recorded); usage stands on assistant messages only.
+    """One message.
 
+    at: time in seconds since 1970; None if not recorded.
+    usage: on assistant messages only.
     stop: why the model stopped, in the recording's own word (`tool_use`, `end_turn`, `aborted`, ...).
     """
 
@@ -181,10 +194,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """Something the host did between messages.
+    """An action of the host between messages.
 
     kind: `compaction`, `microcompaction`, `turn_end`, `api_error`, `model_change`, `turn_aborted`, or the host's own.
-    data: JSON text of what it recorded about it.
+    data: JSON text of the host's record.
     """
 
     kind: str
@@ -194,9 +207,10 @@ class HostEvent:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLine:
-    """A line or entry that could not be understood: a value, so that it can be counted and shown, never an exception.
+    """A line or entry that could not be understood. It is a value to count and show, never an exception.
 
-    line: 1-based line in its file (0 where lines do not apply). excerpt: its first characters.
+    line: 1-based line in its file (0 if the source has no lines).
+    excerpt: the first characters.
     """
 
     line: int

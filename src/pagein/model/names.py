@@ -1,4 +1,4 @@
-"""Names of things. Each is made by a named maker, so an ill-formed one cannot exist."""
+"""Content hashes. A validating constructor makes each value, so a malformed hash cannot exist."""
 
 import hashlib
 import re
@@ -12,18 +12,18 @@ _HEX64 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, order=True)
 class ContentHash:
-    """sha256 of some bytes, as 64 hexadecimal digits. Made by `of` (from bytes) or `parse` (from text)."""
+    """The sha256 of some bytes, as 64 hexadecimal digits. Made by `of` (from bytes) or `parse` (from text)."""
 
     hex: str
 
     @classmethod
     def of(cls, content: bytes) -> Self:
-        """Name these bytes."""
+        """Hash some bytes."""
         return cls(hashlib.sha256(content).hexdigest())
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a name that was written with `str`. Raises BadName on anything else."""
+        """Parse the text form of a hash. Raises BadName for any malformed text."""
         if not _HEX64.fullmatch(text):
             raise BadName(f"not a content hash: {text[:20]!r}; expected 64 hexadecimal digits")
         return cls(text)

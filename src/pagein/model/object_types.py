@@ -1,4 +1,4 @@
-"""Types of objects: what their metadata view shows, and which of them are locked (memory-system 4.2.1, 20.1, 24)."""
+"""Types of objects, with the fields of their metadata view and whether they are locked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,11 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class ObjectType:
-    """view: the fields of the default metadata view, in order. locked: whether an object of the type is locked when made."""
+    """The properties of a type of object.
+
+    view: fields of the default metadata view, in order.
+    locked: whether a new object of the type is locked.
+    """
 
     view: tuple[str, ...]
     locked: bool = False
@@ -26,9 +30,9 @@ TYPES: Final[Mapping[str, ObjectType]] = {
     "system_prompt": ObjectType(_TEXT, locked=True),
 }
 OTHER: Final = ObjectType(_TEXT)
-"""What holds for a type that a later pagein, or somebody else's store, has made."""
+"""The properties of an unknown type, made by a later pagein or by a foreign store."""
 
 
 def type_of(name: str) -> ObjectType:
-    """What is known of a type."""
+    """The properties of a type, by name."""
     return TYPES.get(name, OTHER)

@@ -1,8 +1,10 @@
-"""Objects: paged-out content under an id that only this store can have made.
+"""Objects: evicted content under an id that only this store can have made.
 
-An id is `pg-<8 hex>-<8 hex>`. The first half names what was paged out (content, session and call), the second is a
-tag keyed with the secret of the store. The same content, session and call give the same id again; an id that somebody
-else wrote into a tool result fails the tag and is text like any other (law 8).
+An id is `pg-<8 hex>-<8 hex>`. The first half names the evicted content (its hash, session and call), the second is a
+tag keyed
+with the secret of the store. The same content, session and call always have the same id. A forged id in a tool result
+fails the
+tag check and is treated as plain text (law 8).
 """
 
 import hashlib
@@ -17,12 +19,12 @@ from pagein.model.names import ContentHash
 _ID = re.compile(r"pg-([0-9a-f]{8})-([0-9a-f]{8})")
 _HALF = 8
 EXPIRED: Final = "expired"
-"""The kind of an object whose content was given up by retention, and of which only the record is left."""
+"""The kind of an object after retention removed its content. Only the record is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a piece of content stood: the session, and the tool call that it answered."""
+    """The origin of a piece of content: the session, and the tool call whose result it is."""
 
     session: str
     call_id: str
@@ -36,19 +38,20 @@ class ObjectId:
 
     @classmethod
     def of(cls, content: ContentHash, origin: Origin, secret: bytes, attempt: int = 0) -> Self:
-        """Name this content at this origin. `secret` is that of the store which keeps it.
+        """Make the id for content at an origin.
 
-        attempt: 0, and one more each time that the id turned out to be taken by something else.
+        secret: of the store that holds the content.
+        attempt: 0, plus 1 for each collision with the id of a different object.
         """
         parts = (content.hex, origin.session, origin.call_id, str(attempt))
-        # Lengths stand in front, so that no two lists of parts have the same canonical form.
+        # Lengths stand before the parts, so that two different lists of parts never have the same canonical form.
         canonical = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass")
         name = hashlib.sha256(canonical).hexdigest()[:_HALF]
         return cls(f"pg-{name}-{_tag(name, secret)}")
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read an id. Raises BadName on anything that has not its shape; says nothing of who made it (`made_with`)."""
+        """Parse an id. Raises BadName for a malformed text. Does not verify the store's tag; see `is_made_with`."""
         if not _ID.fullmatch(text):
             raise BadName(f"not an object id: {text[:40]!r}; expected the form pg-01234567-89abcdef")
         return cls(text)
@@ -63,7 +66,7 @@ class ObjectId:
 
 
 def object_ids_in(text: str) -> list[str]:
-    """What looks like the id of an object in a text, in order. Says nothing of who made it."""
+    """Find every text with the form of an object id, in order. The tags are not verified."""
     return [found[0] for found in _ID.finditer(text)]
 
 
@@ -73,10 +76,12 @@ def _tag(name: str, secret: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """What the store knows of an object besides its bytes.
+    """The store's record of an object, without its bytes.
 
-    kind: what it is, `toolcall` for the result of a tool call. tokens: the estimate that its stub shows. chars: length of its text.
-    workspace: whose it is; another workspace's object is not recalled.
+    kind: kind of content, `toolcall` for the result of a tool call.
+    workspace: owner of the object; it cannot be recalled from a different workspace.
+    tokens: the estimate shown in the stub.
+    chars: length of the text.
     """
 
     id: ObjectId

@@ -1,7 +1,8 @@
-"""The user's hand as the journal keeps it: `Noted` entries of kind `hand`.
+"""Pins in the journal: `NoteEntry` values of kind `hand`.
 
-A wish names the tool call whose result it means, so that what it does follows from the branch alone. It has an id of its own: a wish
-that another process laid down beside the running session is taken over into the branch, and counts once.
+A pin names the tool call of the result it applies to, so its effect follows from the branch alone. Each pin has its own
+id: a pin
+recorded by another process beside the running session is copied into the branch, and counts once.
 """
 
 from dataclasses import dataclass, replace
@@ -15,16 +16,29 @@ HAND: Final = "hand"
 _DIGITS: Final = 16
 
 Act: TypeAlias = Literal["pin", "unpin", "drop", "restore", "veto", "epoch", "say", "unsay", "off", "on"]
-"""pin: stays, and comes back if it is out. veto: never leaves again. unpin: neither holds any more. drop: leaves at the next epoch, whatever its age.
-restore: comes back at the next one. epoch: the next call opens one if anything may go. say: this text stays in every window. unsay: it is not said anew
-any more. off, on: nothing is decided by us from now on, and again.
+"""The actions of a pin.
+
+pin: stays in the window, and is recalled if it was evicted.
+veto: is never evicted again.
+unpin: ends pin and veto.
+drop: is evicted at the next epoch, whatever its age.
+restore: is recalled at the next epoch.
+epoch: the next call opens an epoch if anything may be evicted.
+say: the text stays in every window.
+unsay: the text is no longer inserted.
+off, on: stop and resume the decisions of pagein.
 """
 _ACTS: Final = frozenset(get_args(Act))
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants. call_id: the call whose result is meant. text: what is to be said, verbatim. id: the wish's own name."""
+    """A person's order about the window.
+
+    call_id: id of the call whose result it applies to.
+    text: the text to insert, verbatim.
+    id: unique id of the order.
+    """
 
     act: Act
     call_id: str = ""
@@ -32,18 +46,18 @@ class Wish:
     id: str = ""
 
     def at(self, place: EntryId | None) -> "Wish":
-        """The same with an id, when it is laid down behind this entry."""
+        """The same order, with the id for its place in the journal: after this entry."""
         said = encode_json([place, self.act, self.call_id, self.text])
         return replace(self, id=ContentHash.of(said).hex[:_DIGITS])
 
 
 def name_of(text: str) -> str:
-    """How a pinned text is called."""
+    """The name of a pinned text."""
     return f"text-{ContentHash.of(text.encode('utf-8', 'surrogatepass')).hex[:8]}"
 
 
 def wish_note(wish: Wish) -> str:
-    """The data of a `hand` entry."""
+    """Encode an order as the data of a `hand` entry."""
     fields: dict[str, object] = {"act": wish.act, "id": wish.id}
     if wish.call_id:
         fields["call_id"] = wish.call_id
@@ -53,7 +67,7 @@ def wish_note(wish: Wish) -> str:
 
 
 def wish_of(body: Body) -> Wish | None:
-    """What an entry says the user wants; None where it says nothing of it, or cannot be understood."""
+    """Decode the order in an entry. None for an entry of a different kind or with unknown data."""
     if not isinstance(body, NoteEntry) or body.kind != HAND:
         return None
     match _fields(body.data):

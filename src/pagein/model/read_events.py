@@ -1,6 +1,6 @@
-r"""What happened to a file on a branch, as far as the model can tell: the events that knowledge is folded from.
+r"""Events of a file on a branch, as far as the model can know of them. Knowledge of files is folded from these events.
 
-Lines are what `text.split("\n")` gives, counted from 1: a text ending in a newline has an empty last line, and an
+Lines are the parts of `text.split("\n")`, counted from 1: a text with a final newline has an empty last line, and an
 empty text has one line. Joining a version's lines with newlines gives its text back, byte for byte.
 """
 
@@ -16,7 +16,7 @@ Mode: TypeAlias = Literal[
     "unchanged",  # a marker for the whole file
     "unchanged_range",  # a marker for a range
     "diff",  # a unified diff of the whole file
-    "moved",  # a marker for lines that stand elsewhere now (v2)
+    "moved",  # a marker for lines that are at another place now (v2)
     "range_diff",  # a unified diff of a range (v2)
     "partly_known",  # text and markers in file order (v2)
 ]
@@ -24,7 +24,7 @@ Mode: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class LineCopy:
-    """Lines that stand in an earlier version too: `count` lines from `at` equal those from `first` of `base`."""
+    """Lines shared with an earlier version: `count` lines from `at` equal the lines from `first` of `base`."""
 
     base: ContentHash
     first: int
@@ -36,10 +36,14 @@ class LineCopy:
 class FileRead:
     """A read was answered.
 
-    path: the path key. version: hash of the bytes the file had. total: its lines. size: its bytes.
-    first, last: the requested lines after clamping; `whole` if that is the whole file.
-    base: the version that a marker or diff rests on. emitted: lines that stand as text in the answer, None where
-    an older writer left it out and it cannot be proven. copies: what the rest of the answer rests on (v2).
+    path: the path key.
+    version: hash of the file's bytes.
+    total: number of lines of the file.
+    size: bytes of the file.
+    first, last: the requested lines after clamping; `whole` if they cover the whole file.
+    base: the version that a marker or diff refers to.
+    emitted: lines with their text in the answer; None if an older writer omitted them and they cannot be proven.
+    copies: the known lines that the rest of the answer refers to (v2).
     """
 
     path: str
@@ -61,17 +65,18 @@ class FileRead:
 
     @property
     def scope_key(self) -> str:
-        """`full`, or `r:<first>:<last>` (specification section 4)."""
+        """`full`, or `r:<first>:<last>`."""
         return "full" if self.whole else f"r:{self.first}:{self.last}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileWrite:
-    """The model itself wrote to a file, and the tool reported success.
+    """The model wrote to a file, and the tool reported success.
 
-    version, total: the file afterwards. authored: its lines that stand whole in the call's arguments.
-    base, copies: the version before and the lines that the edit left alone (an edit of a known version only).
-    whole: the call gave the file's whole text.
+    version, total: hash and number of lines of the file afterwards.
+    authored: lines that are complete in the call's arguments.
+    base, copies: the previous version and the lines that the edit left unchanged (for an edit of a known version only).
+    whole: the call gave the whole text of the file.
     """
 
     path: str
@@ -83,13 +88,13 @@ class FileWrite:
 
     @property
     def unseen(self) -> "FileWrite":
-        """The same once its text has left the window: the file changed, and the lines that it left alone still moved by it."""
+        """The same write after its text left the window: the file changed, and unchanged lines still moved."""
         return replace(self, authored=NO_LINES, whole=False)
 
 
 @dataclass(frozen=True, slots=True)
 class FileRefresh:
-    """Somebody asked for a fresh read: of the whole path (lines None), or of a range of line numbers."""
+    """A request for a fresh read of a whole path (lines None) or of a range of line numbers."""
 
     path: str
     lines: tuple[int, int] | None = None
@@ -97,7 +102,7 @@ class FileRefresh:
 
 @dataclass(frozen=True, slots=True)
 class CompactionEvent:
-    """The host replaced everything so far by a summary. A strict barrier: nothing before it is known any more."""
+    """The host replaced the conversation so far by a summary. A strict barrier: earlier knowledge is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +120,15 @@ ReadEvent: TypeAlias = FileRead | FileWrite | FileRefresh | CompactionEvent | Ma
 
 @dataclass(frozen=True, slots=True)
 class ReadClaim:
-    """What a tool call of the request stands for, for the witness.
+    """The claim of one tool call in a request, for the witness to check.
 
     kind: `text` (a plain read), `authored` (write or edit: the text is in the call's arguments), or the mode of an
-    answer that holds markers or a diff. emitted: the lines of the version that stand as text in the answer, or, for
-    `authored`, in the arguments. gutter: regular expression of what the host puts before each line. before, after: characters
-    that it puts in front of all of them and behind them. whole: the arguments hold the file's whole text, from its first line on.
+        answer with
+        markers or a diff.
+    emitted: lines of the version with their text in the answer or, for `authored`, in the arguments.
+    gutter: regular expression of the host's prefix of each line.
+    before, after: characters that the host adds before the first and after the last line.
+    whole: the arguments hold the whole text of the file, from its first line on.
     """
 
     path: str
@@ -139,7 +147,7 @@ class ReadClaim:
 
 
 def claim_of(event: FileRead | FileWrite) -> ReadClaim:
-    """What the call that caused this event stands for. Where the host shows line numbers, set `gutter` on it."""
+    """Make the claim for the call behind an event. Set `gutter` on it if the host shows line numbers."""
     if isinstance(event, FileWrite):
         return ReadClaim(
             event.path,

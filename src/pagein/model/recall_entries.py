@@ -1,7 +1,9 @@
-"""Recall and ingest as the journal keeps them: `Noted` entries of kinds `recall` and `ingested`.
+"""Recall and ingest in the journal: `NoteEntry` values of kinds `recall` and `ingested`.
 
-A `recall` says which objects a tool brought back, whole or in parts, and by which call; so what is warm can be folded from
-the branch. An `ingested` says that a file was put into the store for the session, so that it counts among its objects.
+A `recall` names the objects that a tool recalled, whole or in parts, and the call. The recently recalled objects are
+folded from
+it. An `ingested` records that a file was put into the store for the session, so that it counts among the session's
+objects.
 """
 
 from dataclasses import dataclass
@@ -18,9 +20,11 @@ INGESTED: Final = "ingested"
 
 @dataclass(frozen=True, slots=True)
 class RecallNote:
-    """Objects that a tool brought back. tool: its name. call_id: the call whose result shows them, "" where it has none.
+    """Objects that a tool recalled.
 
-    hints: lines of ours that stood below the part that was shown.
+    tool: name of the tool.
+    call_id: id of the call whose result shows the objects; "" without such a call.
+    hints: lines of pagein's own below the shown part.
     """
 
     tool: str
@@ -31,7 +35,11 @@ class RecallNote:
 
 @dataclass(frozen=True, slots=True)
 class IngestNote:
-    """A file that was stored without being read into the window. path: its key. content: the hash of its bytes."""
+    """A file that was stored without entering the window.
+
+    path: path key of the file.
+    content: hash of its bytes.
+    """
 
     object_id: str
     path: str
@@ -43,7 +51,11 @@ class IngestNote:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMatch:
-    """A match in the text of an object. offset: its place there, in characters. context: the match with what stands around it."""
+    """A match in the text of an object.
+
+    offset: place of the match in the text, in characters.
+    context: the match with the text around it.
+    """
 
     object_id: str
     offset: int
@@ -52,7 +64,7 @@ class ObjectMatch:
 
 
 def recall_note(recall: RecallNote) -> str:
-    """The data of a `recall` entry."""
+    """Encode the data of a `recall` entry."""
     fields: dict[str, object] = {"tool": recall.tool, "objects": list(recall.objects)}
     if recall.call_id:
         fields["call_id"] = recall.call_id
@@ -62,7 +74,7 @@ def recall_note(recall: RecallNote) -> str:
 
 
 def recall_of(body: Body) -> RecallNote | None:
-    """What an entry says was recalled by a tool; None where it says nothing of it, or cannot be understood."""
+    """Decode the recall in an entry. None for an entry of a different kind or with unknown data."""
     match _fields(body, RECALL):
         case {"tool": str(tool), "objects": [*objects], **rest}:
             hints = rest.get("hints")
@@ -72,7 +84,9 @@ def recall_of(body: Body) -> RecallNote | None:
 
 
 def encode_ingest(one: IngestNote) -> str:
-    """The data of an `ingested` entry. It names path and content as records of reads do, so that an export can tell them alike."""
+    """Encode the data of an `ingested` entry. Path and content have the same names as in records of reads, so an export
+    treats them alike.
+    """
     return encode_json(
         {
             "object_id": one.object_id,
@@ -86,7 +100,7 @@ def encode_ingest(one: IngestNote) -> str:
 
 
 def ingest_note_of(body: Body) -> IngestNote | None:
-    """The file that an entry says was ingested; None where it says nothing of one, or cannot be understood."""
+    """Decode the ingested file in an entry. None for an entry of a different kind or with unknown data."""
     match _fields(body, INGESTED):
         case {
             "object_id": str(object_id),

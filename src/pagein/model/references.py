@@ -1,4 +1,4 @@
-"""References: how one object names another, at its newest or pinned to what it was (memory-system 7.2, 8.1)."""
+"""References between objects: to the newest version of an object, or pinned to a past version."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,10 +11,12 @@ LINK: Final = "link"
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What a static reference knows of the version that it means.
+    """A static reference's record of its target version.
 
-    at: transaction time in seconds since 1970, by which the version is looked up. The hashes prove what is found there
-    and find it where the time is wrong; content is None for an object whose content is null.
+    at: transaction time in seconds since 1970, used to look the version up.
+    object, view, content: hashes. They verify the version found by time, and find it if the time is wrong. content is
+        None for an
+        object whose content is null.
     """
 
     at: float
@@ -25,11 +27,13 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference to an object, wherever in a document it stands.
+    """A reference to an object, at any place in a document.
 
-    target: id of the object; in a dynamic one also its nickname. pin: None for dynamic ("whatever it is now"), else static.
-    field: which part is meant (`content`, `metadata`, or the name of a metadata or additional field); None for the object.
-    relation: what the reference says about the two (`link`, `derived_from`, ...).
+    target: id of the object; for a dynamic reference also its nickname.
+    pin: None for a dynamic reference (the newest version); set for a static one.
+    field: the referenced part (`content`, `metadata`, or the name of a metadata or additional field); None for the
+        whole object.
+    relation: relation between holder and target (`link`, `derived_from`, ...).
     """
 
     target: str
@@ -43,7 +47,7 @@ class Reference:
 
 
 def reference_to_fields(reference: Reference) -> dict[str, object]:
-    """Plain JSON values of a reference, defaults left out."""
+    """Encode a reference as plain JSON values, without defaults."""
     out: dict[str, object] = {"id": reference.target}
     if reference.field is not None:
         out["field"] = reference.field
@@ -62,7 +66,7 @@ def reference_to_fields(reference: Reference) -> dict[str, object]:
 
 
 def reference_from_fields(fields: object) -> Reference:
-    """Read what `reference_to_fields` wrote. Raises BadInput on anything else."""
+    """Decode a reference made by `reference_to_fields`. Raises BadInput for any malformed value."""
     try:
         match fields:
             case {"id": str() as target, **rest}:

@@ -1,4 +1,4 @@
-"""A search over everything stored, and what it finds."""
+"""A search over everything stored, and its results."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -7,19 +7,27 @@ CONTENT: Final = "content"
 METADATA: Final = "metadata"
 
 Which: TypeAlias = Literal["newest", "current", "all"]
-"""Which versions answer: of each object the newest one with a match, only the one that is current, or all."""
+"""The versions to search: of each object the newest version with a match, only the current version, or every version.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What is looked for, and where. What is left out does not matter.
+    """A search request. Omitted fields do not restrict the search.
 
-    pattern: a literal text, or with `regex` a regular expression of RE2; `^` and `$` are those of lines.
-    types: of objects. path: a file, a folder or a glob, see `policy/recall/path_filter.py`. session: the one that wrote the version.
-    since, until: bounds of the transaction time, seconds since 1970, inclusive. ids: objects, by id or nickname.
-    fields: `content`, `metadata`, or names of additional fields. deleted: whether objects that are gone by now answer.
-    limit: hits in one page. per_version: hits that one field of one version may give. context: lines around each hit.
-    after: the `next` of the page before. within: seconds after which the search ends with what it has.
+    pattern: a literal text, or with `regex` a regular expression of RE2; `^` and `$` match at lines.
+    types: types of objects.
+    path: a file, a folder or a glob, see `policy/recall/path_filter.py`.
+    session: the session that wrote the version.
+    since, until: bounds of the transaction time, seconds since 1970, inclusive.
+    ids: objects, by id or nickname.
+    fields: `content`, `metadata`, or names of additional fields.
+    deleted: whether to search objects that are deleted by now.
+    limit: maximum number of hits per page.
+    per_version: maximum number of hits per field of a version.
+    context: number of lines around each hit.
+    after: the `next` value of the previous page.
+    within: seconds after which the search stops and returns the hits so far.
     """
 
     pattern: str
@@ -45,9 +53,13 @@ class Search:
 class Match:
     """A line of a text in which a match begins.
 
-    line, column: from 1, in characters; lines end at line feeds alone. offset: of the match in the text, in characters.
-    matched: the text of the match. text: its line. before, after: lines around it. Of what is long only the part near the
-    match is kept, with an ellipsis where something was left out.
+    line, column: from 1, in characters; lines end at line feeds only.
+    offset: place of the match in the text, in characters.
+    matched: the text of the match.
+    text: the line of the match.
+    before, after: lines around it.
+
+    Of a long line or match only the part near the match is returned, with an ellipsis for each omission.
     """
 
     line: int
@@ -61,9 +73,12 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A version in which something was found.
+    """A version with a match.
 
-    version: its number. current: whether it is the object's newest. session: that wrote it. at: its transaction time.
+    version: number of the version.
+    current: whether the version is the newest of its object.
+    session: the session that wrote it.
+    at: transaction time.
     """
 
     id: str
@@ -79,7 +94,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A match, and the version in whose field it stands."""
+    """A match, with the version and field that contain it."""
 
     where: Where
     field: str
@@ -88,7 +103,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class UnsearchedVersion:
-    """A version that could not be looked into, and why. It may hold matches."""
+    """A version that could not be searched, and the reason. It may contain matches."""
 
     id: str
     version: int
@@ -99,8 +114,10 @@ class UnsearchedVersion:
 class Results:
     """One page of hits: newest version first, then by field, then by line.
 
-    next: what to ask for the following page with, None after the last. timed_out: the time was up; `next` goes on from there.
-    looked_into: how many versions' texts were read. unsearched: what the store could not give.
+    next: the `after` value for the next page; None after the last page.
+    timed_out: the time was up; `next` continues the search.
+    looked_into: number of versions whose texts were read.
+    unsearched: versions that the store could not read.
     """
 
     hits: tuple[Hit, ...]

@@ -1,7 +1,8 @@
-"""Drafts of the objects that pagein itself makes, in the shapes of memory-system 24, with what `notes/prior-art.md` 4.2 adds.
+"""Drafts of the objects that pagein itself makes.
 
-What is large or grows (arguments, turns, the sets of a session) stands in additional fields: queries for metadata do not touch it,
-and a new version of it costs what it changed.
+Large or growing data (arguments, turns, the sets of a session) is in additional fields. Metadata queries do not read
+them, and a
+new version costs only what changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ _LONGEST_ARGS: Final = 200
 
 
 def file_type(path: str, *, binary: bool = False) -> str:
-    """What kind of file this is, by its name: `binary` where it holds no text, `text` where the name does not tell."""
+    """The type of a file by its name: `binary` for a file without text, `text` for an unknown suffix."""
     name = path.replace("\\", "/").rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")
     return "binary" if binary else _TYPE_OF.get(suffix.lower() if dot else "", "text")
@@ -50,9 +51,10 @@ def file_draft(
     unread: bool = False,
     type_: str = "file",
 ) -> Draft:
-    """A file, or with the type `note` a note. content: None for a file without text, and for one that was not read.
+    """Draft a file object, or with the type `note` a note.
 
-    unread: it is known by name alone; such a draft must not be written over a version that knows more.
+    content: None for a file without text, and for a file that was not read.
+    unread: only the name of the file is known; this draft must not replace a version with content.
     """
     metadata: dict[str, Value] = {"path": path, "file_type": file_type(path, binary=content is None and not unread)}
     if unread:
@@ -63,7 +65,7 @@ def file_draft(
 def toolcall_draft(
     call: ToolCall, result: ToolResult, *, chat: Reference | None = None, files: Sequence[Reference] = ()
 ) -> Draft:
-    """A tool call with what it put out, under the id that the provider gave it. Empty output is content, and not nothing."""
+    """Draft a tool call object with its output, under the provider's id. Empty output is content, not null."""
     args = _arguments(call.arguments)
     metadata: dict[str, object] = {
         "tool": call.name,
@@ -84,7 +86,7 @@ def toolcall_draft(
 
 
 def chat_draft(object_id: str, session: Reference, turns: Sequence[ChatTurn]) -> Draft:
-    """A chat up to now. Its content is for people; what it is made of are its turns."""
+    """Draft a chat object for the conversation so far. Its content is for people; the turns are its data."""
     calls = tuple(step.object for turn in turns for step in turn.steps if isinstance(step, ChatCall))
     metadata = {"session_ref": session, "turn_count": len(turns)}
     additional = {"turns": turns_to_value(turns), "toolcall_refs": calls}
@@ -106,7 +108,11 @@ def session_draft(
     chat: Reference | None = None,
     sets: Mapping[str, Sequence[str]] | None = None,
 ) -> Draft:
-    """A session of a host. session_id: the host's own. sets: ids of the objects in `active_set`, `inactive_set`, `pinned_set`."""
+    """Draft a session object.
+
+    session_id: the host's own id.
+    sets: ids of the objects in `active_set`, `inactive_set`, `pinned_set`.
+    """
     metadata: dict[str, object] = {"session_id": session_id, "harness": harness}
     if chat is not None:
         metadata["chat_ref"] = chat
@@ -118,14 +124,14 @@ def session_draft(
 def text_draft(
     object_id: str, type_: str, content: str, *, origin: str, generator: str, nickname: str | None = None
 ) -> Draft:
-    """A text of its own: a system prompt, a large paste of the user's (`user`), an artifact of the agent's."""
+    """Draft a text object: a system prompt, a long text of the user (`user`), or an artifact of the agent."""
     return Draft(
         id=object_id, type=type_, content=content, nickname=nickname, provenance=Provenance(origin, generator)
     )  # fmt: skip
 
 
 def _arguments(text: str) -> Value:
-    """Arguments as structure; as text where they are no JSON that we can hold."""
+    """Arguments as structured values, or as text if they are not JSON within the limits of a value."""
     try:
         return frozen(decode_json(text.encode("utf-8", "surrogatepass")), "/additional/args")
     except (ValueError, RecursionError, BadInput):

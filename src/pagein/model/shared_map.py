@@ -1,7 +1,7 @@
-"""A mapping that shares its structure with the mappings it was made from.
+"""An immutable mapping that shares structure with the mappings it was made from.
 
 A fold that keeps its state at every entry of a branch cannot copy a dictionary per entry. Here a change copies one
-path through a tree of 32-way nodes and shares the rest; the order of keys follows from the keys alone.
+path through a tree of 32-way nodes and shares the rest. The order of keys follows from the keys alone.
 """
 
 import zlib
@@ -13,7 +13,7 @@ Leaf: TypeAlias = dict[str, V]
 _BITS: Final = 5
 _WIDTH: Final = 1 << _BITS
 _FULL: Final = 8  # a leaf with more keys than this is split
-_DEPTH: Final = 6  # 30 of the 32 bits; keys that still meet there share a leaf
+_DEPTH: Final = 6  # 30 of the 32 bits; keys with the same 30 bits share a leaf
 
 
 def _place(key: str) -> int:
@@ -21,7 +21,7 @@ def _place(key: str) -> int:
 
 
 class SharedMap(Mapping[str, V], Generic[V]):
-    """An immutable mapping of texts. `put` and `without` give new mappings in time that grows with the logarithm of the size."""
+    """An immutable mapping from texts to values. `put` and `without` return new mappings in logarithmic time."""
 
     __slots__ = ("_root", "_size")
 
@@ -30,14 +30,14 @@ class SharedMap(Mapping[str, V], Generic[V]):
         self._size = 0
 
     def put(self, key: str, value: V) -> "SharedMap[V]":
-        """The mapping with one key set."""
+        """Return a mapping with one key set."""
         grown = SharedMap[V]()
         grown._root = _put(self._root, _place(key), 0, key, value)
         grown._size = self._size + (key not in self)
         return grown
 
     def without(self, key: str) -> "SharedMap[V]":
-        """The mapping without one key; itself where the key is missing."""
+        """Return a mapping without the key, or the same mapping if the key is missing."""
         if key not in self:
             return self
         shrunk = SharedMap[V]()

@@ -8,7 +8,7 @@ Run: TypeAlias = tuple[int, int]
 
 
 def _merge_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Merge runs that are sorted by their first line."""
+    """Merge runs sorted by their first line."""
     out: list[Run] = []
     for first, last in runs:
         if out and first <= out[-1][1] + 1:
@@ -21,18 +21,18 @@ def _merge_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """An immutable set of lines. Equal sets are equal values: the runs are always in their one normal form."""
+    """An immutable set of lines. Runs are always in normal form, so equal sets are equal values."""
 
     runs: tuple[Run, ...] = ()
 
     @classmethod
     def of(cls, *runs: Run) -> Self:
-        """The union of these runs, in any order; a run whose last line precedes its first is empty."""
+        """The union of some runs, in any order. A run with its last line before its first is empty."""
         return cls(_merge_runs(sorted((max(first, 1), last) for first, last in runs if max(first, 1) <= last)))
 
     @classmethod
     def lines(cls, numbers: Iterable[int]) -> Self:
-        """The set of these line numbers, in any order."""
+        """The set of some line numbers, in any order."""
         return cls(_merge_runs((n, n) for n in sorted(set(numbers)) if n >= 1))
 
     def __bool__(self) -> bool:
@@ -43,7 +43,7 @@ class Spans:
 
     @property
     def count(self) -> int:
-        """How many lines the set has."""
+        """Number of lines in the set."""
         return sum(last - first + 1 for first, last in self.runs)
 
     def unite(self, other: "Spans") -> "Spans":
@@ -70,7 +70,7 @@ class Spans:
         return Spans(tuple(out))
 
     def subtract(self, other: "Spans") -> "Spans":
-        """Lines of this set that the other has not."""
+        """Lines of this set without the lines of the given set."""
         out: list[Run] = []
         theirs = other.runs
         j = 0
@@ -93,15 +93,15 @@ class Spans:
         return self.intersect(Spans.of((first, last)))
 
     def shift(self, by: int) -> "Spans":
-        """Every line `by` further down (up when negative). Lines that would fall above line 1 are dropped."""
+        """Move every line down by `by` lines (up if negative). Lines above line 1 are dropped."""
         return Spans.of(*((first + by, last + by) for first, last in self.runs))
 
     def contains(self, other: "Spans") -> bool:
-        """Whether every line of the other set is in this one."""
+        """Whether this set contains every line of the given set."""
         return self.intersect(other) == other
 
     def holds(self, first: int, last: int) -> bool:
-        """Whether all lines from `first` to `last` are in the set; true of an empty range."""
+        """Whether every line from `first` to `last` is in the set; true for an empty range."""
         return first > last or any(a <= first and last <= b for a, b in self.runs)
 
 

@@ -1,4 +1,4 @@
-"""What a store lists of itself, for those who look after it: sessions with their age, lines of journals."""
+"""Listings of a store for maintenance: sessions with their age, and lines of journals."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,12 @@ from pagein.model.entries import EntryId
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """A session that a store knows of.
+    """A session in a store.
 
-    leaf: where it stands, None where only objects of it were kept. touched: when something was last kept of it, seconds since
-    1970, None where the store does not tell. ended: somebody said that it has ended, and nothing was kept of it since.
-    size: bytes that its journal takes as stored.
+    leaf: last entry of its journal; None if the store has only objects of the session.
+    touched: time of the last write in seconds since 1970; None if the store does not record it.
+    ended: the session was marked as ended, and nothing was written since.
+    size: stored bytes of the journal.
     """
 
     name: str
@@ -23,10 +24,11 @@ class KeptSession:
 
 @dataclass(frozen=True, slots=True)
 class JournalLine:
-    """An entry as its JSON line stands in the store.
+    """An entry as a JSON line of the store.
 
-    place: grows with every entry of the store; no place is given twice. damaged: the line could not be unpacked; then it is
-    given as it lies there. id: of the entry, as it is kept beside the line.
+    place: position in the store; it grows with every entry and is never reused.
+    damaged: the line could not be unpacked and is returned as stored.
+    id: of the entry, stored beside the line.
     """
 
     place: int

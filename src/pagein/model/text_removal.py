@@ -1,14 +1,15 @@
-"""Texts that must not be stored: where they stand in others, and what is left of one that was ordered to be forgotten."""
+"""Values for the removal of texts that must not be stored: where they are, and the trace of an erased text."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Tombstone:
-    """A text that must not be stored any more.
+    """The trace of an erased text, which must not be stored again.
 
-    digest: of the text, keyed with the secret of the store. chars: its length. beginning: a keyed fingerprint of its first characters, by
-    which places where it may stand are found in one pass.
+    digest: of the text, keyed with the secret of the store.
+    chars: length of the text.
+    beginning: keyed fingerprint of the first characters, to find candidate places in one pass.
     """
 
     digest: str
@@ -18,7 +19,7 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class PrivateSpan:
-    """What must not be stored of a text: the characters from `start` up to `end`, and the name of its kind."""
+    """A part of a text that must not be stored: characters from `start` up to `end`, and the name of its kind."""
 
     start: int
     end: int
@@ -27,8 +28,10 @@ class PrivateSpan:
 
 @dataclass(slots=True)
 class Retold:
-    """What was told anew, in numbers. unread: what could not be read, so that nobody can say whether it holds the text.
-    sessions: those in which something that we sent was told anew, and not only what others said.
+    """Counts of the records that an erasure rewrote.
+
+    unread: records that could not be read, and may still hold the text.
+    sessions: sessions in which text sent by pagein was rewritten, not only text of the client.
     """
 
     blobs: int = 0
@@ -40,5 +43,5 @@ class Retold:
 
     @property
     def count(self) -> int:
-        """All of it."""
+        """The total of rewritten records."""
         return self.blobs + self.objects + self.entries + self.versions

@@ -1,13 +1,16 @@
-"""Files below a folder, as ingest is told of them."""
+"""Files below a folder, as input of ingest."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A file below the folder. path: from the folder, with slashes. key: canonical real path. size: bytes, as it was when found.
+    """A file below a folder.
 
-    excluded: its content must not be stored (law 9).
+    path: relative to the folder, with slashes.
+    key: canonical real path.
+    size: bytes at the time of the listing.
+    excluded: the content must not be stored (law 9).
     """
 
     path: str
@@ -18,10 +21,10 @@ class TreeFile:
 
 @dataclass(frozen=True, slots=True)
 class TreeMatches:
-    """What patterns matched, each file once, in the order of paths.
+    """The files that match some patterns, each file once, in the order of paths.
 
-    left: what was named and cannot be taken, with the reason. ignored: how many files and folders were passed over on the way
-    because the workspace ignores them.
+    left: named paths that cannot be ingested, with the reason.
+    ignored: number of files and folders skipped because the workspace ignores them.
     """
 
     files: tuple[TreeFile, ...]

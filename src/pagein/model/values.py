@@ -1,11 +1,13 @@
-r"""Values that documents are made of: JSON, and references in any place of it. Frozen, with one canonical form.
+r"""Values of documents: JSON, with references at any place. Values are frozen and have a canonical form.
 
 Canonical form
 --------------
 JSON without white space, object keys in the order of their code points, every character beyond ASCII escaped as
-`\uXXXX` (lone surrogates and NUL too), numbers as Python writes them (integers without a point, floats as the shortest text
-that reads back as the same). A reference is the object `{"$ref": {...}}`; a key of the document's own that begins with `$` gets
-one more `$` in front. Values that differ, if only as `1`, `1.0` and `true` do, have different canonical forms.
+`\uXXXX` (lone surrogates and NUL too), numbers as Python writes them (integers without a point, floats as the shortest
+text
+that reads back as the same). A reference is the object `{"$ref": {...}}`. A key of the document that begins with `$`
+gets
+one more `$` in front. Different values have different canonical forms, even `1`, `1.0` and `true`.
 """
 
 import json
@@ -23,7 +25,7 @@ _LARGEST: Final = 2**63
 
 
 class Fields(Mapping[str, "Value"]):
-    """A frozen mapping of names to values. Made by `frozen_fields`, which freezes what is in it as well."""
+    """A frozen mapping from names to values. Made by `frozen_fields`, which also freezes the values."""
 
     __slots__ = ("_held",)
 
@@ -51,7 +53,9 @@ NO_FIELDS: Final = Fields()
 
 
 def frozen(value: object, path: str = "") -> Value:
-    """A value in its frozen form: lists become tuples, mappings `Fields`. Raises BadInput, naming the place, on what is no JSON."""
+    """Freeze a value: lists become tuples, mappings become `Fields`. Raises BadInput with the place of a value that is
+    not JSON.
+    """
     if path.count("/") > _DEEPEST:
         raise BadInput(f"{path[:80]}...: nested deeper than {_DEEPEST}")
     match value:
@@ -73,7 +77,7 @@ def frozen(value: object, path: str = "") -> Value:
 
 
 def frozen_fields(fields: Mapping[str, object], path: str = "") -> Fields:
-    """A mapping in its frozen form."""
+    """Freeze a mapping."""
     if isinstance(fields, Fields):
         return fields
     held: dict[str, Value] = {}
@@ -85,12 +89,12 @@ def frozen_fields(fields: Mapping[str, object], path: str = "") -> Fields:
 
 
 def canonical(value: Value) -> str:
-    """The canonical form (see above)."""
+    """The canonical form of a value (see above)."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def parse_value(text: str | bytes) -> Value:
-    """Read a canonical form. Raises BadInput on anything that is none."""
+    """Parse a canonical form. Raises BadInput for any malformed text."""
     try:
         return _lift_value(json.loads(text))
     except (ValueError, RecursionError) as problem:
@@ -98,7 +102,7 @@ def parse_value(text: str | bytes) -> Value:
 
 
 def parse_fields(text: str | bytes) -> Fields:
-    """Read the canonical form of a mapping."""
+    """Parse the canonical form of a mapping."""
     value = parse_value(text)
     if not isinstance(value, Fields):
         raise BadInput("not a mapping of fields")
@@ -133,7 +137,7 @@ def _lift_value(raw: object) -> Value:
 
 
 def references_in(value: Value, path: str = "") -> Iterator[tuple[str, Reference]]:
-    """All references in a value with their places (JSON pointers), in the order of keys and indexes."""
+    """Yield the references in a value with their places (JSON pointers), in the order of keys and indexes."""
     match value:
         case Reference():
             yield path, value
@@ -146,12 +150,12 @@ def references_in(value: Value, path: str = "") -> Iterator[tuple[str, Reference
 
 
 def escape_name(name: str) -> str:
-    """A name as one step of a JSON pointer."""
+    """Escape a name as one step of a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
 def place_order(path: str) -> tuple[tuple[int, int, str], ...]:
-    """A key that sorts JSON pointers as a reader meets them: indexes by number, names by text."""
+    """A key that sorts JSON pointers in reading order: indexes by number, names by text."""
     steps = path.split("/")[1:]
-    # ASCII digits alone: int() takes more, and "²" is a digit that it refuses
+    # ASCII digits only: int() accepts more, and "²" is a digit that it refuses
     return tuple((0, int(step), "") if re.fullmatch(r"[0-9]{1,18}", step) else (1, 0, step) for step in steps)

@@ -1,11 +1,12 @@
-r"""Records and hashes: the canonical form of a version, from which its identity follows (memory-system 4.3).
+r"""Records and hashes: the canonical form of a version, and the identity derived from it.
 
-The record of a version is the canonical form (`model/values.py`) of all its fields, in which the content and each additional
+The record of a version is the canonical form (`model/values.py`) of all its fields, in which the content and each
+additional
 field are replaced by their hashes. The three hashes are
 
-    content_hash        sha256 of the content as UTF-8 (a lone surrogate as the three bytes that WTF-8 gives it); none for null
+    content_hash        sha256 of the content as UTF-8 (a lone surrogate as its three bytes in WTF-8); none for null
     object_hash         sha256 of "pagein object 1\n" and the record
-    metadata_view_hash  sha256 of "pagein view 1\n" and the canonical form of what the view shows, see `metadata_view`
+    metadata_view_hash  sha256 of "pagein view 1\n" and the canonical form of the metadata view, see `metadata_view`
 
 An additional field is hashed by its canonical form. So a record proves its object hash without any content, and no hash
 depends on a time, a number, a writer or a store.
@@ -29,9 +30,10 @@ Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
 
 @dataclass(frozen=True, slots=True)
 class SealedDraft:
-    """A draft with everything that follows from it: its record and hashes, the bytes to keep, the references in it.
+    """A draft with its derived data: record, hashes, bytes to store, and references.
 
-    additional: names, in order, with the bytes of their canonical forms. references: with their places, in the order of places.
+    additional: names, in order, with the bytes of their canonical forms.
+    references: with their places, in the order of places.
     """
 
     draft: Draft
@@ -46,7 +48,7 @@ class SealedDraft:
 
     @classmethod
     def of(cls, draft: Draft) -> Self:
-        """Seal a draft."""
+        """Compute the record and hashes of a draft."""
         content = None if draft.content is None else encode_content(draft.content)
         additional = frozen_fields(draft.additional)
         kept = tuple((name, canonical(additional[name]).encode()) for name in sorted(additional))
@@ -62,27 +64,27 @@ class SealedDraft:
         return cls(draft, record, chars, content, kept, *hashes, references)
 
     def version(self, *, sequence: int, number: int, at: float, writer: Writer) -> Version:
-        """The version that this becomes at its place in time."""
+        """The version made from this draft at a place in time."""
         return version_of(self.record, sequence=sequence, number=number, at=at, chars=self.chars, writer=writer)
 
 
 def encode_content(content: str) -> bytes:
-    """The bytes under which a content is kept and hashed."""
+    """Encode a content as the bytes to store and hash."""
     return content.encode("utf-8", "surrogatepass")
 
 
 def decode_content(content: bytes) -> str:
-    """The content that was kept as these bytes."""
+    """Decode stored bytes to the content."""
     return content.decode("utf-8", "surrogatepass")
 
 
 def object_hash_of(record: str) -> ContentHash:
-    """The object hash that a record proves."""
+    """The object hash of a record."""
     return ContentHash.of((_OBJECT_TAG + record).encode())
 
 
 def version_of(record: str, *, sequence: int, number: int, at: float, chars: int, writer: Writer) -> Version:
-    """The version with this record. Raises BadInput where the record cannot be understood."""
+    """The version with a given record. Raises BadInput for a malformed record."""
     fields = parse_fields(record)
     try:
         view, content = fields["view"], fields["content"]
@@ -111,21 +113,23 @@ def version_of(record: str, *, sequence: int, number: int, at: float, chars: int
 
 
 def metadata_view(version: Version) -> Shown:
-    """What the metadata view shows, in its order: names with values, null where the object lacks the field.
+    """The metadata view of a version: names with values, in order; null for a field that the object lacks.
 
-    A field that is kept as content (the content itself, an additional field) comes as its hash; load it to show it. Arguments of a
-    tool call are shown as `args_display`, or as the canonical form of `args`. A deleted object shows `deleted` behind the rest.
+    A field stored as content (the content itself, an additional field) appears as its hash; load it to show it. The
+    arguments of a
+    tool call appear as `args_display`, or as the canonical form of `args`. A deleted object has `deleted` after the
+    rest.
     """
     return _shown(parse_fields(version.record), version.chars)
 
 
 def view_hash_of(version: Version) -> ContentHash:
-    """The metadata view hash that a version's record proves."""
+    """The metadata view hash computed from a version's record."""
     return _hash_of_view(metadata_view(version))
 
 
 def value_of(data: bytes) -> Value:
-    """The value of an additional field from its canonical form."""
+    """Parse the canonical form of an additional field."""
     return parse_value(data)
 
 
@@ -177,7 +181,7 @@ def _shown_value(name: str, fields: Fields, chars: int) -> Value | ContentHash:
 
 
 def _hash_of_view(shown: Shown) -> ContentHash:
-    # a hash stands behind one more word, so that no text can be taken for it
+    # a hash follows one more word, so that no text can be mistaken for a hash
     pairs = tuple((name, "hash", one.hex) if isinstance(one, ContentHash) else (name, one) for name, one in shown)
     return ContentHash.of((_VIEW_TAG + canonical(pairs)).encode())
 

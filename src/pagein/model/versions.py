@@ -1,4 +1,4 @@
-"""Objects and their versions: what one says, who wrote it, where it comes from (memory-system 4, 13, 24.0)."""
+"""Objects and their versions: content, writer and provenance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,12 +18,16 @@ ENVELOPE: Final = frozenset(
         *("char_count", "session", "content_hash", "metadata_view_hash", "object_hash"),
     ]
 )
-"""Names that mean the object itself and can be no field of its metadata."""
+"""Names of the object's own properties, which cannot be names of metadata fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where an object comes from. generator: `human`, `agent`, `tool` or `system`. parents: what it was derived from."""
+    """The origin of an object.
+
+    generator: `human`, `agent`, `tool` or `system`.
+    parents: objects that it was derived from.
+    """
 
     origin: str
     generator: str = "agent"
@@ -35,13 +39,17 @@ UNKNOWN: Final = Provenance("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An object as one wants it to be: a version without its place in time.
+    """The wanted state of an object: a version without its place in time.
 
-    content: the text that activating it loads; None where there is none (a binary file, one known only by name).
-    metadata: light fields, kept in the record. additional: further content (texts or structures), each kept and hashed apart.
-    locked: None for what the type says. view: names of the fields that the metadata view shows; None for those of the type.
-    deleted: the object is gone where it came from. Its history stays.
-    Raises BadInput or BadName on what cannot be an object; lists and mappings given are frozen.
+    content: the text loaded on activation; None for an object without text (a binary file, or a file known only by
+        name).
+    metadata: light fields, kept in the record.
+    additional: further content (texts or structures), each stored and hashed separately.
+    locked: None for the default of the type.
+    view: names of the fields in the metadata view; None for the default of the type.
+    deleted: the object no longer exists at its origin. Its history stays.
+
+    Lists and mappings are frozen. Raises BadInput or BadName for values that cannot be an object.
     """
 
     id: str
@@ -79,14 +87,18 @@ def _is_nickname(text: str) -> bool:
 
 
 def deletion(version: "Version") -> Draft:
-    """The draft that says the object is gone: no content, no path, no nickname. The rest is as it was (memory-system 18.2)."""
+    """Draft the deletion of an object: no content, path or nickname. The other fields stay unchanged."""
     metadata = Fields({name: None if name == "path" else value for name, value in version.metadata.items()})
     return replace(version.draft(None), metadata=metadata, nickname=None, deleted=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who wrote a version. kind: `client`, `watcher`, `system` or `import`. session: in which session, if in one."""
+    """The writer of a version.
+
+    kind: `client`, `watcher`, `system` or `import`.
+    session: the session of the writer, if any.
+    """
 
     kind: str = "client"
     reason: str = "manual"
@@ -100,10 +112,12 @@ SOMEBODY: Final = Writer()
 class Version:
     """One immutable version of an object, without its content.
 
-    number: counts the versions of the object, from 1. sequence: counts all versions of the store; only these two order anything.
-    at: transaction time, seconds since 1970, as the writer's clock had it. chars: length of the content (0 where it is null).
+    number: counts the versions of the object, from 1.
+    sequence: counts all versions of the store. Only `number` and `sequence` define an order.
+    at: transaction time, seconds since 1970, by the writer's clock.
+    chars: length of the content (0 for null).
     additional: names of the additional fields with the hashes of their canonical forms.
-    record: the canonical form of all fields, from which the object hash is made.
+    record: the canonical form of all fields, the input of the object hash.
     """
 
     sequence: int
@@ -126,15 +140,15 @@ class Version:
     record: str = field(repr=False)
 
     def pin(self) -> Pin:
-        """What a static reference to this version records."""
+        """The pin of a static reference to this version."""
         return Pin(self.at, self.object_hash, self.metadata_view_hash, self.content_hash)
 
     def static(self, part: str | None = None, relation: str = "link") -> Reference:
-        """A static reference to this version, or to one part of it."""
+        """A static reference to this version, or to a part of it."""
         return Reference(self.id, self.pin(), part, relation)
 
     def draft(self, content: str | None, additional: Mapping[str, object] = NO_FIELDS) -> Draft:
-        """A draft that says what this version says, with this content and these additional fields; to change with `replace`."""
+        """A draft with the fields of this version and the given content, to be changed with `replace`."""
         return Draft(
             id=self.id, type=self.type, content=content, provenance=self.provenance, metadata=self.metadata,
             additional=additional, nickname=self.nickname, locked=self.locked, view=self.view, deleted=self.deleted,

@@ -1,4 +1,4 @@
-"""What is asked of an object store, and what it answers: writes with their outcomes, and questions about objects."""
+"""Requests to an object store and their outcomes: writes, and queries for objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,15 +10,16 @@ from pagein.model.values import Value, canonical, frozen
 from pagein.model.versions import SOMEBODY, Draft, Version, Writer
 
 NEW: Final = 0
-"""As the version a write expects: the object must not exist yet."""
+"""Expected version of a write that requires the object to be new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A version to be made.
+    """A request to write a version.
 
-    request: names this very write; sent again it changes nothing and is answered as before. at: the writer's clock.
-    expected: number of the version that must be the newest one (`NEW`: none), None where it does not matter.
+    request: unique name of the write. A repeated request changes nothing and gets the same answer.
+    at: the writer's clock.
+    expected: required number of the newest version (`NEW`: the object must not exist); None for no requirement.
     """
 
     request: str
@@ -41,9 +42,10 @@ Refusal: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The write is kept. version: what it made; for `unchanged` the newest one, which says the same already.
+    """The write was stored.
 
-    repeated: this request had been carried out before; version and change are those of that time.
+    version: the version written; for `unchanged` the newest version, which has the same fields already.
+    repeated: this request had been carried out before; version and change are from that time.
     """
 
     version: Version
@@ -53,9 +55,9 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class WriteRefusal:
-    """The write was not carried out, and nothing was kept of it; the same request may be sent again.
+    """The write was refused and nothing was stored. The same request may be sent again.
 
-    current: the newest version of the object, where there is one, to decide anew upon.
+    current: the newest version of the object, if it exists, as the basis for a new decision.
     """
 
     why: Refusal
@@ -67,12 +69,17 @@ Outcome: TypeAlias = Written | WriteRefusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which objects are wanted, by their newest versions. What is left out does not matter; answers come newest first.
+    """A query for objects by their newest versions. Omitted fields do not restrict it; the newest object comes first.
 
-    types: any of these. where: fields of the metadata with their exact values, or with one element of theirs where they are lists;
-    also `nickname`, `content_hash` (64 digits) and `session` (of the writer). under: a field with the text it begins with.
-    deleted: None for both. since, until: bounds of the transaction time, inclusive. limit: at most so many;
-    before: only those whose newest version has a lower sequence (for the next page).
+    types: the types to include.
+    where: metadata fields with their exact values, or with one element for list values; also `nickname`, `content_hash`
+        (64 digits)
+        and `session` (of the writer).
+    under: a field and the text it begins with.
+    deleted: whether deleted objects are wanted; None for both.
+    since, until: bounds of the transaction time, inclusive.
+    limit: maximum number of objects.
+    before: only objects whose newest version has a lower sequence (for the next page).
     """
 
     types: frozenset[str] = frozenset()
@@ -95,13 +102,15 @@ _LONGEST_KEY: Final = 1_000
 
 
 def key_of(value: Value) -> str:
-    """The text under which a value is found: its canonical form, and for a long one its beginning with its hash."""
+    """The index text of a value: its canonical form; for a long value, the beginning and the hash of that form."""
     text = canonical(value)
     return text if len(text) <= _LONGEST_KEY else text[:_LONGEST_KEY] + ContentHash.of(text.encode()).hex
 
 
 def prefix_key(text: str) -> str:
-    """What the key of every text begins with that begins with this one. Raises BadInput where the text is too long for that."""
+    """The common prefix of the keys of every text with this beginning. Raises BadInput for a beginning over the length
+    limit.
+    """
     key = canonical(text)[:-1]
     if len(key) > _LONGEST_KEY:
         raise BadInput(f"a beginning to search for must not be longer than {_LONGEST_KEY} characters")
@@ -109,7 +118,7 @@ def prefix_key(text: str) -> str:
 
 
 def keys_of(version: Version) -> frozenset[tuple[str, str]]:
-    """Everything that a version is found by: names with keys, one per element of a list."""
+    """The index keys of a version: names with keys, an entry per element of a list."""
     found = {(name, key_of(one)) for name, value in version.metadata.items() for one in _each(value)}
     envelope: dict[str, Value] = {
         "nickname": version.nickname,
@@ -124,7 +133,7 @@ def _each(value: Value) -> tuple[Value, ...]:
 
 
 def matches(query: Query, version: Version) -> bool:
-    """Whether a newest version is wanted, `limit` aside."""
+    """Whether the newest version of an object matches a query, ignoring `limit`."""
     keys = keys_of(version)
     return (
         (not query.types or version.type in query.types)

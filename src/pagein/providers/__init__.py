@@ -1,1 +1,1 @@
-"""What providers accept, cache, count and charge: rules as dated data, and the pure functions over them."""
+"""Provider rules as dated data: request formats, caches, token counts and prices, with pure functions over them."""

@@ -1,11 +1,11 @@
-"""The cache simulator: given requests with times, what is read, written and fresh, and what that costs. No clock.
+"""The cache simulator: from requests with times to read, written and fresh tokens, and their cost. It uses no clock.
 
     chains = Chains()
     simulator = CacheSimulator(prices("claude-sonnet-5-5").cache)
-    served = simulator.serve(CacheRequest(at=0.0, chain=..., cumulative=..., marks=(Mark(3),)))
+    served = simulator.serve(CacheRequest(at=0.0, chain=..., cumulative=..., marks=(Breakpoint(3),)))
     bill(served, prices("claude-sonnet-5-5"))
 
-How each kind of cache works is told by its module under `caches`; which kind a model has, by the price table.
+Each kind of cache is described in its module under `caches`. The price table names the kind of each model.
 """
 
 from collections.abc import Iterable
@@ -44,9 +44,11 @@ class _NoCache:
 
 
 class CacheSimulator:
-    """One provider cache: one per account or workspace and rules. Conversations share it (A8), if one `Chains` names them.
+    """The cache of a provider, for one account or workspace and one set of rules.
 
-    Serve requests in the order of their start. What it does is decided by the requests alone.
+    Conversations share the cache (A8) if a common `Chains` names their blocks. Serve requests in the order of their
+    start. The result
+    depends on the requests alone.
     """
 
     def __init__(self, rules: CacheRules) -> None:
@@ -54,9 +56,9 @@ class CacheSimulator:
         self._model = _model(rules)
 
     def serve(self, request: CacheRequest) -> CacheUsage:
-        """Serve one request and remember what it leaves in the cache.
+        """Serve one request and update the cache.
 
-        Raises BadInput for marks that the provider would refuse (M14, M15) or that stand outside the prompt.
+        Raises BadInput for breakpoints that the provider would refuse (M14, M15) or that are outside the prompt.
         """
         return self._model.serve(request)
 
@@ -64,13 +66,16 @@ class CacheSimulator:
 def simulate(
     requests: Iterable[CacheRequest], rules: CacheRules, simulator: CacheSimulator | None = None
 ) -> list[CacheUsage]:
-    """Serve requests in order, by a fresh simulator, or going on with one that has served others."""
+    """Serve requests in order, with a new simulator or with the given one."""
     going_on = simulator or CacheSimulator(rules)
     return [going_on.serve(request) for request in requests]
 
 
 def bill(served: CacheUsage, prices: Prices, at: float | None = None) -> float:
-    """Cost of a call in BIT: input and output, with price cliffs and, where `at` (seconds since 1970) is given, peak hours."""
+    """The cost of a call in BIT: input and output, with price cliffs and peak hours.
+
+    at: seconds since 1970; None for a price without peak hours.
+    """
     return charge(prices, (served.fresh, served.read, served.written_5m, served.written_1h, served.output), at)
 
 

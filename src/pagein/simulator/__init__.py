@@ -1,4 +1,4 @@
-"""The simulated provider: a real HTTP server on loopback that answers by script, refuses what a provider would, and bills."""
+"""The simulated provider: a real HTTP server on loopback with scripted answers, real refusals and a bill."""
 
 from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.provider_settings import ProviderSettings

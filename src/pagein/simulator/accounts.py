@@ -1,4 +1,4 @@
-"""What each account's prompt cache holds, and what every call costs there."""
+"""The prompt cache of each account, and the cost of every call."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ _UNKNOWN: dict[Api, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CallCharge:
-    """What a call used and cost. served: None for what never reached the model. bit: base-input-token equivalents."""
+    """The usage and cost of a call. bit: base-input-token equivalents."""
 
     usage: Usage
     served: CacheUsage
@@ -33,21 +33,23 @@ class CallCharge:
 
 
 class Accounts:
-    """The caches of all accounts, one for each set of credentials and kind of cache (A8). Calls come in the order of their start."""
+    """The caches of the accounts, separate for each set of credentials and kind of cache (A8).
+
+    Calls must come in the order of their start.
+    """
 
     def __init__(self, spec: str | None = None, counter: CounterOf = counter_for) -> None:
-        """spec: a price specification for all models; None: each model's own, multipliers for models that are not known.
-
-        counter: from a model to what counts its tokens.
-
-        Raises BadSetting for one that means nothing.
+        """spec: a price specification for every model; None: each model's own prices, and plain multipliers for unknown
+        models.
+        counter: returns the token counter of a model.
+        Raises BadSetting for an invalid specification.
         """
         self._fixed = None if spec is None else prices(spec)
         self._caches: dict[tuple[str, CacheRules], CacheSimulator] = {}
         self.prompts = Prompts(counter)
 
     def prices(self, asked: ProviderCall) -> Prices:
-        """What the model of a call costs on the day of the call."""
+        """The prices of the called model on the day of the call."""
         if self._fixed is not None:
             return self._fixed
         try:
@@ -60,7 +62,11 @@ class Accounts:
         return self.prompts.read(asked, self.prices(asked))
 
     def charge(self, asked: ProviderCall, blocks: tuple[Spoken, ...], wait: float) -> CallCharge:
-        """Serve a call that is answered with these blocks, the first of which comes after `wait` seconds."""
+        """Charge a call for its prompt and its answer.
+
+        blocks: the answer.
+        wait: seconds until the first block.
+        """
         rates = self.prices(asked)
         prompt = self.prompts.read(asked, rates)
         output = sum(self.prompts.tokens(asked.model, _said(block)) for block in blocks)
@@ -78,7 +84,7 @@ class Accounts:
 
 
 def usage_of(served: CacheUsage) -> Usage:
-    """Whole tokens, as providers report them; what rounding loses is fresh."""
+    """Round to whole tokens, as providers report them. The rounding error goes to the fresh tokens."""
     read, short, long = round(served.read), round(served.written_5m), round(served.written_1h)
     return Usage(round(served.prompt) - read - short - long, read, short + long, long, round(served.output))
 

@@ -1,4 +1,4 @@
-"""From a turn of a script to an answer: ids, signatures, arguments, usage."""
+"""Make an answer from a turn of a script: ids, signatures, arguments, usage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,11 @@ from pagein.simulator.script import Said, Say, ScriptCall, Think
 
 
 def spoken(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes) -> tuple[Spoken, ...]:
-    """What is said, with ids and signatures. tag: unique to this answer. key: of signatures."""
+    """Add ids and signatures to the content of an answer.
+
+    tag: unique to this answer.
+    key: of the signatures.
+    """
     turns = turns_of(asked.body, asked.api)
     trail = trail_before(turns, len(turns.turns)) if any(isinstance(one, Think) for one in said) else Trail(b"")
     blocks: list[Spoken] = []
@@ -29,7 +33,7 @@ def spoken(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes) -> t
 
 
 def override_usage(usage: Usage, given: Mapping[str, int]) -> Usage:
-    """The usage with figures that the script sets. Input that is set alone is all of the prompt, and fresh."""
+    """Apply the figures of a script to the usage. Input without cache figures is the whole prompt, and fresh."""
     if not given:
         return usage
     output = given.get("output", usage.output)
@@ -52,7 +56,7 @@ def _spoken(one: Said, name: str, trail: Trail, model: str, key: bytes) -> Spoke
 
 
 def _part(block: Spoken) -> TurnPart:
-    """The block as it will come back."""
+    """The block as the client will send it back."""
     wire: dict[str, Any] = wire_block(block)
     kinds: dict[type, PartKind] = {ReplyText: "text", ReplyThought: "thinking", ReplyCall: "call"}
     signature = block.signature if isinstance(block, ReplyThought) else ""

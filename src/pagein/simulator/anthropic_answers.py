@@ -26,7 +26,7 @@ _WORDS: Final[Mapping[int, str]] = {
 
 
 def whole(reply: SimulatedReply) -> dict[str, Any]:
-    """The answer in one piece."""
+    """The body of a complete answer."""
     return {
         **_head(reply),
         "content": [wire_block(block) for block in reply.blocks],
@@ -66,7 +66,7 @@ def error_event(status: int, message: str | None = None, kind: str | None = None
 
 
 def wire_block(block: Spoken) -> dict[str, Any]:
-    """A block of an answer, as it comes back in later requests."""
+    """A block of an answer, as later requests contain it."""
     match block:
         case ReplyText():
             return {"type": "text", "text": block.text}

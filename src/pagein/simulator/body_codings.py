@@ -1,4 +1,4 @@
-"""Request bodies as clients pack them."""
+"""Content encodings of request bodies."""
 
 import zlib
 from collections.abc import Callable, Mapping
@@ -7,11 +7,11 @@ from typing import Final
 from pagein.errors import BadInput
 
 MOST_BYTES: Final = 64 << 20
-"""A body that is larger once it is unpacked is not read."""
+"""Largest accepted body, unpacked."""
 
 
 def unpack_body(raw: bytes, encoding: str) -> bytes:
-    """The body without its content encoding. Raises BadInput for one that is damaged, too large or packed in a way not known here."""
+    """Remove the content encoding of a body. Raises BadInput for a damaged or too large body, or an unknown encoding."""
     for name in reversed([one.strip().lower() for one in encoding.split(",") if one.strip()]):
         unpack = _UNPACK.get(name)
         if unpack is None:
@@ -32,7 +32,7 @@ def _inflated(raw: bytes, bits: int) -> bytes:
 
 
 def _deflated(raw: bytes) -> bytes:
-    # some write the bare form, without its frame
+    # some clients write raw deflate, without the zlib frame
     return _inflated(raw, zlib.MAX_WBITS if raw[:1] and raw[0] & 15 == zlib.DEFLATED else -zlib.MAX_WBITS)
 
 

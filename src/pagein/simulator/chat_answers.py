@@ -1,4 +1,4 @@
-"""Answers of the simulated provider as OpenAI Chat Completions. Thinking is not shown there, only counted."""
+"""Answers of the simulated provider as OpenAI Chat Completions. Thinking is only counted, never shown."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -25,7 +25,7 @@ _STOPS: Final[Mapping[str, str]] = {"max_tokens": "length", "end_turn": "stop", 
 
 
 def whole(reply: SimulatedReply) -> dict[str, Any]:
-    """The answer in one piece."""
+    """The body of a complete answer."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
     if reply.calls:
         message["tool_calls"] = [_call(call, call.arguments) for call in reply.calls]

@@ -1,12 +1,14 @@
-"""What the provider itself clears from a prompt where `context_management` asks for it (provider-rules 2.7).
+"""Server-side context edits for `context_management`: the provider clears old content from a prompt.
 
 Rules of this file
 ------------------
-1. Each request is edited as it comes, from nothing but itself: the client keeps sending all of it, and all of it is counted again.
-2. The cache sees the prompt after the edits; bindings of thinking are those of the prompt as it was sent (T7).
-3. The parameters are part of the prompt's name in the cache: the documents count them among what affects it (provider-rules 2.5). Whether
-   parameters that grow so that the same results stay cleared are taken for the same prompt is not said; here they are not, which is the
-   dearer reading.
+1. Each request is edited independently: the client keeps sending everything, and everything is counted again.
+2. The cache sees the prompt after the edits. Bindings of thinking refer to the prompt as it was sent (T7).
+3. The parameters are part of the prompt's name in the cache, because the provider's documentation lists them among the
+   settings that
+   affect it. It does not say whether growing parameters that clear the same results keep the cache; here they do not,
+   which is the
+   more expensive reading.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +20,7 @@ from pagein.simulator.model_call import ProviderCall
 
 Json: TypeAlias = dict[str, Any]
 Measure: TypeAlias = Callable[[ProviderCall], int]
-"""Tokens of the prompt of a call."""
+"""Returns the prompt tokens of a call."""
 
 CLEARED: Final = "[Old tool result content cleared]"
 _TRIGGER: Final = 100_000
@@ -29,14 +31,17 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 
 @dataclass(frozen=True, slots=True)
 class ClearedCall:
-    """A call after the edits it asks for, and what the answer says about them; None where it asks for none."""
+    """A call after its context edits, with the report for the answer.
+
+    applied: report of each edit; None if the call asks for no edits.
+    """
 
     asked: ProviderCall
     applied: tuple[Json, ...] | None = None
 
 
 def clear_context(asked: ProviderCall, measure: Measure) -> ClearedCall:
-    """The call as the model gets it."""
+    """Apply the context edits that a call asks for."""
     edits = objects_at(object_at(asked.body, "context_management"), "edits") if asked.api == "anthropic" else []
     if not edits:
         return ClearedCall(asked)
@@ -110,13 +115,13 @@ _EDITS: Final[Mapping[str, Callable[[ProviderCall, Mapping[str, Any], Measure], 
 
 
 def _number(edit: Mapping[str, Any], name: str, default: float) -> float:
-    """The value of a parameter; a count that is none is left to the default."""
+    """The value of a parameter, or the default for an invalid one."""
     found = object_at(edit, name).get("value")
     return max(found, 0) if isinstance(found, int | float) else default
 
 
 def _contents(asked: ProviderCall) -> Iterator[tuple[int, Sequence[Json]]]:
-    """The places of messages that are made of blocks, with these."""
+    """Yield the messages made of blocks: place and blocks."""
     for place, message in enumerate(asked.body["messages"]):
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list) and all(isinstance(one, dict) for one in content):

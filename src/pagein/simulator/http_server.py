@@ -1,4 +1,4 @@
-"""The simulated provider over HTTP. One event loop serves all requests."""
+"""The simulated provider over HTTP. A single event loop serves every request."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ _BEARER: Final = re.compile(r"^bearer\s+", re.IGNORECASE)
 
 
 class Server:
-    """A provider that listens. `requests` holds all it received, in order."""
+    """The HTTP server of a simulated provider."""
 
     def __init__(self, service: Service, settings: ProviderSettings) -> None:
         self._service = service
@@ -46,15 +46,15 @@ class Server:
 
     @property
     def requests(self) -> list[Record]:
-        """All requests so far, in the order in which they came."""
+        """The requests so far, in the order of arrival."""
         return self._book.records
 
     def bill(self) -> ProviderBill:
-        """The bill over all model calls so far."""
+        """The bill for the model calls so far."""
         return bill_of(self._book.records)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once."""
+        """Move the provider's clock forward."""
         self._skipped += seconds
 
     def now(self) -> float:
@@ -62,12 +62,12 @@ class Server:
         return self._began + (self._settings.now() - self._began) * self._settings.speed + self._skipped
 
     async def start(self) -> str:
-        """Listen, and return the address."""
+        """Start to listen. Return the address."""
         app = web.Application(client_max_size=MOST_BYTES)
         app.router.add_route("*", "/__provider/{what}", self._about_itself)
         app.router.add_route("*", "/{path:.*}", self._any)
-        # a client that is gone is noticed, and what was begun for it ends
-        # bodies are unpacked by us: the server knows no zstd, which clients use
+        # handler_cancellation: if a client disconnects, the work for its request is cancelled
+        # auto_decompress: this module unpacks bodies, since aiohttp does not support zstd, which clients use
         self._runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, auto_decompress=False, shutdown_timeout=_GRACE
         )
@@ -93,7 +93,7 @@ class Server:
         if request.method == "HEAD":
             return self._done(place, web.Response())
         if found == "openai_responses" and request.method == "GET":
-            # what makes clients that try a WebSocket first go on over HTTP at once
+            # makes clients that try a WebSocket first continue over HTTP at once
             return self._done(place, web.Response(status=426, headers={"Upgrade": "HTTP/1.1"}))
         if request.method == "POST" and (found or counts):
             api: Api = found or "anthropic"
@@ -117,7 +117,7 @@ class Server:
             self._book.hold(place, call.body, call.size)
         try:
             decided = self._decided(call, counts=counts)
-        except Exception as problem:  # noqa: BLE001 - whatever a script's function raises is our failure, told as one
+        except Exception as problem:  # noqa: BLE001 - an exception of the script's function is a failure of the provider, and reported as such
             _LOG.exception("a request could not be answered")
             self._book.note(place, outcome="failed", status=500, message=repr(problem))
             return _json(FORMATS[api].error(500), 500)
@@ -128,7 +128,7 @@ class Server:
         return await self._answered(request, place, decided)
 
     def _decided(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
-        """What becomes of a call: a refusal, the number of its tokens, an answer."""
+        """Decide the outcome of a call: a refusal, a token count, or an answer."""
         whole = self._without_key(call) or self._service.resolve_call(call)
         if isinstance(whole, Refusal):
             return whole
@@ -272,6 +272,6 @@ def _ids(answer: WireAnswer) -> dict[str, str]:
 
 
 def _cut(request: web.Request) -> None:
-    """End the connection behind what was written, without a word."""
+    """Close the connection after the bytes written so far, without an error message."""
     if request.transport is not None:
         request.transport.close()

@@ -1,4 +1,4 @@
-"""Responses that the provider keeps, for requests that go on from one by its id."""
+"""Responses stored by the provider, for requests that continue a response by its id."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -12,14 +12,17 @@ from pagein.simulator.refusals import Refusal
 Items: TypeAlias = Sequence[dict[str, Any]]
 
 PREVIOUS: Final = "previous"
-"""Stands for a rule id where a response is gone on from that is not kept."""
+"""Used instead of a rule id for the continuation of an unknown response."""
 
 _KEPT: Final = 10_000
 _MOST_BYTES: Final = 256 << 20
 
 
 class KeptResponses:
-    """The conversations behind the responses of late, by response id. most: bytes of them; the newest is kept whatever its size."""
+    """The conversations of recent responses, by response id.
+
+    most: maximum bytes. The newest conversation is stored whatever its size.
+    """
 
     def __init__(self, most: int = _MOST_BYTES) -> None:
         self._behind: OrderedDict[str, tuple[list[Any], int]] = OrderedDict()
@@ -27,7 +30,7 @@ class KeptResponses:
         self._bytes = 0
 
     def resolve_call(self, call: ProviderCall) -> ProviderCall | Refusal:
-        """The call with all of its conversation in it."""
+        """Expand a call to its full conversation."""
         name = call.body.get("previous_response_id")
         if call.api != "openai_responses" or name is None:
             return call
@@ -41,7 +44,7 @@ class KeptResponses:
         return replace(call, body=whole.body, messages=whole.messages, size=whole.size)
 
     def keep(self, call: ProviderCall, name: str, answer: Items) -> None:
-        """Keep a response, unless the call asked not to."""
+        """Store a response, unless the call asked not to."""
         if call.api != "openai_responses" or call.body.get("store") is False:
             return
         self._behind[name] = ([*_items(call), *answer], call.size)

@@ -1,4 +1,4 @@
-"""A model call as the simulated provider takes it: the body in its own format, and in host-neutral words."""
+"""A model call received by the simulated provider: the body in its own format, and host-neutral messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,8 +17,12 @@ Body: TypeAlias = Mapping[str, Any]
 class ProviderCall:
     """A model call.
 
-    body: as it came, decoded. size: its bytes. messages: all of the prompt but tools, system prompts that stand outside first.
-    betas: values of the beta header. key: a digest of the credentials, which stand for the account. at: seconds since 1970.
+    body: the decoded body.
+    size: bytes of the body.
+    messages: the whole prompt without tools, system prompts first.
+    betas: values of the beta header.
+    key: a digest of the credentials, which identifies the account.
+    at: seconds since 1970.
     """
 
     api: Api
@@ -32,25 +36,25 @@ class ProviderCall:
 
     @property
     def model(self) -> str:
-        """The model that is asked."""
+        """The requested model."""
         found = self.body.get("model")
         return found if isinstance(found, str) else ""
 
     @property
     def streams(self) -> bool:
-        """Whether the answer is to come as events."""
+        """Whether the client asked for a stream of events."""
         return self.body.get("stream") is True
 
     @property
     def offers_tools(self) -> bool:
-        """Whether the model may call anything. Codex hands tools to newer models as an item of the input."""
+        """Whether the model may call any tool. Codex gives newer models their tools as an item of the input."""
         return bool(self.body.get("tools")) or any(
             item.get("type") == "additional_tools" for item in objects_at(self.body, "input")
         )
 
 
 def parse_call(raw: bytes, api: Api) -> ProviderCall:
-    """The call in a request body. Raises BadInput or ValueError for what is no JSON object with messages."""
+    """Parse a request body. Raises BadInput or ValueError for anything but a JSON object with messages."""
     read = decode(raw, api)
     body = decode_json(raw)
     return ProviderCall(api, body if isinstance(body, dict) else {}, len(raw), (*read.system, *read.messages))

@@ -1,4 +1,4 @@
-"""An answer of the simulated provider before it takes a wire format."""
+"""An answer of the simulated provider before conversion to a wire format."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class ReplyText:
 
 @dataclass(frozen=True, slots=True)
 class ReplyThought:
-    """Thinking with the signature that binds it to its prompt; redacted: only that is shown."""
+    """Thinking with the signature that binds it to its prompt. Redacted thinking shows only the signature."""
 
     text: str
     signature: str
@@ -25,7 +25,10 @@ class ReplyThought:
 
 @dataclass(frozen=True, slots=True)
 class ReplyCall:
-    """A call. arguments: JSON text of an object, or the free text of a tool that takes such (`is_free`)."""
+    """A tool call.
+
+    arguments: JSON text of an object, or the free text for a custom tool (`is_free`).
+    """
 
     id: str
     name: str
@@ -44,11 +47,17 @@ Spoken: TypeAlias = ReplyText | ReplyThought | ReplyCall
 
 @dataclass(frozen=True, slots=True)
 class SimulatedReply:
-    """An answer. tag: hexadecimal, unique to it, part of all its ids. created: seconds since 1970.
+    """An answer of the provider.
 
-    stop: the script's own word for why it ended, None for what follows. chunk: characters in one event of a stream.
-    reports_usage: whether a stream of Chat Completions was asked for its usage. reports_writes: whether writes are in OpenAI's usage.
-    applied: what the provider cleared from the prompt, None where that was not asked for. dropped: the thinking it left out.
+    tag: hexadecimal, unique to the answer, part of every id in it.
+    created: seconds since 1970.
+    reasoning: tokens of the thinking.
+    stop: the script's own stop reason; None for the natural one.
+    chunk: characters in one event of a stream.
+    reports_usage: whether the client asked for usage in a Chat stream.
+    reports_writes: whether OpenAI's usage includes cache writes.
+    applied: report of the context edits; None if the client asked for none.
+    dropped: the thinking that the provider dropped.
     """
 
     tag: str
@@ -66,14 +75,14 @@ class SimulatedReply:
 
     @property
     def calls(self) -> tuple[ReplyCall, ...]:
-        """The calls in it."""
+        """The tool calls in the answer."""
         return tuple(block for block in self.blocks if isinstance(block, ReplyCall))
 
     @property
     def text(self) -> str:
-        """All it says aloud."""
+        """The text of the answer."""
         return "".join(block.text for block in self.blocks if isinstance(block, ReplyText))
 
     def chunks(self, text: str) -> list[str]:
-        """A text as the events of a stream carry it."""
+        """Split a text into the chunks of a stream."""
         return [text[at : at + self.chunk] for at in range(0, len(text), self.chunk)]

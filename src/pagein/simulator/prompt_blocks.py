@@ -1,4 +1,4 @@
-"""A model call as the prompt cache sees it: blocks with names and sizes, and the marks on them."""
+"""The cache's view of a model call: blocks with names and sizes, and their breakpoints."""
 
 import json
 from collections import OrderedDict
@@ -21,10 +21,10 @@ from pagein.providers.validity.turns import PromptTurn, Side, TurnPart, Turns, o
 from pagein.simulator.model_call import Body, ProviderCall
 
 IMAGE_TOKENS: Final = 1500
-"""Tokens that any image is taken for."""
+"""Assumed tokens of an image."""
 
 CounterOf: TypeAlias = Callable[[str], Counter]
-"""From a model to what counts its tokens."""
+"""Returns the token counter of a model."""
 
 _REMEMBERED: Final = 1 << 16
 _CACHED: Final = ("tool", "text", "image", "call", "result")
@@ -41,7 +41,14 @@ _OPENAI_SETTINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PromptBlocks:
-    """The blocks of a prompt: chain ids, tokens up to and including each, marks, where the newest user and tool blocks stand."""
+    """The blocks of a prompt.
+
+    chain: chain ids.
+    cumulative: tokens up to and including each block.
+    marks: cache breakpoints.
+    newest_user, newest_tool: positions of the newest user and tool blocks.
+    is_cached: whether the cache is used at all.
+    """
 
     chain: Sequence[int]
     cumulative: Sequence[float]
@@ -52,11 +59,11 @@ class PromptBlocks:
 
     @property
     def tokens(self) -> int:
-        """All prompt tokens."""
+        """The total of prompt tokens."""
         return int(self.cumulative[-1]) if self.cumulative else 0
 
     def request(self, at: float, answered_at: float, output: float) -> CacheRequest:
-        """The call for the cache simulator."""
+        """The input of the cache simulator for a call."""
         return CacheRequest(
             at,
             self.chain,
@@ -71,7 +78,7 @@ class PromptBlocks:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One block on the way to the cache: its name among others, its tokens, its part and side."""
+    """One block before it enters the cache: digest, tokens, part and side."""
 
     name: bytes
     tokens: int
@@ -80,7 +87,7 @@ class _Block:
 
 
 class Prompts:
-    """Reads prompts. Names of blocks are shared by all that one of these has read, sizes of blocks are remembered."""
+    """Reads the prompts of calls. Prompts read by the same instance share block names and remembered block sizes."""
 
     def __init__(self, counter: CounterOf = counter_for) -> None:
         self._counter = counter
@@ -88,11 +95,11 @@ class Prompts:
         self._sizes: OrderedDict[tuple[str, bytes], int] = OrderedDict()
 
     def read(self, asked: ProviderCall, prices: Prices) -> PromptBlocks:
-        """The prompt of a call at a model with these prices."""
+        """The prompt of a call to a model with given prices."""
         return self._anthropic(asked, prices) if asked.api == "anthropic" else self._openai(asked)
 
     def tokens(self, model: str, text: str) -> int:
-        """Tokens of a text that the model says."""
+        """Count the tokens of a model's text."""
         return _counted(self._counter(model), text, "assistant")
 
     def _anthropic(self, asked: ProviderCall, prices: Prices) -> PromptBlocks:
@@ -128,7 +135,7 @@ class Prompts:
         prompt = PromptBlocks(chain, _sums(blocks), marks, user, tool)
         if object_at(asked.body, "prompt_cache_options").get("mode") != "explicit":
             return prompt
-        # only the client's own breakpoints: the provider's falls together with the last of them
+        # only the client's own breakpoints count: the provider's coincides with the last of them
         last = max((mark.position for mark in marks), default=0)
         return replace(prompt, newest_user=last, newest_tool=0, is_cached=bool(marks))
 
@@ -167,7 +174,7 @@ def _settings(asked: ProviderCall, turns: Turns) -> PromptSettings:
 
 
 def _openai_settings(body: Body) -> tuple[Any, ...]:
-    """What sets prompts apart beside their blocks (O7, O10)."""
+    """The settings that distinguish prompts with the same blocks (O7, O10)."""
     names = (*_OPENAI_SETTINGS, "context_management", "prompt_cache_key")
     return ("openai", body.get("model"), *(_frozen(body.get(name)) for name in names))
 
@@ -182,7 +189,7 @@ def _images_in(part: TurnPart) -> int:
 
 
 def _without_old_thinking(turns: Turns) -> list[PromptTurn]:
-    """The turns as a model sees them that drops thinking from before the user's last words."""
+    """The turns without the thinking before the user's last message, for models that drop it."""
     fresh = [
         place
         for place, turn in enumerate(turns.turns)
@@ -239,7 +246,7 @@ def _counted(counter: Counter, text: str, side: Side) -> int:
 
 
 def _texts(part: TurnPart) -> Iterator[str]:
-    """All that a block says in words."""
+    """Yield the texts in a block."""
     wire = part.wire
     match part.kind:
         case "text":

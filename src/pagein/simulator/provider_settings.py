@@ -1,4 +1,4 @@
-"""How a simulated provider is set up."""
+"""The settings of a simulated provider."""
 
 import time
 from collections.abc import Callable, Collection
@@ -14,15 +14,23 @@ ALL_APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """How a provider is set up.
+    """The settings of a simulated provider.
 
-    apis: the formats that it speaks. now: seconds since 1970. speed: how many seconds pass for one of `now`. prices: a price
-    specification for all models, None: each model's own. counter: from a model to what counts its tokens. account: when the accounts
-    were made (T4), None: lately. secret: what signatures are made with. takes_foreign_thinking: signatures made elsewhere pass.
-    needs_key: calls without credentials are refused. chunk: characters in one event of a stream. keeps_bodies: whether records hold
-    bodies. most_bodies: bytes of them at most, then those of the oldest are let go. record: a file of JSON lines that every record is
-    written to as well, with its body. models: what the list of models names. window: tokens of a prompt at most, more are refused; None:
-    no prompt is too long.
+    apis: supported wire formats.
+    now: clock, seconds since 1970.
+    speed: how many seconds pass for one second of `now`.
+    prices: a price specification for every model; None: each model's own.
+    counter: returns the token counter of a model.
+    account: creation date of the accounts (T4); None: recent.
+    secret: key of the signatures.
+    takes_foreign_thinking: accept signatures made elsewhere.
+    needs_key: refuse calls without credentials.
+    chunk: characters in one event of a stream.
+    keeps_bodies: whether records contain bodies.
+    most_bodies: maximum bytes of the stored bodies; the oldest are removed first.
+    record: a file of JSON lines; every record is also written there, with its body.
+    models: names in the list of models.
+    window: maximum tokens of a prompt; None: no limit.
     """
 
     host: str = "127.0.0.1"
@@ -33,7 +41,7 @@ class ProviderSettings:
     prices: str | None = None
     counter: Callable[[str], Counter] = counter_for
     account: date | None = None
-    secret: str = "simulated"  # noqa: S105 - signs nothing of worth
+    secret: str = "simulated"  # noqa: S105 - protects nothing of value
     takes_foreign_thinking: bool = False
     needs_key: bool = False
     chunk: int = 20

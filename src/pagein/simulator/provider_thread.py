@@ -1,4 +1,4 @@
-"""A simulated provider in its own thread, or in the caller's event loop."""
+"""Run a simulated provider in its own thread, or in the caller's event loop."""
 
 import asyncio
 import threading
@@ -18,9 +18,10 @@ class SimulatedProvider:
             ...  # speak HTTP to provider.url
         provider.requests, provider.bill()
 
-    With `with` it runs in a thread of its own, with `async with` in the running loop. script: a list of turns, an object of named
+    With `with` it runs in its own thread, with `async with` in the running loop. script: a list of turns, an object of
+    named
     scripts, a `Script`, a function from a call to a turn, or None for scripts in prompts only.
-    Raises BadInput for a script, BadSetting for prices, that cannot be used; OSError where it cannot listen.
+    Raises BadInput for an invalid script, BadSetting for invalid prices, and OSError if it cannot listen.
     """
 
     def __init__(self, script: object = None, settings: ProviderSettings | None = None) -> None:
@@ -36,15 +37,15 @@ class SimulatedProvider:
 
     @property
     def requests(self) -> list[Record]:
-        """All it received so far, in order."""
+        """The requests so far, in the order of arrival."""
         return self._server.requests
 
     def bill(self) -> ProviderBill:
-        """The bill over all model calls so far."""
+        """The bill for the model calls so far."""
         return self._server.bill()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once."""
+        """Move the provider's clock forward."""
         self._server.advance(seconds)
 
     def __enter__(self) -> Self:
@@ -83,7 +84,7 @@ class SimulatedProvider:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped, then close it with all that is still in it."""
+    """Run an event loop until it is stopped, then cancel the remaining tasks and close it."""
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

@@ -1,4 +1,4 @@
-"""What the simulated provider received, and the bill over all of it."""
+"""Records of the requests to the simulated provider, and the bill for them."""
 
 import os
 import stat
@@ -13,7 +13,11 @@ from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 
 Outcome: TypeAlias = Literal["answered", "refused", "failed", "broken", "gone", "pending"]
-"""pending: being answered. refused: by a rule. failed: as the script says. broken: in mid-stream. gone: the client went first."""
+"""The outcome of a request.
+
+pending: being answered. refused: by a rule. failed: as the script says. broken: ended in mid-stream. gone: the client
+    disconnected.
+"""
 
 _SECRET: Final = ("authorization", "x-api-key", "api-key", "cookie", "proxy-authorization", "x-goog-api-key")
 
@@ -23,11 +27,17 @@ _OWN: Final = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One request. at: seconds since 1970, by the provider's clock. headers: in lower case, credentials left out.
+    """The record of one request.
 
-    api: None for what is no model call. refused: the id of the rule that it broke, None where it broke none. turn: the place in the
-    script of what answered it, -1 for none. usage: None for what never reached the model. reason: of the cache's figures.
-    bit: what it cost. body: None where it was none, or is held no more.
+    at: seconds since 1970, by the provider's clock.
+    headers: names in lower case, credentials redacted.
+    body: None for a request without a body, and after removal.
+    api: wire format; None if the request is not a model call.
+    refused: id of the broken rule; None if no rule was broken.
+    turn: place of the answering turn in the script, -1 without a turn.
+    usage: None if the call never reached the model.
+    reason: reason for the cache figures.
+    bit: cost in BIT.
     """
 
     at: float
@@ -48,13 +58,19 @@ class Record:
     usd: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The record as plain values."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderBill:
-    """All model calls so far. usage: sums. bit: cost. usd: None where a model has no price in dollars. models: cost by model."""
+    """The bill for the model calls so far.
+
+    usage: the sum over the calls.
+    bit: cost in BIT.
+    usd: None if a model has no price in dollars.
+    models: cost by model.
+    """
 
     requests: int = 0
     refused: int = 0
@@ -65,42 +81,45 @@ class ProviderBill:
     models: Mapping[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The bill as plain values."""
         return asdict(self)
 
 
 class Book:
-    """All that was received, in order. path: a file of JSON lines to which each request is added once it is over, for its owner only.
+    """The records of a provider, in the order of arrival.
 
-    most: bytes of bodies that are held; beyond that those of the oldest requests that are over are let go.
+    path: a file of JSON lines for finished requests, readable by its owner only.
+    most: maximum bytes of stored bodies; bodies of the oldest finished requests are removed first.
     """
 
     def __init__(self, path: Path | None = None, most: int = 256 << 20) -> None:
         self._records: list[Record] = []
         self._path = path
         self._most = most
-        self._held: deque[tuple[int, int]] = deque()  # places of those with bodies, oldest first, and bytes of these
+        self._held: deque[tuple[int, int]] = deque()  # places of records with bodies, oldest first, with their bytes
         self._bytes = 0
 
     @property
     def records(self) -> list[Record]:
-        """All requests so far."""
+        """The records so far."""
         return list(self._records)
 
     def add(self, record: Record) -> int:
-        """Enter a request. Returns its place."""
+        """Add a record. Return its place."""
         self._records.append(record)
         return len(self._records) - 1
 
     def hold(self, place: int, body: Any, size: int) -> None:  # noqa: ANN401 - as it came
-        """The body of a request, of so many bytes."""
+        """Store the body of a request, with its size in bytes."""
         self._records[place] = replace(self._records[place], body=body)
         self._held.append((place, size))
         self._bytes += size
         self._let_go()
 
     def _let_go(self) -> None:
-        """Bodies of requests that are being answered stay, and those behind them: they are written when the request is over."""
+        """Remove old bodies up to the first pending request: its body is written to the file when the request is
+        finished.
+        """
         while self._bytes > self._most and len(self._held) > 1 and not self.is_pending(self._held[0][0]):
             place, size = self._held.popleft()
             self._bytes -= size
@@ -111,7 +130,7 @@ class Book:
         return self._records[place].outcome == "pending"
 
     def note(self, place: int, **changes: Any) -> None:  # noqa: ANN401 - fields of Record
-        """What became of a request."""
+        """Update the record of a request."""
         record = self._records[place] = replace(self._records[place], **changes)
         if self._path is not None and "outcome" in changes:
             with open_log(self._path) as file:
@@ -119,7 +138,7 @@ class Book:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """A file to add to. What agents send is in it, so nobody but its owner may read it, whoever made it."""
+    """Open a file for appending, readable by its owner only: it contains the data sent by agents."""
     number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _OWN)
     file = os.fdopen(number, "ab")
     found = os.fstat(number)
@@ -129,7 +148,7 @@ def open_log(path: Path) -> BinaryIO:
 
 
 def bill_of(records: Iterable[Record]) -> ProviderBill:
-    """The bill over these requests."""
+    """Compute the bill for some requests."""
     calls = [record for record in records if record.api is not None]
     charged = [(record, record.usage) for record in calls if record.usage is not None]
     sums = [0, 0, 0, 0, 0]
@@ -152,7 +171,9 @@ def bill_of(records: Iterable[Record]) -> ProviderBill:
 
 
 def redact_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers with names in lower case, those of one name joined; what stands for credentials says only that it was there."""
+    """Convert headers to a mapping with names in lower case. Values of a repeated name are joined, and credentials are
+    redacted.
+    """
     found: dict[str, str] = {}
     for name, value in headers:
         low = name.lower()

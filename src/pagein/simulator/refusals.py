@@ -1,9 +1,9 @@
-"""Why the simulated provider refuses a request: the rules of `providers.validity`, what each field must be, and its own signatures.
+"""Refuse requests as the provider would: by the rules of `providers.validity`, by field types, and by signatures.
 
 Rules of this file
 ------------------
-1. What a signature binds is read from the signature itself; what else is known of answers is remembered by ids (M10, R3, R4).
-2. Thinking that another model made is taken and dropped, as the provider does (T1).
+1. The bond of thinking is read from its signature. Further facts about answers are remembered by ids (M10, R3, R4).
+2. Thinking of a different model is accepted and dropped, as by the provider (T1).
 """
 
 from collections import OrderedDict
@@ -20,11 +20,11 @@ from pagein.simulator.model_call import Body, ProviderCall
 from pagein.simulator.thinking_drops import ThinkingDrop
 
 SIGNATURE: Final = "signature"
-"""Stands for a rule id where a signature is not one of ours, or not for these words."""
+"""Used instead of a rule id for a signature made elsewhere, or for different words."""
 WINDOW: Final = "window"
-"""Stands for a rule id where a prompt is longer than the model's window."""
+"""Used instead of a rule id for a prompt longer than the model's window."""
 FIELD: Final = "field"
-"""Stands for a rule id where a field is missing or of the wrong type."""
+"""Used instead of a rule id for a missing field or a field of the wrong type."""
 
 FORGED: Final = "{place}: Invalid `signature` in `thinking` block"
 FORGED_DATA: Final = "{place}: Invalid `data` in `redacted_thinking` block"
@@ -40,7 +40,12 @@ _NEEDED: Final[Mapping[Api, Sequence[tuple[str, type]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is refused: the rule's id, the status and the provider's words. kind: of the error, None for the status' own."""
+    """The refusal of a request.
+
+    rule: id of the broken rule.
+    message: the provider's words.
+    kind: type of the error; None for the default of the status.
+    """
 
     rule: str
     status: int
@@ -49,7 +54,7 @@ class Refusal:
 
 
 def too_long(api: Api, tokens: int, window: int) -> Refusal:
-    """The refusal of a prompt that the model's window does not hold."""
+    """Refuse a prompt that is too long for the model's window."""
     match api:
         case "anthropic":
             return Refusal(WINDOW, 400, f"prompt is too long: {tokens} tokens > {window} maximum")
@@ -64,10 +69,13 @@ def too_long(api: Api, tokens: int, window: int) -> Refusal:
 
 
 class Doorkeeper:
-    """Refuses what the provider would. Remembers what its answers held, by their ids."""
+    """Refuses the requests that the provider would refuse. Remembers facts of its own answers, by their ids."""
 
     def __init__(self, key: bytes, account: date | None = None, *, takes_foreign_thinking: bool = False) -> None:
-        """key: of signatures. account: when the account was made (T4). takes_foreign_thinking: signatures made elsewhere pass."""
+        """key: of the signatures.
+        account: creation date of the account (T4).
+        takes_foreign_thinking: accept signatures made elsewhere.
+        """
         self._key = key
         self._account = account
         self._takes_foreign = takes_foreign_thinking
@@ -76,7 +84,10 @@ class Doorkeeper:
         self._followers: OrderedDict[str, str] = OrderedDict()
 
     def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
-        """Why this call is refused, None where it is not. counts: it asks for no answer, only for its size."""
+        """The reason to refuse a call, or None.
+
+        counts: the call asks only for a token count.
+        """
         for name, kind in _NEEDED[asked.api]:
             if name == "max_tokens" and counts:
                 continue
@@ -89,7 +100,7 @@ class Doorkeeper:
         return Refusal(found[0].rule, found[0].status, found[0].text) if found else None
 
     def find_drops(self, asked: ProviderCall) -> list[ThinkingDrop]:
-        """The thinking of a call that is not refused which its model does not get to see."""
+        """The thinking of an accepted call that is hidden from its model."""
         if asked.api != "anthropic":
             return []
         others = [ThinkingDrop(*place, "model_binding_mismatch") for place in self._made_by_others(asked)]
@@ -112,7 +123,7 @@ class Doorkeeper:
                 yield part.message, part.block
 
     def remember(self, asked: ProviderCall, answer: Sequence[Body]) -> None:
-        """What an answer held, as wire blocks or items."""
+        """Remember the facts of an answer, given as wire blocks or items."""
         bare: Body = {"messages": [], "input": []}
         learned = with_request(AnswerFacts(), bare, asked.api, answer)
         for memory, more in (
@@ -156,7 +167,7 @@ def _thinking(asked: ProviderCall) -> Iterator[TurnPart]:
 
 
 def _signed(part: TurnPart) -> tuple[str, str | None]:
-    """The signature of a block and the words that it is for, None where they are not shown."""
+    """The signature of a block and the signed words; None for hidden words."""
     wire: Mapping[str, Any] = part.wire
     if wire.get("type") == "thinking":
         return text_at(wire, "signature") or "none", text_at(wire, "thinking")

@@ -12,7 +12,7 @@ __all__ = ["error", "error_event", "events", "items", "whole"]
 
 
 def whole(reply: SimulatedReply) -> dict[str, Any]:
-    """The answer in one piece."""
+    """The body of a complete answer."""
     incomplete = reply.stop in ("max_tokens", "max_output_tokens")
     return {
         **_head(reply),
@@ -24,7 +24,7 @@ def whole(reply: SimulatedReply) -> dict[str, Any]:
 
 
 def items(reply: SimulatedReply) -> list[dict[str, Any]]:
-    """The items of an answer, as they come back in later requests."""
+    """The items of an answer, as later requests contain them."""
     return [_item(reply, place, block) for place, block in enumerate(reply.blocks)]
 
 

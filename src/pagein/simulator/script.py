@@ -1,14 +1,15 @@
-"""What the simulated provider says: a script is a list of turns, a turn is what one model call answers.
+"""Scripts of the simulated provider: a script is a list of turns, and each turn answers one model call.
 
-As JSON a turn is a list. Its items are what is said, in order, and directions about the turn as a whole:
+As JSON a turn is a list. Its items are the content of the answer, in order, and directions for the turn as a whole:
 
     {"text": "..."}  {"thinking": "..."}  {"redacted": "..."}  {"tool": "read", "args": {...}, "ns": "mcp__pagein"}
     {"usage": 31000}  {"usage": {"input": 31000, "output": 5, "read": 0, "written": 0}}
-    {"error": 429, "retry_after": 2, "times": 1, "after": 5, "kind": "...", "message": "..."}  {"break": 5, "times": 1}  {"break": null}
+    {"error": 429, "retry_after": 2, "times": 1, "after": 5, "kind": "...", "message": "..."}  {"break": 5, "times": 1}
+    {"break": null}
     {"wait": .5}  {"delay": .01}  {"stop": "max_tokens"}
     {"capture": {"id": "id ([0-9a-f-]+)"}}  {"otherwise": [...]}
 
-`{{id}}` in texts and arguments stands for what was captured from the request.
+`{{id}}` in texts and arguments is replaced by the text captured from the request.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from pagein.errors import BadInput
 Json: TypeAlias = Mapping[str, Any]
 
 BREAK: Final = 0
-"""Status of a failure that is no answer at all: the connection ends."""
+"""Status of a failure without an answer: the connection ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """Thinking; with `redacted` its text never leaves the provider."""
+    """Thinking. With `redacted` its text never leaves the provider."""
 
     text: str
     redacted: bool = False
@@ -40,7 +41,7 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class ScriptCall:
-    """A call of a tool. Arguments that are a string are those of a tool that takes free text (Responses only)."""
+    """A tool call. String arguments are the free text for a custom tool (Responses only)."""
 
     tool: str
     args: Mapping[str, Any] | str = field(default_factory=dict)
@@ -52,10 +53,13 @@ Said: TypeAlias = Say | Think | ScriptCall
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How a turn fails. status: of the answer, BREAK for a connection that ends.
+    """The failure of a turn.
 
-    after: events that are streamed before it fails; None: it fails instead of answering. times: how often the same request fails before
-    it is answered; 0: always. retry_after: seconds, for the header. kind, message: of the error; None: the provider's own words.
+    status: HTTP status of the answer; BREAK ends the connection.
+    after: number of streamed events before the failure; None: fail instead of answering.
+    times: how often the same request fails before it is answered; 0: always.
+    retry_after: seconds, for the header.
+    kind, message: of the error; None: the provider's own words.
     """
 
     status: int
@@ -68,11 +72,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ScriptTurn:
-    """What one model call answers.
+    """The answer to one model call.
 
-    usage: figures that replace those of the simulated cache (`input`, `read`, `written`, `output`). wait: seconds before the first
-    byte. delay: seconds before each event of a stream. stop: why the model stopped, None for what follows from what it said.
-    captures: regular expressions by name. otherwise: the turn that is taken where one of them is not found.
+    usage: figures that replace the simulated ones (`input`, `read`, `written`, `output`).
+    wait: seconds before the first byte.
+    delay: seconds before each event of a stream.
+    stop: stop reason; None for the natural one.
+    captures: regular expressions by name.
+    otherwise: the turn to use if a capture fails.
     """
 
     said: tuple[Said, ...] = ()
@@ -87,7 +94,7 @@ class ScriptTurn:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Turns in order."""
+    """A list of turns."""
 
     turns: tuple[ScriptTurn, ...]
 
@@ -99,7 +106,11 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """All the scripts that a provider was given. plain: for prompts that name none. named: by the name in `SCRIPT@name`."""
+    """The scripts of a provider.
+
+    plain: for prompts that do not name a script.
+    named: by the name in `SCRIPT@name`.
+    """
 
     plain: Script | None = None
     named: Mapping[str, Script] = field(default_factory=dict)
@@ -109,7 +120,7 @@ NO_SCRIPTS: Final = Scripts()
 
 
 def scripts_from(value: object) -> Scripts:
-    """Scripts from a list of turns, or from an object of named scripts in which `default` is the plain one. Raises BadInput."""
+    """Parse scripts: a list of turns, or an object of named scripts with the plain one as `default`. Raises BadInput."""
     if isinstance(value, Scripts):
         return value
     if isinstance(value, Script):
@@ -121,7 +132,7 @@ def scripts_from(value: object) -> Scripts:
 
 
 def script_from(value: object, what: str = "script") -> Script:
-    """A script from a list of turns. Raises BadInput that names the turn."""
+    """Parse a script from a list of turns. Raises BadInput with the number of the turn."""
     if isinstance(value, Script):
         return value
     if not isinstance(value, Sequence) or isinstance(value, str):
@@ -130,7 +141,7 @@ def script_from(value: object, what: str = "script") -> Script:
 
 
 def turn_from(value: object, what: str = "turn") -> ScriptTurn:
-    """A turn from a list of what is said and directed; a bare string is said. Raises BadInput."""
+    """Parse a turn from a list of content and directions. A bare string is content. Raises BadInput."""
     if isinstance(value, ScriptTurn):
         return value
     if isinstance(value, str):

@@ -1,9 +1,11 @@
-"""Signatures of thinking: a keyed hash over the prompt that it was made for, the thinking before it, its model and its words.
+"""Signatures of thinking: a keyed hash over the prompt, the previous thinking, the model and the words.
 
 Rules of this file
 ------------------
-1. A signature carries what it is bound to, so that one that comes back is checked without any memory (T1, T2, T6).
-2. It never depends on cache marks, on the order of tools or on how a text is written down (T3, T10): names are those of `bonds`.
+1. A signature contains its bond, so a returned signature is checked without any memory (T1, T2, T6).
+2. A signature never depends on cache breakpoints, on the order of tools or on the notation of a text (T3, T10): names
+   are those of
+   `thinking_bonds`.
 """
 
 import base64
@@ -25,7 +27,7 @@ _NOTHING: Final = bytes(_SHORT)
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What a signature says: the name of the prompt, a digest of the signature before it, a digest of the model."""
+    """The content of a signature: the name of the prompt, a digest of the previous signature, a digest of the model."""
 
     prompt: bytes
     previous: bytes
@@ -33,14 +35,17 @@ class Seal:
 
 
 def seal_thinking(key: bytes, before: Trail, model: str, words: str) -> str:
-    """The signature of thinking with these words, made by this model behind this prompt."""
+    """Sign the words of thinking, made by a model after a prompt."""
     seal = Seal(before.name, short(before.thinking), short(model))
     said = _MAGIC + seal.prompt + seal.previous + seal.model
     return base64.b64encode(said + _code(key, said, words)).decode()
 
 
 def open_seal(key: bytes, signature: str, words: str | None) -> Seal | None:
-    """What a signature says; None for one that we did not make, or not for these words. words: None where they are not shown."""
+    """Read a signature. None for a signature of a different provider, or for different words.
+
+    words: None for hidden words.
+    """
     try:
         raw = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
@@ -55,14 +60,14 @@ def open_seal(key: bytes, signature: str, words: str | None) -> Seal | None:
 
 
 def trail_of(seal: Seal, signatures: Iterable[str]) -> Trail:
-    """The prompt that a seal names, with the signature before it looked up among those that stand in the request."""
+    """The prompt named by a seal. The previous signature is looked up among the signatures of the request."""
     if seal.previous == _NOTHING:
         return Trail(seal.prompt)
     return Trail(seal.prompt, next((one for one in signatures if short(one) == seal.previous), "not in this request"))
 
 
 def short(text: str) -> bytes:
-    """A digest of a signature or a model; zeros for none."""
+    """A digest of a signature or a model; zeros for an empty text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_SHORT).digest() if text else _NOTHING
 
 
@@ -71,5 +76,5 @@ def _code(key: bytes, said: bytes, words: str) -> bytes:
 
 
 def is_ours(signature: str) -> bool:
-    """Whether a signature looks like one of ours, sound or not."""
+    """Whether a signature looks like one of this provider, valid or not."""
     return signature.startswith(base64.b64encode(_MAGIC[:15]).decode())

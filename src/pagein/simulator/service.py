@@ -1,4 +1,6 @@
-"""The simulated provider without HTTP: from a call to what is sent back, and the record of it. Not thread-safe; one loop owns it."""
+"""The simulated provider without HTTP: it maps calls to answers and records them. Not thread-safe; use it from a single
+event loop.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +25,7 @@ from pagein.simulator.thinking_drops import without
 from pagein.simulator.turn_choice import TurnChoice, chosen
 
 Answerer: TypeAlias = Callable[[ProviderCall], object]
-"""A script as a function: from a call to a turn, or to what `turn_from` takes."""
+"""A script as a function: from a call to a turn, or to any input of `turn_from`."""
 
 FORMATS: Final[Mapping[Api, Any]] = {
     "anthropic": anthropic_answers,
@@ -34,7 +36,11 @@ FORMATS: Final[Mapping[Api, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class WireAnswer:
-    """What goes back. reply: None where the call fails at once. failure: how it fails, None where it does not."""
+    """The response to a call.
+
+    reply: None if the call fails at once.
+    failure: how the call fails; None for a success.
+    """
 
     asked: ProviderCall
     turn: ScriptTurn
@@ -44,7 +50,7 @@ class WireAnswer:
     charged: CallCharge | None = None
 
     def whole(self) -> dict[str, Any]:
-        """The body of an answer in one piece."""
+        """The body of a complete answer."""
         found: dict[str, Any] = FORMATS[self.asked.api].whole(self.reply)
         return found
 
@@ -55,10 +61,10 @@ class WireAnswer:
 
 
 class Service:
-    """One provider: its scripts, its accounts, its memory."""
+    """A provider with its scripts, its accounts and its memory."""
 
     def __init__(self, script: object, settings: ProviderSettings) -> None:
-        """Raises BadInput for a script, BadSetting for prices, that cannot be used."""
+        """Raises BadInput for an invalid script, and BadSetting for invalid prices."""
         self._answerer: Answerer | None = None
         self._scripts = NO_SCRIPTS
         if callable(script) and not isinstance(script, Script | Scripts):
@@ -76,11 +82,14 @@ class Service:
         self._failures: Counter[bytes] = Counter()
 
     def resolve_call(self, asked: ProviderCall) -> ProviderCall | Refusal:
-        """The call with what it refers to in it, or why it is refused."""
+        """Expand a call with the stored response it refers to, or return the refusal."""
         return self._kept.resolve_call(asked)
 
     def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
-        """Why a call is refused, None where it is not. counts: it only asks for the number of its tokens."""
+        """The reason to refuse a call, or None.
+
+        counts: the call asks only for a token count.
+        """
         refusal, window = self._doorkeeper.refusal(asked, counts=counts), self._settings.window
         if refusal is not None or window is None or counts:
             return refusal
@@ -88,7 +97,7 @@ class Service:
         return too_long(asked.api, tokens, window) if tokens > window else None
 
     def answer(self, asked: ProviderCall) -> WireAnswer:
-        """What a call that is not refused is answered."""
+        """Answer a call that is not refused."""
         choice = self._chosen(asked)
         turn = choice.turn
         failure = self._failing(asked, turn.failure)
@@ -120,11 +129,11 @@ class Service:
         return WireAnswer(asked, turn, choice.index, reply, failure, charged)
 
     def count(self, asked: ProviderCall) -> int:
-        """The tokens of a prompt as it was sent."""
+        """Count the tokens of a prompt as it was sent."""
         return self.accounts.prompt(asked).tokens
 
     def count_tokens(self, asked: ProviderCall) -> dict[str, Any]:
-        """The body of an answer about the tokens of a prompt."""
+        """The body of an answer with the token count of a prompt."""
         seen = clear_context(asked, self.count)
         told: dict[str, Any] = {"input_tokens": self.count(seen.asked)}
         if seen.applied is not None:
@@ -137,7 +146,7 @@ class Service:
         return TurnChoice(turn_from(self._answerer(asked)), 0)
 
     def _failing(self, asked: ProviderCall, failure: Failure | None) -> Failure | None:
-        """The failure, unless this very request has failed often enough."""
+        """The failure, unless the same request has failed often enough."""
         if failure is None or not failure.times:
             return failure
         turns = turns_of(asked.body, asked.api).turns
@@ -155,13 +164,13 @@ class Service:
 
 
 def error_of(failure: Failure, api: Api) -> dict[str, Any]:
-    """The body of a failure that is an answer."""
+    """The body of a failure with an answer."""
     found: dict[str, Any] = FORMATS[api].error(failure.status, failure.message, failure.kind)
     return found
 
 
 def is_break(failure: Failure) -> bool:
-    """Whether the connection just ends."""
+    """Whether the connection ends without an answer."""
     return failure.status == BREAK
 
 

@@ -1,4 +1,6 @@
-"""Thinking that the provider leaves out in silence: another model's, and what a changed prefix broke where that is asked for (T1, T5)."""
+"""Thinking that the provider silently drops: made by a different model, or after a changed prefix if the request asks
+for it (T1, T5).
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +11,14 @@ from pagein.simulator.model_call import ProviderCall
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDrop:
-    """A block of thinking that the model does not get to see: where it stands, and which of its bonds is broken."""
+    """A block of thinking hidden from the model: its place, and the broken bond."""
 
     message: int
     block: int
     reason: Literal["prefix_mismatch", "model_binding_mismatch"]
 
     def as_json(self) -> dict[str, Any]:
-        """As the answer tells it."""
+        """The report of the drop in the answer."""
         return {
             "type": "thinking_dropped",
             "path": f"messages.{self.message}.content.{self.block}",
@@ -25,7 +27,7 @@ class ThinkingDrop:
 
 
 def without(asked: ProviderCall, dropped: Sequence[ThinkingDrop]) -> ProviderCall:
-    """The call as the model gets it."""
+    """Remove the dropped thinking from a call."""
     if not dropped:
         return asked
     places = {(one.message, one.block) for one in dropped}

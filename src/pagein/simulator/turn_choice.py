@@ -1,10 +1,14 @@
-"""Which turn of which script answers a model call. Decided by the request alone, so that calls may come in any order and in parallel.
+"""Choose the turn that answers a model call. The choice depends on the request alone, so calls may come in any order
+and in parallel.
 
 Rules of this file
 ------------------
-1. A script in the prompt (`SCRIPT:` and JSON, or `SCRIPT@name`) wins over those the provider was started with; the last one counts.
-2. The turn is the number of answers behind the message with the script; without one in the prompt, of all answers.
-3. Side requests of clients (titles, summaries, probes: no tools, or none where the script calls some) get a harmless answer.
+1. A script in the prompt (`SCRIPT:` and JSON, or `SCRIPT@name`) has priority over the provider's own scripts; the last
+   one counts.
+2. The turn is the number of answers after the message with the script; without a script in the prompt, the number of
+   answers.
+3. Side requests of clients (titles, summaries, probes: no tools, or none although the script calls some) get a harmless
+   answer.
 """
 
 import json
@@ -30,7 +34,7 @@ _MODEL_SIDE: Final = "assistant"
 
 @dataclass(frozen=True, slots=True)
 class TurnChoice:
-    """The turn that answers. index: its place in the script, -1 for an answer that no script holds."""
+    """The chosen turn. index: its place in the script, -1 for an answer from outside the scripts."""
 
     turn: ScriptTurn
     index: int = -1
@@ -38,14 +42,14 @@ class TurnChoice:
 
 @dataclass(frozen=True, slots=True)
 class _ScriptMatch:
-    """A script and the messages that stand behind it."""
+    """A script and the messages after it."""
 
     script: Script
     behind: Sequence[Message]
 
 
 def chosen(asked: ProviderCall, scripts: Scripts) -> TurnChoice:
-    """The turn that answers a call, with what it captures filled in."""
+    """Choose the turn that answers a call, and fill in its captures."""
     try:
         found = _in_prompt(asked.messages, scripts)
     except BadInput as problem:
@@ -61,7 +65,10 @@ def chosen(asked: ProviderCall, scripts: Scripts) -> TurnChoice:
 
 
 def answers_in(messages: Sequence[Message]) -> int:
-    """How many answers stand there. Items of one answer in a row are one, and so are those whose calls have its tag (Responses)."""
+    """Count the answers in some messages.
+
+    Consecutive items of one answer count once, and so do items with the same tag in their call ids (Responses).
+    """
     seen: set[str] = set()
     count = 0
     said_before = False
@@ -77,7 +84,7 @@ def answers_in(messages: Sequence[Message]) -> int:
 
 
 def fill_turn(turn: ScriptTurn, messages: Sequence[Message]) -> ScriptTurn:
-    """The turn with what it captures from the newest text that has it; where one is missing, what it says to do otherwise."""
+    """Fill the captures of a turn from the newest matching text. If a capture fails, use the turn's `otherwise`."""
     found: dict[str, str] = {}
     for name, pattern in turn.captures.items():
         match = next((match for text in _shown(messages) if (match := re.search(pattern, text))), None)
@@ -111,7 +118,7 @@ def _script_at(text: str, mark: re.Match[str], scripts: Scripts) -> Script:
             raise BadInput(f"there is no script {name}; there are {', '.join(scripts.named) or 'none'}")
         return found
     rest = text[mark.end() :]
-    # some clients quote their prompt once more
+    # some clients escape their prompt once more
     for written in (rest, rest.replace('\\"', '"').replace("\\\\", "\\")):
         try:
             value, _ = json.JSONDecoder().raw_decode(written)
@@ -137,7 +144,7 @@ def _tags(message: Message) -> set[str]:
 
 
 def _shown(messages: Sequence[Message]) -> Iterator[str]:
-    """What the request shows beside the model's own words, newest first, scripts left out."""
+    """Yield the texts of a request outside the model's own messages, newest first, without scripts."""
     for message in reversed(messages):
         if message.role == _MODEL_SIDE:
             continue

@@ -1,1 +1,1 @@
-"""Cache models, one module per way in which providers cache."""
+"""Cache models, with a module for each caching method of the providers."""

@@ -1,13 +1,18 @@
-"""Caches with entries at marked blocks only (Anthropic A1-A12, OpenAI from GPT-5.6 O1-O8).
+"""Caches with entries at breakpoints only (Anthropic A1-A12, OpenAI from GPT-5.6 O1-O8).
 
 Rules of this file
 ------------------
-1. An entry is found by the chain id of the block it ends with, so work per request is the marks times the look-back,
-   plus the blocks between what was read and what is written. The prompt is never walked whole unless it is cold.
-2. A dead entry never comes back; writing at its place makes a new one. So links between entries may skip dead ones.
-3. Reading an entry keeps alive the entries that it extends (A6): those it was linked to when it was written, and those at
-   the marks of the request that reads it. One that was written in between later, by a rewind, is not looked for.
-4. What is read is clamped in one place (`_readable`): by what others keep warm, by what a recording says was readable, and by the last mark.
+1. An entry is found by the chain id of the block it ends with. So the work per request is the number of breakpoints
+   times the
+   look-back, plus the blocks between the end of the read and the last write. Only a cold prompt is walked whole.
+2. A dead entry never becomes live again; a write at its place makes a new entry. So links between entries may skip dead
+   ones.
+3. Reading an entry keeps alive the entries that it extends (A6): those linked when it was written, and those at the
+   breakpoints
+   of the reading request. An entry written between them later, after a rewind, is not searched for.
+4. Reads are limited in one place (`_readable`): by what other requests keep warm, by the recording's limit on what was
+   readable,
+   and by the last breakpoint.
 """
 
 from bisect import bisect_right
@@ -22,7 +27,7 @@ from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint, CacheR
 
 @dataclass(frozen=True, slots=True)
 class _ReadEntry:
-    """The entry that a request reads: its position and tokens; or why there is none."""
+    """The entry that a request reads, with its position and tokens; without an entry, the reason."""
 
     position: int = 0
     tokens: float = 0.0
@@ -31,7 +36,7 @@ class _ReadEntry:
 
 
 class Breakpoints:
-    """State of one such cache. Requests come in the order of their start."""
+    """The state of one cache with breakpoints. Serve requests in the order of their start."""
 
     def __init__(self, rules: CacheRules) -> None:
         self._rules = rules
@@ -39,7 +44,9 @@ class Breakpoints:
         self._ttl = {SHORT: rules.ttl + rules.grace, LONG: rules.long_ttl + rules.grace}
 
     def serve(self, request: CacheRequest) -> CacheUsage:
-        """Serve one request and remember what it read and wrote. Raises BadInput for marks the provider would refuse."""
+        """Serve one request and store its reads and writes. Raises BadInput for breakpoints that the provider would
+        refuse.
+        """
         total = request.prompt
         if not (standing := self._all_breakpoints(request)):
             return CacheUsage(0.0, 0.0, 0.0, total, request.output, 0, "no_marks")
@@ -53,14 +60,14 @@ class Breakpoints:
             self._lose(request, read)
         self._refresh(request, found, marks)
         hit = found.position if read == found.tokens else bisect_right(size, read)
-        # what was read beyond our own entry is others'; from here on it is known to live
+        # a read beyond our own entry proves the entries of other requests; from here on they are known to live
         storing = [m for m in marks[-self._rules.max_marks :] if m.position > min(hit, found.position)]
         self._write(request, min(hit, found.position), storing)
         split = max(read, max((size[m.position - 1] for m in storing if m.ttl == LONG), default=0.0))
         return CacheUsage(read, end - split, split - read, total - end, request.output, hit, reason)
 
     def _all_breakpoints(self, request: CacheRequest) -> list[Breakpoint]:
-        """The marks of the request, the provider's own included, first to last."""
+        """The breakpoints of the request, including the provider's own, first to last."""
         marks = request.marks
         rules = self._rules
         last = len(request.chain)
@@ -78,7 +85,7 @@ class Breakpoints:
         return list(by_position.values())
 
     def _find(self, request: CacheRequest, marks: list[Breakpoint]) -> _ReadEntry:
-        """The last live entry that the provider looks at (A3, or O5)."""
+        """The last live entry within the provider's search (A3, or O5)."""
         at, chain = request.at, request.chain
         reason: Reason = "not_found"
         for position in self._candidates(request, marks):
@@ -109,7 +116,9 @@ class Breakpoints:
         return positions
 
     def _breakpoints(self, request: CacheRequest, marks: list[Breakpoint]) -> list[int]:
-        """The latest breakpoints of the conversation: the marks and, where the provider marks by itself, where it did."""
+        """Positions of the latest breakpoints of the conversation: explicit ones, and entries at the provider's own
+        breakpoints.
+        """
         most = self._rules.read_breakpoints
         if self._rules.implicit_eligible == "none":
             return [mark.position for mark in reversed(marks[-most:])]
@@ -138,7 +147,7 @@ class Breakpoints:
                     marked.use(at)
 
     def _lose(self, request: CacheRequest, readable: float) -> None:
-        """Forget the entries of this prompt that reach beyond `readable`: the provider no longer had them."""
+        """Forget the entries of this prompt that reach beyond `readable` tokens: the provider no longer had them."""
         for position in range(len(request.chain), 0, -1):
             if request.cumulative[position - 1] <= readable:
                 break
@@ -146,7 +155,7 @@ class Breakpoints:
                 entry.lost = True
 
     def _write(self, request: CacheRequest, hit: int, marks: list[Breakpoint]) -> None:
-        """Store an entry at each of these marks, all of which stand beyond `hit`."""
+        """Store an entry at each breakpoint. Each one is beyond the block `hit`."""
         above = self._entries.get(request.chain[hit - 1]) if hit else None
         below = hit if above is not None else 0
         for mark in marks:
@@ -155,7 +164,7 @@ class Breakpoints:
             below = mark.position
 
     def _nearest(self, request: CacheRequest, last: int, below: int) -> CacheEntry | None:
-        """The entry at the last position that has one, from `last` down to, and without, `below`."""
+        """The last entry at a position between `below` (excluded) and `last` (included)."""
         chain, entries = request.chain, self._entries
         for position in range(last, below, -1):
             if (entry := entries.get(chain[position - 1])) is not None:
@@ -168,7 +177,7 @@ class Breakpoints:
         old = self._entries.get(name)
         together = self._rules.ancestor_refresh
         if old is not None and old.alive(at):
-            # another request's write of the same prefix, not answered yet
+            # another request's write of the same prefix is still unanswered
             usable_from = min(usable_from, old.usable_from)
             if old.ttl == ttl:
                 old.usable_from = usable_from
@@ -180,7 +189,7 @@ class Breakpoints:
 
 
 def _implicit(request: CacheRequest, rules: CacheRules) -> int:
-    """Position of the breakpoint that the provider sets by itself (O4); 0: none."""
+    """Position of the provider's automatic breakpoint (O4); 0 without it."""
     if rules.implicit_eligible == "none":
         return 0
     if not (request.newest_user or request.newest_tool):
@@ -191,7 +200,7 @@ def _implicit(request: CacheRequest, rules: CacheRules) -> int:
 
 
 def _readable(request: CacheRequest, found: _ReadEntry, end: float) -> tuple[float, Reason]:
-    """Tokens read, and why that many."""
+    """The number of tokens read, and the reason for it."""
     read, reason = found.tokens, found.reason
     warm = min(request.warm, end)
     if warm > read:

@@ -1,12 +1,14 @@
-"""Where cache marks stand: end of system, edit frontier, previous end, end (cache-economics 4.1, 4.2; rules A2-A5, A9, O4-O8).
+"""Plan the cache breakpoints of a request: end of system, edit frontier, previous end, end (rules A2-A5, A9, O4-O8).
 
 Rules of this file
 ------------------
-1. A mark on a block that cannot carry one stands on the nearest earlier block that can, in every request alike.
-2. The previous end and the old frontier are marked only where the prompt up to there is what it was: decided by names, which
-   stand for all bytes before, never by places. Where the previous end is not, the prompt was edited: its slot is the old frontier's.
-3. What falls on the same block is one mark; what would not be cached for its size gets none.
-4. One hour stands before five minutes: a mark asks for no longer than those before it.
+1. If a block cannot carry a breakpoint, the nearest earlier block that can carries it, in every request alike.
+2. The previous end and the old frontier get a breakpoint only if the prompt up to there is unchanged. Names decide
+   this, never
+   positions: a name stands for all bytes before. If the prompt before the previous end was edited, its slot goes to the
+       old frontier.
+3. Two breakpoints on one block are one. A prefix too small to be cached gets none.
+4. One hour comes before five minutes: no breakpoint has a longer TTL than those before it.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -19,7 +21,7 @@ from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A block as it was: its position in the prompt, from 1, and the name of the prompt up to it."""
+    """A block of an earlier prompt: its position, from 1, and the name of the prompt up to this block."""
 
     position: int
     name: Hashable
@@ -27,7 +29,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Where the marks of the last request that was answered stood, on this branch. A request that failed leaves it as it was."""
+    """The breakpoints of the last answered request on a branch. A failed request does not change the memory."""
 
     end: Spot | None = None
     frontier: Spot | None = None
@@ -35,10 +37,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A prompt as its blocks, in order.
+    """A prompt as a sequence of blocks.
 
-    names: of the prompt up to and including each. eligible: which can carry a mark. head: how many are tools and system.
-    cumulative: tokens up to and including each, None where nobody counted.
+    names: names of the prompt up to and including each block.
+    eligible: whether each block can carry a breakpoint.
+    head: number of tool and system blocks.
+    cumulative: tokens up to and including each block; None if not counted.
     """
 
     names: Sequence[Hashable]
@@ -49,9 +53,11 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How marks are set. head, frontier, end: lifetimes, SHORT or LONG.
+    """How breakpoints are set.
 
-    min_prefix: smallest prefix that is cached, tokens. ends: whether the end needs a mark of ours, or the provider sets it by itself.
+    head, frontier, end: TTL of each breakpoint, SHORT or LONG.
+    min_prefix: smallest prefix that is cached, in tokens.
+    ends: whether to set a breakpoint at the end; False if the provider sets it.
     """
 
     head: int = SHORT
@@ -63,7 +69,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class BreakpointPlan:
-    """The marks to add, in order, and what to remember once the request was answered."""
+    """The breakpoints to add, in order, and the memory to keep once the request is answered."""
 
     marks: tuple[Breakpoint, ...]
     memory: Memory
@@ -81,10 +87,13 @@ def plan_breakpoints(
     taken: Sequence[Breakpoint] = (),
     slots: int = MAX_MARKS,
 ) -> BreakpointPlan:
-    """The marks of a request.
+    """Plan the breakpoints of a request.
 
-    frontier: position of the first block that a later edit may change, None where there is none. taken: marks that stand already
-    and stay; slots: how many are left beside them. The end comes first, then what is read, then what later requests may read.
+    frontier: position of the first block that a later edit may change; None without such a block.
+    taken: breakpoints that are set already and stay.
+    slots: number of free breakpoints beside them.
+
+    The end has priority, then prefixes that this request reads, then prefixes that later requests may read.
     """
     end = _at_or_before(outline, len(outline.names))
     before = None if frontier is None else _at_or_before(outline, frontier - 1)
@@ -106,7 +115,7 @@ def plan_breakpoints(
 def _wanted_positions(
     outline: Outline, end: int | None, frontier: int | None, memory: Memory, manner: Manner
 ) -> Iterator[tuple[int, int]]:
-    """Positions worth a mark with their lifetimes, the most valuable first."""
+    """Yield positions worth a breakpoint with their TTL, the most valuable first."""
     if manner.ends and end is not None:
         yield end, manner.end
     previous = _again(outline, memory.end)
@@ -121,14 +130,14 @@ def _wanted_positions(
 
 
 def _again(outline: Outline, spot: Spot | None) -> int | None:
-    """The position of a block that is still there behind the same prompt."""
+    """The position of an earlier block that is still in the prompt after the same prefix."""
     if spot is None or spot.position > len(outline.names) or outline.names[spot.position - 1] != spot.name:
         return None
     return spot.position if outline.eligible[spot.position - 1] else None
 
 
 def _at_or_before(outline: Outline, position: int) -> int | None:
-    """The nearest block up to this position that can carry a mark."""
+    """The nearest block up to this position that can carry a breakpoint."""
     last = min(position, len(outline.names))
     return next((place for place in range(last, 0, -1) if outline.eligible[place - 1]), None)
 
@@ -142,7 +151,7 @@ def _spot(outline: Outline, position: int | None) -> Spot | None:
 
 
 def _in_order(chosen: dict[int, int], taken: Sequence[Breakpoint]) -> Iterator[Breakpoint]:
-    """The chosen marks, none asking for longer than one before it, or for less than one that stands behind it."""
+    """The chosen breakpoints in order, with TTLs that never increase along the prompt."""
     shortest = LONG
     for position, ttl in sorted([*chosen.items(), *((mark.position, mark.ttl) for mark in taken)]):
         if position not in chosen:

@@ -1,4 +1,4 @@
-"""Which breakpoints a provider accepts (rules M14, M15, M16 and the placing of the automatic one)."""
+"""Rules for the breakpoints that a provider accepts (M14, M15, M16, and the place of the automatic breakpoint)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,14 +10,14 @@ MAX_MARKS = 4
 
 @dataclass(frozen=True, slots=True)
 class BreakpointRefusal:
-    """A request that the provider would answer with status 400: the rule it breaks, and the provider's own words."""
+    """A request refused with status 400: the broken rule, and the provider's own words."""
 
     rule: Literal["M14", "M15", "M16"]
     message: str
 
 
 def breakpoint_refusal(marks: tuple[Breakpoint, ...], most: int = MAX_MARKS) -> BreakpointRefusal | None:
-    """Why these explicit marks are refused, or None."""
+    """The refusal of some explicit breakpoints, or None."""
     if len(marks) > most:
         return BreakpointRefusal(
             "M14", f"A maximum of {most} blocks with cache_control may be provided. Found {len(marks)}."
@@ -37,9 +37,9 @@ def breakpoint_refusal(marks: tuple[Breakpoint, ...], most: int = MAX_MARKS) -> 
 def with_automatic(
     marks: tuple[Breakpoint, ...], last: int, ttl: int = SHORT
 ) -> tuple[Breakpoint, ...] | BreakpointRefusal:
-    """The marks that stand after a top-level `cache_control` has been placed, or why the request is refused.
+    """Add the breakpoint of a top-level `cache_control`, or return the refusal of the request.
 
-    last: position of the last block that may carry a mark (0: none may, and nothing is added).
+    last: position of the last block that can carry a breakpoint (0: no block can, and no breakpoint is added).
     """
     if len(marks) >= MAX_MARKS:
         return BreakpointRefusal(

@@ -1,13 +1,18 @@
-"""The cache doctor: why a call read less from the provider's cache than the call before it left there. Pure: facts in, explanation out.
+"""The cache doctor: explain why a call read less from the cache than the previous call had left there. A pure function
+of facts.
 
 Rules of this file
 ------------------
-1. What was to be read is what the call before on the same branch held (`expected`). A call that reads as much, or short of it by
-   no more than estimates are off, is well.
-2. The simulator knows marks, lifetimes, look-back and changes of the prompt. Where the provider read what it says (`predicted`),
-   the reason it has is the explanation.
-3. Where the provider read less than even that, it is the provider's doing only as far as earlier answers prove the size of what was
-   there (`proven`). The rest is an estimate, and its error is told as that. Of a change and a loss the greater one is told.
+1. The expected read is the prompt of the previous call on the same branch (`expected`). A call that reads as much, or
+   falls short
+   by less than the error of the estimates, is well.
+2. The simulator knows breakpoints, TTLs, look-back and changes of the prompt. If the provider read as much as the
+   simulator
+   (`predicted`), the simulator's reason is the explanation.
+3. If the provider read even less, the provider is responsible only as far as earlier answers prove the size of the
+   cached prefix
+   (`proven`). The rest is an estimate, and reported as an error of the estimate. Of a change and a loss, the larger is
+   reported.
 4. The first cause in the order of the prompt counts: model, tools, instructions, settings and headers, messages.
 """
 
@@ -37,8 +42,11 @@ Cause: TypeAlias = Literal[
     "estimate",
     "unexplained",
 ]
-"""Why a cache was not read. `none`: it was; `first`: there was no call before; `unanswered`: the call before had no answer yet;
-`estimate`: more was expected than is known to have been there.
+"""Why a cache was not read.
+
+`none`: it was read. `first`: no previous call. `unanswered`: the previous call had no answer yet. `estimate`: the
+    expectation was
+larger than the proven size of the cache.
 """
 
 _PARTS: Final[tuple[Cause, ...]] = ("model", "tools", "system", "settings", "headers")
@@ -49,21 +57,27 @@ _OF_REASON: Final[dict[Reason, tuple[Cause, Who]]] = {
     "below_minimum": ("below minimum", "nobody"),
     "no_cache": ("no cache", "provider"),
 }
-_OFF: Final = 0.02  # how far sizes of blocks may be off, as a share of the prompt
+_OFF: Final = 0.02  # error of the block sizes, as a share of the prompt
 _LEAST_OFF: Final = 256.0
 
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What is known of one call. Sizes in the provider's tokens, times in seconds.
+    """The known facts of one call. Sizes in the provider's tokens, times in seconds.
 
-    prompt, read: as the provider reported them. expected: what the call before held up to its last mark, None where there was
-    none. predicted: what the simulator says is read, and reason: why that much. proven: how much of that sizes prove which the
-    provider itself told; None where none did: then an estimate is good enough, but not to clear ourselves.
-    drops_thinking: whether the model drops what it thought in the turn before, now that a new one began.
-    changed: parts in front of the messages that are not what they were, in any order. place: the first message that is not what it
-    was, None where the call extends the one before; by_us: whether we changed it. idle: since the call before, None where not known.
-    blocks: how many stand behind what the call before left in the cache, None where not counted.
+    prompt, read: as the provider reported them.
+    expected: size of the previous call's prompt up to its last breakpoint; None without a previous call.
+    predicted: tokens that the simulator reads.
+    reason: the simulator's reason for this number.
+    changed: parts before the messages that differ from the previous call, in any order.
+    place: first message that differs; None if the call extends the previous one.
+    by_us: whether pagein changed that message.
+    idle: time since the previous call; None if not known.
+    blocks: number of blocks after the previous call's cached prefix; None if not counted.
+    proven: the part of `predicted` that is proven by sizes reported by the provider; None without reported sizes. An
+        estimate is then
+        accepted as evidence, except for a change made by pagein.
+    drops_thinking: whether the model drops the thinking of the previous turn, because a new turn began.
     """
 
     prompt: float
@@ -82,14 +96,18 @@ class CallFacts:
 
     @property
     def lost(self) -> float:
-        """What the provider had for sure and did not read."""
+        """Tokens that the provider certainly had in its cache and did not read."""
         proven = self.proven if self.proven is not None else 0.0 if self.by_us else self.predicted
         return min(proven, self.predicted) - self.read
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why a call read less than it might have. shortfall: by how many tokens; place: the first message that changed, from 0."""
+    """Why a call read less from the cache than possible.
+
+    shortfall: number of tokens missed.
+    place: the first message that changed, from 0.
+    """
 
     cause: Cause
     who: Who
@@ -98,7 +116,7 @@ class Diagnosis:
 
     @property
     def words(self) -> str:
-        """One sentence of it."""
+        """The diagnosis as a sentence."""
         sentence = _WORDS[self.cause]
         if self.cause != "messages":
             return sentence
@@ -129,7 +147,7 @@ _WORDS: Final[dict[Cause, str]] = {
 
 
 def diagnose(facts: CallFacts) -> Diagnosis:
-    """Why this call read what it did."""
+    """Diagnose the cache read of a call."""
     if facts.expected is None:
         return Diagnosis("first", "nobody")
     off = max(_LEAST_OFF, _OFF * facts.prompt)
@@ -148,7 +166,7 @@ def diagnose(facts: CallFacts) -> Diagnosis:
 
 
 def _cause(facts: CallFacts) -> tuple[Cause, Who]:
-    """Why the simulator says that no more is read, and who had it so."""
+    """The simulator's reason for the limit of the read, and who caused it."""
     part = next((part for part in _PARTS if part in facts.changed), None)
     if part is not None:
         return part, "client"

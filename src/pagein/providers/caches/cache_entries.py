@@ -1,19 +1,24 @@
-"""Cache entries that extend one another, and how using one keeps those alive that it extends (A6).
+"""Cache entries that extend each other, and the refresh of extended entries by a read (A6).
 
 Rules of this file
 ------------------
 1. Entries form trees: `above` is the nearest stored prefix that an entry extends.
-2. A `Group` is a run of entries on one path, `tip` the deepest, that were last used together and live equally long. Using
-   the tip uses all of them at once, so a conversation that only grows pays for one group a call, not for its past.
-3. Using an entry inside a group takes it and what is above it out of the group; what is below it stays behind.
-4. What has died never comes back: a write at its place makes a new entry. So the dead may be skipped for good.
+2. A `Group` is a run of entries on one path, `tip` the deepest, that were last used together and have the same TTL. A
+   use of the
+   tip is a use of the whole group, so a conversation that only grows costs one group per call, not its whole past.
+3. The use of an entry inside a group moves it and the entries above it out of the group. The entries below stay.
+4. A dead entry never becomes live again: a write at its place makes a new one. So dead entries may be skipped for good.
 """
 
 
 class Group:
-    """Entries used together: when, for how long, from which tip upward, and what the topmost of them extends.
+    """Entries that were last used together.
 
-    gapped: dead entries stood between the topmost and `beyond`, so the two never share a group.
+    used: time of the last use.
+    ttl: TTL of each entry, in seconds.
+    tip: the deepest entry of the run.
+    beyond: the entry that the topmost entry of the group extends.
+    gapped: dead entries lie between the topmost entry and `beyond`, so the two never share a group.
     """
 
     __slots__ = ("beyond", "gapped", "tip", "ttl", "used")
@@ -36,7 +41,7 @@ class CacheEntry:
     group: Group
 
     def __init__(self, at: float, ttl: float, usable_from: float, above: "CacheEntry | None", *, joins: bool) -> None:
-        """joins: the entry may share the group of `above`, which then is used just now."""
+        """joins: the entry may share the group of `above`, which is used at the same moment."""
         self.above = above
         self.usable_from = usable_from
         self.lost = False
@@ -55,7 +60,7 @@ class CacheEntry:
         return not self.lost and self.group.alive(at)
 
     def use(self, at: float) -> None:
-        """Use this entry and every live one above it."""
+        """Use this entry and every live entry above."""
         group = _led_by(self)
         group.used = max(group.used, at)
         while (up := group.beyond) is not None:
@@ -68,12 +73,12 @@ class CacheEntry:
                 group.used = max(group.used, at)
 
     def use_alone(self, at: float) -> None:
-        """Use this entry and no other. Only for entries that never joined a group."""
+        """Use this entry alone. Only for entries that never joined a group."""
         self.group.used = max(self.group.used, at)
 
 
 def _led_by(entry: CacheEntry) -> Group:
-    """The group with this entry as its tip, split off if need be."""
+    """The group with this entry as its tip, split off if necessary."""
     left = entry.group
     if left.tip is entry:
         return left
@@ -83,7 +88,7 @@ def _led_by(entry: CacheEntry) -> Group:
 
 
 def _take(entry: CacheEntry, group: Group) -> None:
-    """Move an entry, and all above it in its group, to the top of another group that ends right below it."""
+    """Move an entry, and the entries above it in its group, to the top of a group that ends directly below."""
     left = entry.group
     moving: CacheEntry | None = entry
     while moving is not None and moving.group is left:

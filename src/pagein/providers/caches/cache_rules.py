@@ -1,4 +1,4 @@
-"""What a provider's prompt cache does, as data."""
+"""The behaviour of a provider's prompt cache, as data."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,26 +8,30 @@ Model: TypeAlias = Literal["breakpoints", "anywhere", "units", "none"]
 Eligible: TypeAlias = Literal["last_user_or_tool", "last_user", "none"]
 
 UNKNOWN_MINIMUM = 4096
-"""Minimum prefix assumed where none is documented, the largest one known; tokens."""
+"""Minimum prefix if the provider documents no value, in tokens: the largest known minimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRules:
     """One kind of prompt cache with its parameters. Times in seconds, sizes in tokens.
 
-    model: `breakpoints` (entries only at marks), `anywhere` (every position is an entry), `units`, or `none` (no cache).
-    min_prefix: smallest cumulative prefix that is cached; below it everything is silently fresh.
-    ttl, long_ttl: lifetime of entries written by a short (`Mark.ttl` 300) and a long (3600) mark.
-    grace: how long an entry survives its lifetime.
-    lookback: positions checked per mark, the mark's own included; None: no look-back, entries match exactly at
-        breakpoints only, the latest `read_breakpoints` of the conversation.
-    strict_marks: more than `max_marks` marks, or a long one after a short one, is refused; otherwise the last ones count.
-    ancestor_refresh: reading an entry also keeps the entries alive that it extends.
+    model: `breakpoints` (entries only at breakpoints), `anywhere` (every position is an entry), `units`, or `none` (no
+        cache).
+    min_prefix: smallest cumulative prefix that is cached; a smaller one is silently fresh.
+    ttl, long_ttl: TTL of entries written at a short (`Breakpoint.ttl` 300) and a long (3600) breakpoint.
+    grace: how long an entry survives its TTL.
+    max_marks: maximum number of breakpoints.
+    lookback: positions checked per breakpoint, its own included; None: no look-back, entries match exactly at
+        breakpoints only.
+    read_breakpoints: without look-back, the number of latest breakpoints of the conversation that are checked.
+    strict_marks: more than `max_marks` breakpoints, or a long one after a short one, is refused; otherwise the last
+        ones count.
+    ancestor_refresh: reading an entry also keeps alive the entries that it extends.
     refresh_on_read: reading keeps an entry alive at all.
-    implicit_eligible: where the provider sets a mark of its own.
-    granularity: a hit is rounded down to this.
+    implicit_eligible: where the provider sets its automatic breakpoint.
+    granularity: a hit is rounded down to a multiple of this.
     recomputed: tokens at the end of a prompt that are never read.
-    hit_probability: expected share of a hit that is really read, where the provider promises nothing.
+    hit_probability: expected share of a hit that is really read, for a provider that promises nothing.
     interval: tokens between the units inside a long input; 0: none assumed.
     """
 
@@ -50,11 +54,11 @@ class CacheRules:
     interval: int = 0
 
     def least(self, min_prefix: int) -> "CacheRules":
-        """The same rules with another minimum prefix."""
+        """The same rules with a different minimum prefix."""
         return replace(self, min_prefix=min_prefix)
 
     def with_ttl(self, ttl: float) -> "CacheRules":
-        """The same rules with another (short) lifetime."""
+        """The same rules with a different short TTL."""
         return replace(self, ttl=ttl)
 
 
@@ -76,4 +80,4 @@ VLLM = CacheRules("vllm", "anywhere", min_prefix=16, ttl=math.inf, granularity=1
 NO_CACHE = CacheRules("none", "none", min_prefix=0)
 
 KINDS = {rules.name: rules for rules in (ANTHROPIC, OPENAI, OPENAI_LEGACY, GEMINI_IMPLICIT, DEEPSEEK, VLLM, NO_CACHE)}
-"""The kinds by the name that a price specification gives them."""
+"""The kinds of cache by their name in a price specification."""

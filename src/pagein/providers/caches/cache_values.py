@@ -1,4 +1,4 @@
-"""What goes into a cache model and what comes out."""
+"""Input and output of a cache model."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ LONG: Final = 3600
 class Chains:
     """Names for cumulative prefixes: the identity of *this block after exactly these blocks* (A1).
 
-    Two prompts share the ids of exactly the prefix that they share. Every request given to one simulator must be
-    named by one `Chains`. Keys are compared by equality, so a hash of a block's bytes, or any tuple that decides them, does.
+    Two prompts share the ids of exactly their common prefix. Every request to one simulator must be named by the same
+    `Chains`. Keys are
+    compared by equality: use a hash of a block's bytes, or any tuple that determines them.
     """
 
     ROOT: Final = 0
@@ -25,7 +26,7 @@ class Chains:
         self._ids: dict[tuple[int, Hashable], int] = {}
 
     def extend(self, parent: int, key: Hashable) -> int:
-        """Id of the prefix `parent` followed by the block `key`; the same for the same arguments, else a new one."""
+        """The id of the prefix `parent` followed by the block `key`. Equal arguments give equal ids."""
         return self._ids.setdefault((parent, key), len(self._ids) + 1)
 
     def __len__(self) -> int:
@@ -42,18 +43,21 @@ class Breakpoint:
 
 @dataclass(frozen=True, slots=True)
 class CacheRequest:
-    """One model call as a cache sees it. Times in seconds, sizes in tokens.
+    """One model call as seen by a cache. Times in seconds, sizes in tokens.
 
-    at: when the request started; lifetimes count from here.
-    chain: id of the prefix that ends with each block, in prompt order. Only read during the call, so it may be a growing list.
+    at: start of the request, and of the TTLs.
+    chain: id of the prefix that ends with each block, in prompt order. Only read during the call, so it may be a
+        growing list.
     cumulative: tokens up to and including each block, as long as `chain`.
-    marks: breakpoints; models without them ignore these.
-    answered_at: when the first byte of the response came; what this request writes can be read from then (A7). None: `at`.
-    read_cap: no more than this was readable, as a recording shows (an unexplained miss): what lay behind it is gone.
-    warm: this much of the prefix is kept warm by others and is read even where this simulator has no entry for it.
-    newest_user, newest_tool: positions of the newest user and tool blocks, where the provider may mark by itself (O4);
-        both 0: the prompt ends with one of them.
-    answer: chain id of the prompt with its answer appended, for providers that store it (DeepSeek); 0: not told.
+    marks: breakpoints; models without breakpoints ignore them.
+    answered_at: time of the first byte of the response; the writes of this request can be read from then on (A7). None:
+        `at`.
+    read_cap: limit on the read, as shown by a recording (an unexplained miss); the prefix beyond it is gone.
+    warm: this much of the prefix is kept warm by other requests and is read even without an entry in this simulator.
+    newest_user, newest_tool: positions of the newest user and tool blocks, for an automatic breakpoint (O4); both 0:
+        the prompt ends
+        with one of them.
+    answer: chain id of the prompt with its answer appended, for providers that store it (DeepSeek); 0: unknown.
     """
 
     at: float
@@ -70,20 +74,22 @@ class CacheRequest:
 
     @property
     def prompt(self) -> float:
-        """All prompt tokens."""
+        """The total of prompt tokens."""
         return self.cumulative[-1] if self.cumulative else 0.0
 
     @property
     def usable_from(self) -> float:
-        """When others can read what this request writes."""
+        """The time from which the writes of this request can be read."""
         return self.at if self.answered_at is None else self.answered_at
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUsage:
-    """How a call was served, in tokens. `hit` is the position of the last block read from the cache whole (0: none).
+    """How the cache served a call, in tokens.
 
-    reason: why as much, or as little, was read. The long lifetime's writes are `written_1h` whatever its length.
+    hit: position of the last block that was read whole (0: none).
+    reason: why this many tokens were read.
+    written_1h: writes with the long TTL, whatever its length.
     """
 
     read: float
@@ -96,10 +102,10 @@ class CacheUsage:
 
     @property
     def written(self) -> float:
-        """Tokens written, of either lifetime."""
+        """Tokens written, with short or long TTL."""
         return self.written_5m + self.written_1h
 
     @property
     def prompt(self) -> float:
-        """All prompt tokens."""
+        """The total of prompt tokens."""
         return self.read + self.written_5m + self.written_1h + self.fresh

@@ -1,7 +1,8 @@
-"""Which change of a request voids which part of Anthropic's cache, as three chained domains (invalidation matrix).
+"""Invalidation of Anthropic's cache by changed settings, as three chained domains.
 
-Tools, system and messages are hashed one after the other, and each part also by the settings that its rendering depends on.
-So a setting of the messages leaves tools and system readable, and nothing survives another model.
+Tools, system and messages are hashed one after the other, and each part also by the settings that its rendering depends
+on.
+So a setting of the messages leaves tools and system readable, and nothing survives a change of model.
 """
 
 from collections.abc import Hashable, Iterable
@@ -12,11 +13,14 @@ from pagein.providers.caches.cache_values import Chains
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """What a request says beside its blocks, as far as the cache depends on it. Any hashable value tells its states apart.
+    """The settings of a request that the cache depends on. Each may be any hashable value that distinguishes the
+    states.
 
-    images: whether the request has an image anywhere.
-    thinking, effort: mode or budget, and effort. They void the messages; on some models everything (`thinking_voids_all`).
-    features: beta headers and context management. What they void is not documented; everything is assumed.
+    images: whether any block of the request is an image.
+    thinking, effort: mode or budget, and effort. A change invalidates the messages; on some models everything
+        (`thinking_voids_all`).
+    features: beta headers and context management. The effect of a change is not documented, so it is assumed to
+        invalidate everything.
     """
 
     model: str = ""
@@ -34,10 +38,11 @@ class PromptSettings:
 
 @dataclass(frozen=True, slots=True)
 class PromptPrefix:
-    """The prompt up to the messages: `chain` names the blocks of tools and system, `tools` counts those of the tools.
+    """The prompt before the messages.
 
-    A mark at the end of tools stands at position `tools`, one at the end of system at `len(chain)`.
-    messages: the parent to extend by the first message block.
+    chain: names of the tool and system blocks. A breakpoint at the end of system has position `len(chain)`.
+    tools: number of tool blocks. A breakpoint at the end of tools has this position.
+    messages: the parent to extend with the first message block.
     """
 
     chain: tuple[int, ...]
@@ -48,7 +53,7 @@ class PromptPrefix:
 def anthropic_domains(
     chains: Chains, settings: PromptSettings, tools: Iterable[Hashable], system: Iterable[Hashable]
 ) -> PromptPrefix:
-    """Name the blocks before the messages, under these settings."""
+    """Name the blocks before the messages under some settings."""
     mind = (settings.thinking, settings.effort)
     everywhere = mind if settings.thinking_voids_all else None
     names: list[int] = []

@@ -1,7 +1,8 @@
-"""Caches in which every position is an entry (OpenAI before GPT-5.6, Gemini implicit, vLLM).
+"""Caches with an entry at every position (OpenAI before GPT-5.6, Gemini implicit, vLLM).
 
-A prompt uses all its prefixes at once, so the time of last use never grows with the position: the longest live prefix
-is found by bisection, and only the stamping walks the prompt.
+A prompt uses every prefix at once, so the time of last use never grows with the position. Bisection finds the longest
+live
+prefix; only the update of the times walks the prompt.
 """
 
 import math
@@ -12,7 +13,7 @@ from pagein.providers.caches.cache_values import CacheRequest, CacheUsage, Reaso
 
 
 class Anywhere:
-    """State of one such cache. Requests come in the order of their start."""
+    """The state of one cache with an entry at every position. Serve requests in the order of their start."""
 
     def __init__(self, rules: CacheRules) -> None:
         self._rules = rules
@@ -21,7 +22,7 @@ class Anywhere:
         self._usable_from: dict[int, float] = {}
 
     def serve(self, request: CacheRequest) -> CacheUsage:
-        """Serve one request and remember all its prefixes."""
+        """Serve one request and store each prefix."""
         total = request.prompt
         reach, reason = self._reach(request)
         read = self._countable(request.cumulative[reach - 1] if reach else 0.0, total)
@@ -35,7 +36,7 @@ class Anywhere:
         return CacheUsage(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
 
     def _reach(self, request: CacheRequest) -> tuple[int, Reason]:
-        """Position of the last block of the longest prefix that is live, and what ended it."""
+        """Position of the last block of the longest live prefix, and the reason for its end."""
         chain, at, used = request.chain, request.at, self._used
 
         def dead(name: int) -> bool:

@@ -1,6 +1,7 @@
-"""DeepSeek V4: a hit matches a stored unit whole.
+"""The cache of DeepSeek V4: a hit matches a whole stored unit.
 
-Units end where a request ended, where its answer ended, and where a request was seen to part from an earlier one.
+A unit ends at the end of a request, at the end of its answer, and at the point where a request diverged from an earlier
+one.
 So of three requests that share A and nothing else, the third is the first to read A.
 """
 
@@ -11,7 +12,7 @@ from pagein.providers.caches.cache_values import CacheRequest, CacheUsage, Reaso
 
 
 class Units:
-    """State of one such cache. Requests come in the order of their start."""
+    """The state of one unit cache. Serve requests in the order of their start."""
 
     def __init__(self, rules: CacheRules) -> None:
         self._rules = rules
@@ -20,7 +21,7 @@ class Units:
         self._units: dict[int, tuple[float, float]] = {}  # id of the prefix -> last use, usable from
 
     def serve(self, request: CacheRequest) -> CacheUsage:
-        """Serve one request and remember its units."""
+        """Serve one request and store its units."""
         total = request.prompt
         common = self._common(request)
         hit, reason = self._find(request, common)
@@ -37,12 +38,12 @@ class Units:
         return CacheUsage(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
 
     def _common(self, request: CacheRequest) -> int:
-        """Blocks shared with some earlier request that is still stored. A prompt uses its prefixes at once, hence bisection."""
+        """Number of blocks shared with a stored earlier request. A prompt uses its prefixes at once, hence bisection."""
         at, seen = request.at, self._seen
         return bisect_left(request.chain, 1, key=lambda name: name not in seen or at - seen[name] > self._lasts)
 
     def _find(self, request: CacheRequest, common: int) -> tuple[int, Reason]:
-        """Position of the longest live unit, and why none is found."""
+        """Position of the longest live unit, and the reason if no unit is found."""
         at = request.at
         reason: Reason = "not_found"
         for position in range(common, 0, -1):

@@ -1,1 +1,1 @@
-"""Models by name, what they can do and what their tokens cost, by date."""
+"""Models by name, with their abilities and token prices by date."""

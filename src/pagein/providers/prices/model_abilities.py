@@ -1,7 +1,8 @@
-"""What each model refuses, by date: the facts that validity rules ask for.
+"""Request features that each model refuses, by date: facts for the validity rules.
 
-A row holds only what is documented to be refused. A model that is not in the table refuses nothing that we know of, so no rule
-keeps a request from it; whoever plans ahead takes it for the strictest (`Abilities.may_bind`).
+A row holds only documented refusals. A model outside the table is not known to refuse anything, so no rule stops a
+request to
+it. A plan for later requests must assume the strictest model (`Abilities.may_bind`).
 """
 
 from collections.abc import Iterable
@@ -25,18 +26,19 @@ Refused: TypeAlias = Literal[
     "tools with effort in Chat",
     "cache options",
 ]
-"""A feature that some model answers with an error. The words are those of the generated page."""
+"""A feature that some model answers with an error, in the words of the generated page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What one model does from one date on.
+    """The abilities of one model from a date on.
 
-    refuses: what it is documented to refuse. binds: whether its thinking is bound to what stands before it (T1), None: not known.
-    checks: whether a broken binding is refused (T4); where it is not, the thinking is dropped or kept in silence.
-    thinks_unasked: whether it thinks where the request does not say, None: not known.
-    carries_thinking: whether it is known to be shown again what it thought in turns that are finished, for as long as that is sent.
-    source: where it was read. D: the vendor's documentation; S: secondary; F: seen by others.
+    refuses: features that the model is documented to refuse.
+    binds: whether its thinking is bound to the prompt before it (T1); None: not known.
+    checks: whether a broken binding is refused (T4); if not, the thinking is silently dropped or kept.
+    thinks_unasked: whether the model thinks if the request does not say; None: not known.
+    carries_thinking: whether the model is known to see its thinking of finished turns again, as long as it is sent.
+    source: D: the vendor's documentation; S: secondary; F: reported by users.
     """
 
     name: str = ""
@@ -50,7 +52,7 @@ class Abilities:
 
     @property
     def may_bind(self) -> bool:
-        """Whether thinking must be taken for bound to its prefix by whoever wants to change that."""
+        """Whether a change of the prompt must treat thinking as bound to its prefix."""
         return self.binds is not False
 
 
@@ -94,13 +96,14 @@ def _anthropic() -> Iterable[Abilities]:
     yield from _claude("opus-4-8", _4_8, unasked=False)
     for one in _claude("sonnet-5", _4_8 | {"system messages"}, unasked=True):
         yield one
-        # The documentation of August says no, client libraries have said yes since this day: not known to be refused any more.
+        # The documentation of August says no; client libraries have said yes since this day. So it is no longer known
+        # to be refused.
         yield replace(
             one, refuses=_4_8, valid_from=date(2026, 10, 20), source=f"{_DOCS}; S: client libraries, 2026-10-20"
         )
     yield from _claude("opus-5", _4_8 | {"no thinking at high effort"}, unasked=True)
     yield from _claude("fable-5 mythos-5", _ALWAYS, unasked=True)
-    # What Haiku 5.5 says to disabled thinking was not found.
+    # The response of Haiku 5.5 to disabled thinking was not found.
     yield from _claude("haiku-5-5", _BOUND - {"thinking.disabled"}, unasked=True, source=_BINDING)
     yield from _claude("opus-5-5 sonnet-5-5 fable-5-1 fable-5-2 mythos-5-2", _BOUND, unasked=True, source=_BINDING)
     for one in _claude("mythos-5-1", _BOUND, unasked=True, source=_BINDING):
@@ -130,7 +133,11 @@ TABLE: Final = _by_name([*_anthropic(), *_openai()])
 
 
 def abilities(model: str | None, on: date | None = None) -> Abilities:
-    """What is documented of a model, by its id as hosts record it, on this day (None: the newest). UNKNOWN for one we do not know."""
+    """The documented abilities of a model on a day. UNKNOWN for a model outside the table.
+
+    model: id as recorded by hosts.
+    on: the day; None: the newest row.
+    """
     name = model_name_in(model, TABLE) if model else None
     if name is None:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Model ids as hosts record them, and the names that our tables know them by."""
+"""Model ids as recorded by hosts, and their names in the tables."""
 
 import re
 from collections.abc import Collection
@@ -17,14 +17,14 @@ _DECORATION: Final = (
 
 
 def model_name_in(model: str, table: Collection[str]) -> str | None:
-    """The name under which this table has the model, None where it has it under none."""
+    """The name of a model in a table, or None."""
     spellings = _spellings(model)
     names = (ALIASES.get(spelling, spelling) for spelling in spellings if spelling in table or spelling in ALIASES)
     return next((name for name in names if name in table), None)
 
 
 def _spellings(model: str) -> list[str]:
-    """The model's id and what is left of it as prefixes and decorations are taken off, each with hyphens for dots."""
+    """Every spelling to try for a model id: without prefixes and suffixes, with dots and with hyphens."""
     name = model.strip().lower().rpartition("/")[2]
     name = re.sub(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai|google|deepseek)\.", "", name)
     found = [name]

@@ -1,4 +1,4 @@
-"""Prices by model and date: which row of the table a specification names."""
+"""Prices by model and date: the row of the table for a price specification."""
 
 import re
 from collections.abc import Mapping
@@ -20,10 +20,12 @@ _GENERIC_KEYS = "r, w, w1h, out, min, in, window, cache"
 
 
 def prices(spec: str, on: date | None = None) -> Prices:
-    """The prices that a specification names: `MODEL`, `MODEL@YYYY-MM-DD`, or `generic:r=.1,w=1.25`.
+    """The prices for a specification: `MODEL`, `MODEL@YYYY-MM-DD`, or `generic:r=.1,w=1.25`.
 
-    on: the day they are wanted for (a date in the specification wins); None: the newest. A day before the first one known
-    gets the first. Model ids are taken as hosts record them. Keys of the generic form: r and w (multipliers of a read and of
+    on: day of the prices (a date in the specification wins); None: the newest. A day before the first known price gets
+        the first price.
+
+    Model ids are accepted as recorded by hosts. Keys of the generic form: r and w (multipliers of a read and of
     a short write), w1h (2), out (5), min (minimum prefix), in (dollars), window, cache (a kind of `KINDS`).
     Raises BadSetting with the near matches.
     """
@@ -51,7 +53,7 @@ def _began(row: Prices, day: date) -> bool:
 
 @lru_cache(maxsize=256)
 def newest_prices(model: str) -> Prices | None:
-    """The newest prices of a model; None where it is not in the tables."""
+    """The newest prices of a model; None for a model outside the table."""
     try:
         return prices(model)
     except BadSetting:

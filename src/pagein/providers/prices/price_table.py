@@ -1,6 +1,6 @@
 """The price table: one row per model and first day of a price. Dollars are per million tokens.
 
-Where no minimum prefix is documented, the largest known one is assumed. Promotional prices are left out, and so are
+Without a documented minimum prefix, the largest known minimum is assumed. Promotional prices are left out, and so are
 batch and fast modes, which multiply on top.
 """
 
@@ -53,7 +53,7 @@ def _claude(name: str, usd: tuple[float, float] | None, least: int, *, source: s
 
 
 def _small(name: str, usd: tuple[float, float] | None, least: int, *, strips: bool = True) -> Prices:
-    """A Claude model with the smaller window; all but one of them strip earlier thinking."""
+    """A Claude model with the smaller window. Every such model except Opus 4.5 strips earlier thinking."""
     return replace(_claude(name, usd, least), window=200_000, strips_thinking=strips)
 
 
@@ -66,7 +66,10 @@ def _bound(
 
 
 def _openai(name: str, usd: tuple[float, float, float], since: date) -> Prices:
-    """A model from GPT-5.6 on: dollars for input, read and output. A write costs 1.25, one that lasts 12 h 2.5 times the input."""
+    """A model from GPT-5.6 on: dollars for input, read and output.
+
+    A write costs 1.25 times the input, a write that lasts 12 h costs 2.5 times.
+    """
     base, read, out = usd
     return Prices(
         name=name,
@@ -229,4 +232,4 @@ ALIASES = {
     "sglang": "self-hosted",
     "llama.cpp": "self-hosted",
 }
-"""Other ids of models in the table, as hosts record them."""
+"""Alternative ids of models in the table, as recorded by hosts."""

@@ -1,6 +1,7 @@
-"""What a model's tokens cost, as values, and what a call costs at those prices.
+"""Token prices of a model, and the cost of a call at those prices.
 
-The unit is the BIT, *base-input-token equivalent*: the price of one uncached input token of the model, off-peak and below any
+The unit is the BIT, *base-input-token equivalent*: the price of one uncached input token of the model, off-peak and
+below any
 price cliff. Dollars are BIT times `input_usd` over a million.
 """
 
@@ -16,7 +17,10 @@ _WORKING_DAYS = 5
 
 @dataclass(frozen=True, slots=True)
 class Cliff:
-    """Above `above` prompt tokens the whole request costs `input` times as much for its prompt and `output` times for its output."""
+    """A price cliff: a higher price for the whole request if its prompt is larger than `above` tokens.
+
+    input, output: price factors for the prompt and for the output.
+    """
 
     above: int
     input: float
@@ -25,13 +29,13 @@ class Cliff:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """At these hours (UTC, from-until, Monday to Friday) everything costs `times` as much."""
+    """Peak hours (UTC, from-until, Monday to Friday), during which the price is multiplied by `times`."""
 
     times: float
     hours: tuple[tuple[int, int], ...]
 
     def covers(self, at: float) -> bool:
-        """Whether this moment, in seconds since 1970, is a peak one."""
+        """Whether a moment, in seconds since 1970, is in a peak hour."""
         day, second = divmod(at, 86_400)
         weekday = (day + 3) % 7  # 1970 began on a Thursday; Monday is 0
         return weekday < _WORKING_DAYS and any(start <= second / 3600 < end for start, end in self.hours)
@@ -39,13 +43,16 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What one model costs from one date on.
+    """The prices of one model from a date on.
 
-    input_usd: dollars per million uncached input tokens; None where only multipliers are known.
-    read, write_5m, write_1h, output: multiples of that. `write_1h` is the price of the provider's long lifetime, whatever its length.
-    window: context window in tokens. binds_thinking: thinking is bound to its prefix (T1).
-    strips_thinking: a user message that is no tool result makes the model drop earlier thinking, and with it the cached messages.
-    source: where it was read. D: the vendor's documentation; S: secondary; M: general knowledge, not verified again.
+    input_usd: dollars per million uncached input tokens; None if only multipliers are known.
+    read, write_5m, write_1h, output: multiples of the input price. `write_1h` is the price of the long TTL, whatever
+        its length.
+    window: context window in tokens.
+    binds_thinking: thinking is bound to its prefix (T1).
+    strips_thinking: a user message without tool results makes the model drop earlier thinking, and with it the cached
+        messages.
+    source: D: the vendor's documentation; S: secondary; M: general knowledge, not verified again.
     """
 
     name: str
@@ -65,12 +72,15 @@ class Prices:
     source: str = ""
 
     def usd(self, bit: float) -> float | None:
-        """Dollars for a cost in BIT; None where the model has no price of its own."""
+        """The dollars for a cost in BIT; None for a model without a dollar price."""
         return None if self.input_usd is None else bit * self.input_usd / MILLION
 
 
 def charge(prices: Prices, tokens: tuple[float, float, float, float, float], at: float | None = None) -> float:
-    """Cost in BIT of (fresh, read, written short, written long, output) tokens. `at`: seconds since 1970, for peak hours."""
+    """The cost in BIT of (fresh, read, written short, written long, output) tokens.
+
+    at: seconds since 1970, for peak hours.
+    """
     fresh, read, short, long, output = tokens
     into = fresh + prices.read * read + prices.write_5m * short + prices.write_1h * long
     out = prices.output * output
@@ -83,7 +93,7 @@ def charge(prices: Prices, tokens: tuple[float, float, float, float, float], at:
 
 
 def cost(usage: Usage, prices: Prices, at: float | None = None) -> float:
-    """Cost in BIT of a call whose usage was recorded."""
+    """The cost in BIT of a call with recorded usage."""
     return charge(
         prices, (usage.fresh, usage.read, usage.written - usage.written_1h, usage.written_1h, usage.output), at
     )

@@ -1,1 +1,1 @@
-"""How many tokens a text is."""
+"""Token counts of texts."""

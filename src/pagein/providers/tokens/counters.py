@@ -1,7 +1,9 @@
-"""How many tokens a text is: exactly where the vocabulary is public, else by characters, calibrated on recorded usage.
+"""Token counts of texts: exact for a public vocabulary, otherwise estimated from characters and calibrated on recorded
+usage.
 
-A ratio of characters per token is off by up to a third for a single text. Over a session it is as good as its calibration,
-so take one ratio per model and re-estimate it from what the provider reported (`RatioCounter.calibrate`).
+A ratio of characters per token is off by up to a third for a single text. Over a session it is as good as its
+calibration,
+so take one ratio per model and re-estimate it from the provider's reports (`RatioCounter.calibrate`).
 """
 
 import re
@@ -18,16 +20,25 @@ Kind: TypeAlias = Literal["result", "said", "user", "system"]
 
 
 class Counter(Protocol):
-    """Counts tokens. Pure: the same text always has the same count; an empty one has none; never raises, whatever the text."""
+    """Counts tokens. Pure: equal texts have equal counts, an empty text has none, and no text raises an error."""
 
     def count(self, text: str, kind: Kind = "result") -> float:
-        """Tokens of a text of this kind: a tool's result, what the model said (arguments included), a user's words, a system prompt."""
+        """Count the tokens of a text.
+
+        kind: `result` for a tool result, `said` for the model's output (arguments included), `user` for the user's
+            words, `system` for a
+            system prompt.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RatioCounter:
-    """Counts by characters per token: `result` for tool results and all that is not the model's own, `said` for what it said."""
+    """Counts by characters per token.
+
+    result: ratio for tool results and any other text not written by the model.
+    said: ratio for the model's own text.
+    """
 
     result: float
     said: float
@@ -39,8 +50,9 @@ class RatioCounter:
     def calibrate(self, samples: Sequence[Sample]) -> "RatioCounter":
         """A counter corrected by recorded prompt growth.
 
-        The ratios of this one are the prior, and few samples move them little; what does not fit is trimmed. The order of the
-        samples does not matter.
+        The ratios of this counter are the prior, and few samples move them little. Outliers are trimmed. The order of
+        the samples does
+        not matter.
         """
         return replace(self, **fit(samples, self.result, self.said)._asdict())
 
@@ -63,11 +75,11 @@ _FAMILIES: Final = (
 
 
 def ratio_counter(model: str | None) -> RatioCounter:
-    """The characters per token to start from for a model id as recorded; an unknown or missing one gets a middling ratio."""
+    """The initial counter for a model id as recorded. An unknown or missing id gets an average ratio."""
     name = (model or "").lower()
     return next((counter for family, counter in _FAMILIES if family.search(name)), _UNKNOWN)
 
 
 def counter_for(model: str | None) -> Counter:
-    """The best counter there is for a model: exact where its vocabulary is public and the `tokens` extra is installed."""
+    """The best counter for a model: exact for a public vocabulary if the `tokens` extra is installed."""
     return exact_counter(model) or ratio_counter(model)

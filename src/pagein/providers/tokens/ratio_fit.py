@@ -1,7 +1,9 @@
 """Characters per token from recorded usage, by trimmed least squares with a prior.
 
-The model of one call: prompt growth = result characters * a + said characters * b + c, where c is what the host adds to each
-call. A call that also brought a pasted text, an image or a compaction does not follow it, so the worst third is left out.
+The model of one call: prompt growth = result characters * a + said characters * b + c, where c is the host's addition
+to each
+call. A call that also brought a pasted text, an image or a compaction does not follow it, so the worst third is left
+out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +25,7 @@ _SAID_WITHIN: Final = 1.6
 
 
 class Sample(NamedTuple):
-    """One call of a recording: characters that are new in its prompt, and by how many tokens the prompt grew."""
+    """One call of a recording: new characters in its prompt, and the growth of the prompt in tokens."""
 
     result: float
     said: float
@@ -49,9 +51,9 @@ class _Line(NamedTuple):
 
 
 def fit(samples: Sequence[Sample], result: float, said: float) -> Ratios:
-    """Characters per token that explain the samples, drawn towards the prior ratios `result` and `said`.
+    """Fit characters per token to the samples, drawn towards the prior ratios `result` and `said`.
 
-    Calls with fewer than `LEAST_RESULT` result characters tell too little and are ignored.
+    Calls with fewer than `LEAST_RESULT` result characters carry too little information and are ignored.
     """
     telling = sorted(s for s in samples if s.result >= LEAST_RESULT and s.growth > 0 and s.said >= 0)
     if not telling:
@@ -63,7 +65,7 @@ def fit(samples: Sequence[Sample], result: float, said: float) -> Ratios:
     usual = median(sorted(line.misses(sample) for sample in telling)[: _count_kept(telling)])
     near = [sample for sample in telling if line.misses(sample) <= _FAR * usual]
     line = _squares(near, prior, _PRIOR_SAMPLES)
-    # thinking that nobody logged grows with what was said, so its ratio is held near the prior
+    # unlogged thinking grows with the said characters, so their ratio is held near the prior
     near_prior = min(max(1 / line.said if line.said > 0 else _RANGE[1], said / _SAID_WITHIN), said * _SAID_WITHIN)
     return Ratios(_bound_ratio(line.result), near_prior)
 
@@ -73,7 +75,7 @@ def _count_kept(samples: Sequence[Sample]) -> int:
 
 
 def _fit_until_stable(line: _Line, samples: Sequence[Sample], prior: _Line) -> tuple[float, _Line]:
-    """Fit again and again what the line fits best, until that is the same; with the sum of what it still misses."""
+    """Refit the best-fitting samples until their choice is stable. Return the residual sum and the line."""
     keep = _count_kept(samples)
     kept = sorted(samples, key=line.misses)[:keep]
     for _ in range(_ROUNDS):
@@ -85,7 +87,7 @@ def _fit_until_stable(line: _Line, samples: Sequence[Sample], prior: _Line) -> t
 
 
 def _starts(samples: Sequence[Sample], prior: _Line) -> Iterator[_Line]:
-    """Lines to start from: what settles depends on it, and one start that odd calls do not touch is enough."""
+    """Yield lines to start from. The result depends on the start, and a single start without outliers is enough."""
     ratio = median((s.growth - prior.said * s.said - prior.call) / s.result for s in samples)
     yield _Line(ratio, prior.said, prior.call)
     yield _squares(samples, prior, _PRIOR_SAMPLES)
@@ -95,7 +97,7 @@ def _starts(samples: Sequence[Sample], prior: _Line) -> Iterator[_Line]:
 
 
 def _squares(samples: Sequence[Sample], prior: _Line, strength: float) -> _Line:
-    """Least squares with the prior as so many typical samples of its own."""
+    """Fit a line by least squares. The prior counts as `strength` typical samples."""
     weights = (_TYPICAL_RESULT**2 * strength, _TYPICAL_SAID**2 * strength, strength / 10)
     rows = [(s.result, s.said, 1.0) for s in samples]
     matrix = [
@@ -108,7 +110,7 @@ def _squares(samples: Sequence[Sample], prior: _Line, strength: float) -> _Line:
 
 
 def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Solve a positive definite system: elimination needs no pivoting there."""
+    """Solve a positive definite system. Elimination needs no pivoting for it."""
     size = len(right)
     for i in range(size):
         for j in range(i + 1, size):
@@ -122,6 +124,6 @@ def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 
 def _bound_ratio(tokens_per_char: float) -> float:
-    """Characters per token, kept within what any vocabulary does."""
+    """Characters per token, limited to the range of real vocabularies."""
     low, high = _RANGE
     return min(max(1 / tokens_per_char, low), high) if tokens_per_char > 0 else high

@@ -1,4 +1,4 @@
-"""Exact token counts for models whose vocabulary is public (OpenAI), through the `tokens` extra."""
+"""Exact token counts for models with a public vocabulary (OpenAI), through the `tokens` extra."""
 
 import re
 from functools import cache, lru_cache
@@ -22,14 +22,14 @@ class _Tokenizer(Protocol):
 
 
 class ExactCounter:
-    """Counts with a vocabulary. What looks like a special token is text; a lone surrogate counts as a question mark."""
+    """Counts with a vocabulary. A special token is counted as text; a lone surrogate counts as a question mark."""
 
     def __init__(self, tokenizer: _Tokenizer) -> None:
         self._encode = tokenizer.encode_ordinary
         self._part = lru_cache(_CHUNKS_REMEMBERED)(self._whole)
 
     def count(self, text: str, kind: str = "result") -> float:  # noqa: ARG002  a vocabulary treats every kind alike
-        """Tokens of a text. A long text that was counted before is recounted only where it changed."""
+        """Count the tokens of a text. For a long text seen before, only changed parts are counted again."""
         sound = text if text.isascii() else text.encode("utf-8", "replace").decode()
         if len(sound) < _CHUNKED_FROM:
             return self._whole(sound)
@@ -40,7 +40,7 @@ class ExactCounter:
 
 
 def exact_counter(model: str | None) -> ExactCounter | None:
-    """The exact counter of a model id as recorded; None where its vocabulary is not public or the extra is not installed."""
+    """The exact counter for a model id as recorded; None without a public vocabulary or the `tokens` extra."""
     name = (model or "").lower().rpartition("/")[2]
     vocabulary = next((known for pattern, known in _MODELS if pattern.search(name)), None)
     return None if vocabulary is None else _load(vocabulary)

@@ -1,4 +1,4 @@
-"""Checking requests against the rules of their provider (law 3)."""
+"""Check requests against the rules of their provider (law 3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +22,12 @@ from pagein.providers.validity.turns import (
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Why a request would be refused: the rule, the message and block that break it (from 0; -1: tools or system), and how.
+    """A reason for the refusal of a request.
 
-    text: the provider's words, where they are known. status: of its answer.
+    rule: id of the broken rule.
+    message, block: place of the violation, from 0; -1: tools or system.
+    text: the provider's words, if they are known.
+    status: HTTP status of the provider's answer.
     """
 
     rule: str
@@ -43,7 +46,10 @@ _CHECKS: Final[dict[Api, list[tuple[str, Check, int]]]] = {
 def view(
     body: Wire, api: Api, whom: ModelTarget | None = None, received: AnswerFacts = NOTHING_RECEIVED, *, size: int = 0
 ) -> Turns:
-    """A request body as the rules see it. whom: None for the model it names, with nothing known of headers and account."""
+    """Convert a request body to the turns that the rules read.
+
+    whom: None for the model named in the body, with headers and account unknown.
+    """
     turns = turns_of(body, api)
     model: Any = body.get("model")
     known = target(model if isinstance(model, str) else None) if whom is None else whom
@@ -53,10 +59,11 @@ def view(
 def check_body(
     body: Wire, api: Api, whom: ModelTarget | None = None, received: AnswerFacts = NOTHING_RECEIVED, *, size: int = 0
 ) -> list[Violation]:
-    """Why a provider would refuse this request body, given as plain values. Empty: it would not.
+    """Check a request body, given as plain values, for reasons of refusal. An empty list means valid.
 
-    whom: None for the model it names, with nothing known of headers and account. received: what is known of answers that it holds.
-    size: its bytes, where known.
+    whom: None for the model named in the body, with headers and account unknown.
+    received: known facts about the answers in the body.
+    size: bytes of the body, if known.
     """
     return _violations(view(body, api, whom, received, size=size), api, 0)
 
@@ -67,12 +74,12 @@ def check_messages(
     whom: ModelTarget = ANYBODY,
     received: AnswerFacts = NOTHING_RECEIVED,
 ) -> list[Violation]:
-    """Why a provider would refuse these messages, once rendered for it. Empty: it would not."""
+    """Check messages, as they would be rendered for a provider, for reasons of refusal. An empty list means valid."""
     return Checker(api, whom).check(0, messages, received)
 
 
 class Checker:
-    """Checks each request of a conversation at the cost of what is new in it."""
+    """Checks each request of a conversation at the cost of its new part."""
 
     def __init__(self, api: Api = "anthropic", whom: ModelTarget = ANYBODY) -> None:
         self._api: Api = api
@@ -81,14 +88,14 @@ class Checker:
         self._head = 0
 
     def check(self, keep: int, tail: Sequence[Message], received: AnswerFacts = NOTHING_RECEIVED) -> list[Violation]:
-        """Check the request that has the first `keep` messages of the one before and then `tail`.
+        """Check a request with the first `keep` messages of the previous request, followed by `tail`.
 
-        What is reported for messages that were kept is only what the tail changes for them.
+        For kept messages, only violations caused by the tail are reported.
         """
         cut(self._turns, keep)
         since = max(len(self._turns) - 1, 0)
         if keep <= self._head:
-            # Nothing but system messages was kept: those that follow at once stand outside of the turns like them.
+            # Only system messages were kept: system messages directly after them are outside of the turns too.
             self._head = keep + next((place for place, one in enumerate(tail) if one.role != "system"), len(tail))
         skip = max(self._head - keep, 0)
         extend_turns(self._turns, neutral_turns(tail[skip:], keep + skip))

@@ -1,4 +1,4 @@
-"""Request bodies of the three wire formats as turns."""
+"""Convert request bodies of the three wire formats to turns."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -20,7 +20,7 @@ _NO_SERVER_RESULTS: Final = ("tool_result", "mcp_tool_result")
 
 
 def turns_of(body: Wire, api: Api) -> Turns:
-    """A request body, given as plain values, as its turns."""
+    """Convert a request body, given as plain values, to turns."""
     return _READERS[api](body)
 
 
@@ -37,7 +37,7 @@ def _anthropic(body: Wire) -> Turns:
 
 
 def _chat(body: Wire) -> Turns:
-    """Tool messages in a row are one turn."""
+    """Convert a Chat body. Consecutive tool messages are one turn."""
     turns: list[PromptTurn] = []
     for place, message in enumerate(_list(body.get("messages"))):
         role = message.get("role")
@@ -59,7 +59,7 @@ def _chat(body: Wire) -> Turns:
 
 
 def _responses(body: Wire) -> Turns:
-    """Each item is its own turn."""
+    """Convert a Responses body. Each item is a separate turn."""
     turns = [
         PromptTurn("assistant" if _is_the_models(item) else "user", place, _item(item, place))
         for place, item in enumerate(_list(body.get("input")))
@@ -75,7 +75,7 @@ _READERS: Final[Mapping[Api, Callable[[Wire], Turns]]] = {
 
 
 def _list(value: object) -> list[Wire]:
-    """The items of a list, each an object: what is none keeps its place."""
+    """The items of a list as objects. An item of a different type becomes an empty object, to keep its place."""
     return [one if isinstance(one, Mapping) else {} for one in value] if isinstance(value, list) else []
 
 
@@ -112,7 +112,7 @@ def _lifetime(block: Wire) -> str | None:
 
 
 def _contents(message: Wire, place: int) -> list[TurnPart]:
-    """The content of a message of OpenAI's formats."""
+    """The content of a message in the formats of OpenAI."""
     content = message.get("content")
     if isinstance(content, str):
         return [TurnPart("text", place, 0, text=content)]
@@ -136,7 +136,7 @@ def _item(item: Wire, place: int) -> list[TurnPart]:
     if kind.endswith("_call_output"):
         return [TurnPart("result", place, 0, id=text_at(item, "call_id") or text_at(item, "id"), source=item)]
     if kind.endswith("_call") and text_at(item, "call_id"):
-        # Calls of other kinds may be answered by the provider itself.
+        # The provider itself may answer calls of further kinds.
         return [
             TurnPart("call" if kind in _CALLS else "server_call", place, 0, id=text_at(item, "call_id"), source=item)
         ]

@@ -1,4 +1,4 @@
-"""Cache marks and cache settings: M14-M17, C4, R7, O6."""
+"""Check cache breakpoints and cache settings: rules M14-M17, C4, R7, O6."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -32,7 +32,7 @@ INPUTS: Final = ("text", "image_url", "file", "input_text", "input_image", "inpu
 
 
 def marks_of(turns: Turns) -> Iterator[tuple[TurnPart, str]]:
-    """The marked blocks of a request with their lifetimes, those inside of results included, in the order of the prompt."""
+    """Yield the blocks with breakpoints and their TTL, including blocks inside results, in the order of the prompt."""
     if not turns.from_wire:
         return
     for part in turns.head:
@@ -52,14 +52,14 @@ def _place(part: TurnPart) -> str:
 
 
 def too_many(turns: Turns, _since: int) -> Found:
-    """M14."""
+    """M14: at most four breakpoints."""
     marks = list(marks_of(turns))
     if len(marks) > MAX_MARKS:
         yield marks[MAX_MARKS][0], TOO_MANY.format(count=len(marks))
 
 
 def long_late(turns: Turns, _since: int) -> Found:
-    """M15."""
+    """M15: breakpoints of one hour come before those of five minutes."""
     short = False
     for part, lifetime in marks_of(turns):
         if lifetime != "1h":
@@ -69,7 +69,7 @@ def long_late(turns: Turns, _since: int) -> Found:
 
 
 def automatic(turns: Turns, _since: int) -> Found:
-    """M16."""
+    """M16: the automatic breakpoint needs a free slot, and the TTL of an explicit breakpoint on the same block."""
     mark = object_at(turns.fields, "cache_control")
     if not mark:
         return
@@ -88,7 +88,7 @@ def automatic(turns: Turns, _since: int) -> Found:
 
 
 def check_breakpoint_places(turns: Turns, _since: int) -> Found:
-    """M17."""
+    """M17: no breakpoint on thinking, empty text or a deferred tool."""
     for part, _ in marks_of(turns):
         if part.mark is None:
             continue
@@ -101,7 +101,7 @@ def check_breakpoint_places(turns: Turns, _since: int) -> Found:
 
 
 def cache_options(turns: Turns, _since: int) -> Found:
-    """C4, for both of OpenAI's formats."""
+    """C4, for both formats of OpenAI: cache options and breakpoints only for models that accept them."""
     if "cache options" not in turns.target.abilities.refuses:
         return
     if turns.fields.get("prompt_cache_options") is not None:
@@ -112,13 +112,13 @@ def cache_options(turns: Turns, _since: int) -> Found:
 
 
 def options_with_retention(turns: Turns, _since: int) -> Found:
-    """R7."""
+    """R7: cache options and cache retention exclude each other."""
     if turns.fields.get("prompt_cache_options") is not None and turns.fields.get("prompt_cache_retention") is not None:
         yield TurnPart("other", -1, 0), BOTH
 
 
 def breakpoint_misplaced(turns: Turns, _since: int) -> Found:
-    """O6."""
+    """O6: breakpoints only on text, images and files of the input."""
     if any(_BREAKPOINT in tool for tool in objects_at(turns.fields, "tools")):
         yield TurnPart("other", -1, 0), NOT_AN_INPUT
     for turn in turns.turns:

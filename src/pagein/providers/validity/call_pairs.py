@@ -1,7 +1,8 @@
-"""Calls and their results, and the order of messages: M1-M8, M18, M19, C1, C2, R1, R2.
+"""Check the pairing of calls and results, and the order of messages: rules M1-M8, M18, M19, C1, C2, R1, R2.
 
-A rule reads all turns but reports only on those from `since` on and on the one before, so that a request which extends a checked
-one costs what is new. Texts are the providers' own where they are known.
+A rule reads every turn but reports only on turns from `since` on and on the turn before. So the check of a request that
+extends a
+checked one costs only its new part. Texts are the providers' own if they are known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,17 +65,17 @@ def of_kind(turn: PromptTurn, kind: str) -> list[TurnPart]:
 
 
 def calls_of(turn: PromptTurn | None) -> list[TurnPart]:
-    """The calls that an assistant turn makes; none for another turn."""
+    """The calls of an assistant turn; an empty list for the user's side."""
     return of_kind(turn, "call") if turn is not None and turn.side == "assistant" else []
 
 
 def check_unanswered_calls(turns: Turns, since: int) -> Found:
-    """M1."""
+    """M1: the very next message answers every call."""
     return _find_unanswered(turns, since, UNANSWERED)
 
 
 def chat_unanswered(turns: Turns, since: int) -> Found:
-    """C1."""
+    """C1: tool messages that answer every call follow at once."""
     return _find_unanswered(turns, since, CHAT_UNANSWERED)
 
 
@@ -91,12 +92,12 @@ def _find_unanswered(turns: Turns, since: int, text: str) -> Found:
 
 
 def check_orphan_results(turns: Turns, since: int) -> Found:
-    """M2."""
+    """M2: every result answers a call of the message before."""
     yield from ((part, ORPHANED.format(place=part.place, id=part.id)) for part in _orphans(turns, since))
 
 
 def chat_orphaned(turns: Turns, since: int) -> Found:
-    """C2."""
+    """C2: every tool message answers a call of the assistant message before."""
     yield from ((part, CHAT_ORPHANED) for part in _orphans(turns, since))
 
 
@@ -109,7 +110,7 @@ def _orphans(turns: Turns, since: int) -> Iterator[TurnPart]:
 
 
 def results_late(turns: Turns, since: int) -> Found:
-    """M3: the provider says what it says for M1."""
+    """M3: results come first in their message. The provider uses the error text of M1."""
     for index, turn in recent(turns, since):
         other = False
         asked = turns.turns[index - 1].parts[0].message if index and turns.turns[index - 1].parts else 0
@@ -121,7 +122,9 @@ def results_late(turns: Turns, since: int) -> Found:
 
 
 def check_double_results(turns: Turns, since: int) -> Found:
-    """M4. An id that comes again in a later turn is not known to be refused."""
+    """M4: ids of calls and results are unique within a message. A repeated id in a later turn is not known to be
+    refused.
+    """
     for _, turn in recent(turns, since):
         for kind, text in (("result", TWICE), ("call", CALLED_TWICE)):
             seen: set[str] = set()
@@ -132,7 +135,7 @@ def check_double_results(turns: Turns, since: int) -> Found:
 
 
 def server_tools(turns: Turns, since: int) -> Found:
-    """M5."""
+    """M5: server tool results follow their call, and a pending server tool stays declared."""
     for index, turn in recent(turns, since):
         if turn.side != "assistant":
             continue
@@ -145,14 +148,14 @@ def server_tools(turns: Turns, since: int) -> Found:
 
 
 def _called_by_server(turns: Turns, index: int, place: int, name: str) -> bool:
-    """Whether this server tool was called before: in the same turn, or in the one that was paused for it."""
+    """Whether a server tool call came before its result: in the same turn, or in the previous turn, paused for it."""
     own = turns.turns[index].parts[:place]
     paused = next((turn for turn in reversed(turns.turns[:index]) if turn.side == "assistant"), None)
     return any(part.kind == "server_call" and part.id == name for part in [*own, *(paused.parts if paused else ())])
 
 
 def _find_pending(turns: Turns, index: int, call: TurnPart) -> Found:
-    """What is wrong with a server call that its own turn does not answer."""
+    """Yield the violation of a server call without an answer in its own turn."""
     if _answered_by_server(turns.turns[index], call):
         return
     name = str(call.wire.get("name"))
@@ -172,7 +175,7 @@ def _answered_by_server(turn: PromptTurn, call: TurnPart) -> bool:
 
 
 def toolset_results(turns: Turns, since: int) -> Found:
-    """M6."""
+    """M6: the result of a toolset member has the toolset's name, and only text and images."""
     for index, turn in recent(turns, since):
         calls = {part.id: part.wire.get("toolset_name") for part in calls_of(turns.turns[index - 1] if index else None)}
         for part in of_kind(turn, "result"):
@@ -188,7 +191,7 @@ def toolset_results(turns: Turns, since: int) -> Found:
 
 
 def empty(turns: Turns, since: int) -> Found:
-    """M7."""
+    """M7: no empty message or text block, and no white space at the end of a final assistant message."""
     yield from ((part, NO_SYSTEM_TEXT) for part in turns.head if part.kind == "text" and part.source and not part.text)
     for index, turn in recent(turns, since):
         is_end = index == len(turns.turns) - 1 and turn.side == "assistant"
@@ -205,7 +208,7 @@ def empty(turns: Turns, since: int) -> Found:
 
 
 def begins_wrong(turns: Turns, since: int) -> Found:
-    """M8."""
+    """M8: the first message is the user's; on legacy platforms, the sides alternate."""
     if since <= 1 and not turns.turns:
         yield TurnPart("text", 0, 0), NO_MESSAGES
     elif since <= 1 and turns.turns[0].side == "assistant":
@@ -218,7 +221,7 @@ def begins_wrong(turns: Turns, since: int) -> Found:
 
 
 def system_messages(turns: Turns, since: int) -> Found:
-    """M18."""
+    """M18: a system message in the conversation is at a permitted place, and accepted by the model."""
     for index, turn in recent(turns, since):
         if turn.side != "system":
             continue
@@ -230,7 +233,7 @@ def system_messages(turns: Turns, since: int) -> Found:
 
 
 def _misplaced_system(turns: Sequence[PromptTurn], index: int) -> str:
-    """What a system message must do and does not, in words; empty where all is well."""
+    """The rule that a system message breaks, in words; empty for a valid place."""
     if index == 0:
         return "not be the first message"
     before = turns[index - 1]
@@ -246,7 +249,11 @@ def _misplaced_system(turns: Sequence[PromptTurn], index: int) -> str:
 
 
 def check_undeclared_tools(turns: Turns, since: int) -> Found:
-    """M19. Calls to tools that are gone are no refusal that we know of: hosts send them whenever a tool server has left."""
+    """M19: referenced tools are declared, and not every tool is deferred.
+
+    A call of a tool that is no longer declared is not known to be refused: hosts send such calls whenever a tool server
+    has left.
+    """
     tools = objects_at(turns.fields, "tools")
     if tools and all(tool.get("defer_loading") is True for tool in tools):
         yield TurnPart("other", -1, 0), ALL_DEFERRED
@@ -269,7 +276,7 @@ def _references(part: TurnPart) -> Iterator[object]:
 
 
 def output_without_call(turns: Turns, since: int) -> Found:
-    """R1. With a response or conversation that the provider keeps, the call may be there."""
+    """R1: every output follows its call. The call may be in a response or conversation stored by the provider."""
     if turns.fields.get("previous_response_id") or turns.fields.get("conversation"):
         return
     for index, turn in recent(turns, since):
@@ -279,7 +286,7 @@ def output_without_call(turns: Turns, since: int) -> Found:
 
 
 def call_without_output(turns: Turns, since: int) -> Found:
-    """R2."""
+    """R2: every call has an output."""
     for index, turn in recent(turns, since):
         for part in of_kind(turn, "call"):
             if not _stands(turns, range(index, len(turns.turns)), ("result",), part.id):
@@ -287,7 +294,10 @@ def call_without_output(turns: Turns, since: int) -> Found:
 
 
 def _stands(turns: Turns, where: range, kinds: tuple[str, ...], name: str) -> bool:
-    """Whether there is such a part; it is near the beginning of `where` as a rule. An item that is only referred to may be it."""
+    """Whether the turns in a range contain a part. The part is usually near the start of the range.
+
+    An item reference also counts, because it may refer to the part.
+    """
     for index in where:
         for part in turns.turns[index].parts:
             if (part.kind in kinds and part.id == name) or part.wire.get("type") == "item_reference":

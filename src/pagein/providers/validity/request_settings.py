@@ -1,4 +1,4 @@
-"""What a request asks for beside its messages: M9, M13, M20-M23, C3, T5."""
+"""Check the settings of a request outside its messages: rules M9, M13, M20-M23, C3, T5."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -42,12 +42,14 @@ _MODES: Final[Mapping[str, str]] = {
     "adaptive": "thinking.adaptive",
     "disabled": "thinking.disabled",
 }
-# What the providers' clients send by habit and is the default all the same.
+# Values that the providers' clients send by habit and that equal the default.
 _DEFAULT_TOP_P: Final = (0.99, 1)
 
 
 def prefill(turns: Turns, _since: int) -> Found:
-    """M9. A turn that was paused for a server tool is sent back as it is: that is no prefill."""
+    """M9: no final assistant message for models without prefill. A turn paused for a server tool is returned unchanged
+    and is no prefill.
+    """
     last = turns.turns[-1] if turns.turns else None
     if last is None or last.side != "assistant" or "prefill" not in turns.target.abilities.refuses:
         return
@@ -56,20 +58,20 @@ def prefill(turns: Turns, _since: int) -> Found:
 
 
 def check_thinking_mode(turns: Turns, _since: int) -> Found:
-    """M13."""
+    """M13: the model supports the requested mode of thinking."""
     mode = mode_of(turns.fields)
     if _MODES.get(mode) in turns.target.abilities.refuses:
         yield _WHOLE, NO_ADAPTIVE if mode == "adaptive" else NO_MODE.format(mode=mode)
 
 
 def mode_of(fields: Wire) -> str:
-    """The mode of thinking that a request asks for, "" where it does not say."""
+    """The mode of thinking in a request, "" if absent."""
     mode = object_at(fields, "thinking").get("type")
     return mode if isinstance(mode, str) else ""
 
 
 def check_sampling(turns: Turns, _since: int) -> Found:
-    """M20."""
+    """M20: only sampling parameters and efforts that the model accepts."""
     fields, refuses = turns.fields, turns.target.abilities.refuses
     if "sampling" in refuses:
         yield from ((_WHOLE, DEPRECATED.format(field=name)) for name in _sampling_parameters(fields))
@@ -81,7 +83,7 @@ def check_sampling(turns: Turns, _since: int) -> Found:
 
 
 def _sampling_parameters(fields: Wire) -> Iterator[str]:
-    """The sampling parameters that are not at their defaults."""
+    """Yield the sampling parameters with values different from their defaults."""
     if fields.get("temperature") not in (None, 1):
         yield "temperature"
     if fields.get("top_p") not in (None, *_DEFAULT_TOP_P):
@@ -91,7 +93,7 @@ def _sampling_parameters(fields: Wire) -> Iterator[str]:
 
 
 def size(turns: Turns, _since: int) -> Found:
-    """M21."""
+    """M21: at most 32 MB and 100,000 messages."""
     if turns.size > MOST_BYTES:
         yield _WHOLE, TOO_LARGE
     messages = turns.fields.get("messages")
@@ -100,7 +102,9 @@ def size(turns: Turns, _since: int) -> Found:
 
 
 def betas(turns: Turns, _since: int) -> Found:
-    """M22. Families of betas are asked for, not dates: newer ones of a family know the same fields."""
+    """M22: beta fields need their header. Any beta of the same family is accepted, since newer ones support the same
+    fields.
+    """
     if turns.target.betas is None:
         return
     for name, family in _fields_with_beta(turns.fields):
@@ -109,7 +113,7 @@ def betas(turns: Turns, _since: int) -> Found:
 
 
 def _fields_with_beta(fields: Wire) -> Iterator[tuple[str, str]]:
-    """The fields that need a beta, each with its family."""
+    """Yield the fields that need a beta, each with the family of the beta."""
     if fields.get("diagnostics") is not None:
         yield "diagnostics", "cache-diagnosis-"
     for edit in edits_of(fields):
@@ -124,12 +128,12 @@ def _fields_with_beta(fields: Wire) -> Iterator[tuple[str, str]]:
 
 
 def edits_of(fields: Wire) -> list[Wire]:
-    """The edits that a request asks the server to make."""
+    """The context edits that a request asks the server to make."""
     return objects_at(object_at(fields, "context_management"), "edits")
 
 
 def context_edits(turns: Turns, _since: int) -> Found:
-    """M23."""
+    """M23: constraints on context edits."""
     for index, edit in enumerate(edits_of(turns.fields)):
         kind = str(edit.get("type"))
         if kind == "clear_thinking_20251015":
@@ -144,14 +148,14 @@ def context_edits(turns: Turns, _since: int) -> Found:
 
 
 def check_binding_beta(turns: Turns, _since: int) -> Found:
-    """T5."""
+    """T5: the setting for broken bindings needs its beta header."""
     asked = object_at(turns.fields, "thinking").get("block_binding")
     if asked is not None and turns.target.lacks_beta("thinking-binding-controls-"):
         yield _WHOLE, EXTRA.format(field="thinking.block_binding")
 
 
 def tools_with_effort(turns: Turns, _since: int) -> Found:
-    """C3."""
+    """C3: from GPT-5.4 on, no functions together with a reasoning effort in Chat."""
     effort = turns.fields.get("reasoning_effort")
     functions = any(tool.get("type") == "function" for tool in objects_at(turns.fields, "tools"))
     refuses = turns.target.abilities.refuses

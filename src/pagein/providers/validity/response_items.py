@@ -1,4 +1,4 @@
-"""Items of OpenAI's Responses by their ids: R3-R6."""
+"""Check items of OpenAI Responses by their ids: rules R3-R6."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,7 @@ _PREFIXES: Final = {"function_call": "fc", "message": "msg", "reasoning": "rs"}
 
 
 def items_with_id(fields: Wire) -> Iterator[tuple[int, Wire, str]]:
-    """The items of a request that have an id: place, item, id."""
+    """Yield the items of a request that have an id: place, item, id."""
     given = fields.get("input")
     for place, item in enumerate(given if isinstance(given, list) else ()):
         name = item.get("id") if isinstance(item, dict) else None
@@ -30,7 +30,7 @@ def items_with_id(fields: Wire) -> Iterator[tuple[int, Wire, str]]:
 
 
 def call_without_reasoning(turns: Turns, _since: int) -> Found:
-    """R3. With a response that the provider keeps, the reasoning may be there."""
+    """R3: a call with an item id follows its reasoning item. The reasoning may be in a response stored by the provider."""
     if turns.fields.get("previous_response_id"):
         return
     seen: set[str] = set()
@@ -42,7 +42,7 @@ def call_without_reasoning(turns: Turns, _since: int) -> Found:
 
 
 def check_reasoning_alone(turns: Turns, _since: int) -> Found:
-    """R4."""
+    """R4: a reasoning item is followed by the item from the same answer."""
     standing = {name for _, _, name in items_with_id(turns.fields)}
     for place, item, name in items_with_id(turns.fields):
         if _kind(item) != "reasoning":
@@ -53,7 +53,7 @@ def check_reasoning_alone(turns: Turns, _since: int) -> Found:
 
 
 def _goes_on(turns: Turns, place: int) -> bool:
-    """Whether something follows that may be the model's: anything but words of the others and results."""
+    """Whether the next item may be the model's: neither a message of the user nor a result."""
     behind = turns.turns[place + 1] if place + 1 < len(turns.turns) else None
     return behind is not None and (
         behind.side == "assistant" or any(part.kind in ("other", "server_call") for part in behind.parts)
@@ -61,7 +61,7 @@ def _goes_on(turns: Turns, place: int) -> bool:
 
 
 def id_shape(turns: Turns, _since: int) -> Found:
-    """R5."""
+    """R5: ids are unique and have the prefix of their kind of item."""
     seen: set[str] = set()
     for place, item, name in items_with_id(turns.fields):
         kind = _kind(item)
@@ -69,13 +69,13 @@ def id_shape(turns: Turns, _since: int) -> Found:
             yield _at(place), DUPLICATE.format(item=name)
         seen.add(name)
         if kind == "message" and item.get("role") != "assistant":
-            continue  # whoever writes messages for a user may name them
+            continue  # clients may choose the ids of the user's messages
         if not name.startswith(prefix := _PREFIXES.get(kind, "")):
             yield _at(place), ID_SHAPE.format(place=place, item=name, prefix=prefix)
 
 
 def not_kept(turns: Turns, _since: int) -> Found:
-    """R6."""
+    """R6: reasoning that was not stored has its encrypted content."""
     if turns.fields.get("store") is False:
         for place, item, name in items_with_id(turns.fields):
             if _kind(item) == "reasoning" and not item.get("encrypted_content"):

@@ -1,6 +1,8 @@
-"""The rules by which providers refuse requests, as a table from rule id to function.
+"""The reasons for which providers refuse requests, as a table from rule id to function.
 
-Ids and sources: `notes/provider-rules.md` 10 (M, C, R), 2.6 (T) and 3.2 (O). `docs/reference/rules.md` is written from this table.
+The letter of an id names its source: M, C and R are rules of Messages, Chat and Responses, T of bound thinking, O of
+OpenAI's
+cache. `docs/reference/rules.md` is generated from this table.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +19,15 @@ Check: TypeAlias = Callable[[Turns, int], Iterator[tuple[TurnPart, str]]]
 
 @dataclass(frozen=True, slots=True)
 class ValidityRule:
-    """One reason for which requests are refused.
+    """A reason for which requests are refused.
 
-    apis: where it holds. says: the rule in one sentence. check: finds what breaks it; None for a rule that refuses nothing: it says
-    what follows from others, and `kept` where pagein keeps it. errors: the provider's own words, `{...}` where they vary.
-    words: ours, where the provider's are not known. status: of the answer.
+    apis: wire formats with this rule.
+    says: the rule in one sentence.
+    check: finds violations; None for a rule without a refusal of its own, which states a consequence of further rules.
+    kept: where pagein follows a rule without a check.
+    errors: the provider's own words, `{...}` for variable parts.
+    words: pagein's words, if the provider's are not known.
+    status: HTTP status of the refusal.
     """
 
     apis: tuple[Api, ...]

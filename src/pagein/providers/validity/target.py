@@ -1,4 +1,4 @@
-"""Whom a request goes to, as far as what it refuses depends on it."""
+"""The target of a request, as far as the refusal of a request depends on it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,16 +10,18 @@ from pagein.providers.prices.model_abilities import UNKNOWN, Abilities, abilitie
 Platform: TypeAlias = Literal["current", "legacy"]
 
 CHECKED_SINCE: Final = date(2026, 8, 31)
-"""Accounts made from this day on have the prefix of thinking checked on every request (T4)."""
+"""Accounts created from this day on have the prefix of thinking checked on every request (T4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTarget:
-    """A model behind an API, and the account and headers that it is asked with.
+    """A model behind an API, with the account and headers of the request.
 
-    betas: values of the beta header; None: not known, so nothing is refused for one that is missing.
-    account: when the account was made; None: not known, and taken for one whose prefixes are checked, as all new ones are.
-    platform: `legacy` for Bedrock's first integration and others of its age, which know fewer forms (M8, M16).
+    betas: values of the beta header; None: not known, so no beta counts as missing.
+    account: creation date of the account; None: not known, and treated as an account with checked prefixes, like every
+        new one.
+    platform: `legacy` for Bedrock's first integration and platforms of the same age, which support fewer forms (M8,
+        M16).
     """
 
     abilities: Abilities = UNKNOWN
@@ -28,12 +30,12 @@ class ModelTarget:
     platform: Platform = "current"
 
     def lacks_beta(self, family: str) -> bool:
-        """Whether the header is known to hold no beta of this family, such as `compact-`."""
+        """Whether the header is known to lack every beta of a family such as `compact-`."""
         return self.betas is not None and not any(beta.startswith(family) for beta in self.betas)
 
     @property
     def account_is_checked(self) -> bool:
-        """Whether prefixes are checked without being asked for (T4)."""
+        """Whether the provider checks prefixes without a request setting (T4)."""
         return self.account is None or self.account >= CHECKED_SINCE
 
 
@@ -48,5 +50,5 @@ def target(
     account: date | None = None,
     platform: Platform = "current",
 ) -> ModelTarget:
-    """The target for a model id as hosts record it, as documented on a day (None: the newest)."""
+    """The target for a model id as recorded by hosts, as documented on a day (None: the newest documentation)."""
     return ModelTarget(abilities(model, on), None if betas is None else frozenset(betas), account, platform)

@@ -1,9 +1,9 @@
-"""What thinking is bound to: names of prompts, and what is learned from each request and its answer.
+"""Bonds of thinking to its prompt: names of prompts, and the facts learned from each request and its answer.
 
 Rules of this file
 ------------------
-1. A name stands for all that a prompt holds up to a point: tools, system, and every block but thinking, with who said it.
-2. Cache marks are no part of it (T3), nor is the order of tools, of which nobody knows (T10), nor tools that are loaded later.
+1. A name stands for the whole prompt up to a point: tools, system, and every block except thinking, with its side.
+2. Not part of a name: cache breakpoints (T3), the order of tools (its effect is unknown, T10), and deferred tools.
 3. Names of wire blocks and of host-neutral blocks are never compared with each other.
 """
 
@@ -36,20 +36,20 @@ _TEXT_FIELDS: Final = frozenset({"type", "text", *_MARKS})
 
 
 def with_request(received: AnswerFacts, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> AnswerFacts:
-    """What is known after this request was taken, and answered with these blocks (Messages) or items (Responses).
+    """The facts known after an accepted request and its answer, given as blocks (Messages) or items (Responses).
 
-    What stands in the request and is not known yet is taken to stand where it was made.
+    Unknown thinking in the request is assumed to be where it was made.
     """
     return _learn_turns(received, turns_of(_body_with_answer(body, api, answer), api))
 
 
 def with_messages(received: AnswerFacts, messages: Sequence[Message]) -> AnswerFacts:
-    """The same for host-neutral messages, of which the answer is the last. System messages before all others are left out."""
+    """The facts known after host-neutral messages, with the answer as the last. Leading system messages are left out."""
     return _learn_turns(received, Turns(neutral_turns_of(messages)))
 
 
 def trail_before(turns: Turns, index: int) -> Trail:
-    """The prompt up to this turn. Costs what has changed since it was asked for last."""
+    """The prompt before a turn. Only the part changed since the last call is computed."""
     start = index
     while start and turns.turns[start - 1].trail is None:
         start -= 1
@@ -63,14 +63,14 @@ def trail_before(turns: Turns, index: int) -> Trail:
 
 
 def after(trail: Trail, turn: PromptTurn, part: TurnPart) -> Trail:
-    """The prompt with one part more."""
+    """The prompt extended by one part."""
     if part.kind == "thinking":
         return Trail(trail.name, part.id or trail.thinking)
     return Trail(hash_parts(trail.name, turn.side.encode(), canonical(part)), trail.thinking)
 
 
 def words_of(part: TurnPart) -> bytes:
-    """A digest of all that a block says."""
+    """A digest of a block's content."""
     return hash_parts(canonical(part))
 
 
@@ -104,7 +104,7 @@ def _learn_turns(received: AnswerFacts, turns: Turns) -> AnswerFacts:
 
 
 def _with_items(received: AnswerFacts, items: Sequence[Wire]) -> AnswerFacts:
-    """Reasoning items and what followed them, in a Responses request."""
+    """Add the reasoning items of a Responses request, with the items that followed them."""
     if not items:
         return received
     reasoning, followers = dict(received.reasoning), dict(received.followers)
@@ -129,7 +129,7 @@ def _head(turns: Turns) -> bytes:
 
 
 def hash_parts(*parts: bytes) -> bytes:
-    """A name for these parts in this order."""
+    """A digest of some parts in this order."""
     name = blake2b(digest_size=_SIZE)
     for part in parts:
         name.update(len(part).to_bytes(8, "big"))
@@ -138,7 +138,7 @@ def hash_parts(*parts: bytes) -> bytes:
 
 
 def canonical(part: TurnPart) -> bytes:
-    """All that a block says, marks aside. A text that is a string and one that is a block say the same."""
+    """The content of a block as bytes, without breakpoints. A string and a text block with the same text are equal."""
     source = part.source
     if source is None or (isinstance(source, Mapping) and part.kind == "text" and _TEXT_FIELDS.issuperset(source)):
         return b"text" + part.text.encode("utf-8", "surrogatepass")
@@ -148,7 +148,7 @@ def canonical(part: TurnPart) -> bytes:
 
 
 def _without_breakpoints(block: Wire) -> Wire:
-    """The block without its cache marks, those inside of a result included."""
+    """The block without its cache breakpoints, including those inside a result."""
     bare = {name: value for name, value in block.items() if name not in _MARKS}
     content = bare.get("content")
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Thinking that comes back: M10, M11, T2, T6."""
+"""Check thinking that is sent back: rules M10, M11, T2, T6."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,7 +27,9 @@ BOUND: Final = (
 
 
 def in_tool_loop(turns: Turns) -> PromptTurn | None:
-    """The assistant turn whose calls the last turn answers: the one that must go back as it came. None outside of tool loops."""
+    """The assistant turn with the calls that the last turn answers, which must be returned unchanged. None outside a
+    tool loop.
+    """
     if len(turns.turns) < 2 or turns.turns[-1].side != "user":  # noqa: PLR2004 -- a turn and its results
         return None
     latest = turns.turns[-2]
@@ -35,7 +37,9 @@ def in_tool_loop(turns: Turns) -> PromptTurn | None:
 
 
 def check_modified_thinking(turns: Turns, _since: int) -> Found:
-    """M10. Where all of it is gone nothing is left to compare, and nothing is refused."""
+    """M10: thinking in the tool loop is unmodified. If it was removed entirely, nothing is left to compare, and the
+    request is accepted.
+    """
     latest = in_tool_loop(turns)
     if latest is None:
         return
@@ -49,13 +53,13 @@ def check_modified_thinking(turns: Turns, _since: int) -> Found:
 
 
 def _is_reused(turns: Turns, latest: PromptTurn) -> bool:
-    """Whether an id of its calls stands in another answer too: then what is known by that id may be the other's."""
+    """Whether a different answer has a call with the same id, so that the known facts may belong to that answer."""
     ids = {part.id for part in calls_of(latest)}
     return any(part.id in ids for turn in turns.turns if turn is not latest for part in calls_of(turn))
 
 
 def manual_thinking(turns: Turns, _since: int) -> Found:
-    """M11."""
+    """M11: thinking on a manual budget comes first in the tool loop, and forbids a forced tool."""
     enabled = mode_of(turns.fields) == "enabled"
     latest = in_tool_loop(turns)
     if enabled and latest is not None and latest.parts[0].kind != "thinking":
@@ -70,7 +74,7 @@ def manual_thinking(turns: Turns, _since: int) -> Found:
 
 
 def checks_prefix(turns: Turns) -> bool:
-    """Whether thinking behind a changed prefix is refused (T1, T4, T5)."""
+    """Whether thinking after a changed prefix is refused (T1, T4, T5)."""
     target = turns.target
     if not target.abilities.binds or not target.abilities.checks:
         return False
@@ -79,21 +83,21 @@ def checks_prefix(turns: Turns) -> bool:
 
 
 def prefix_changed(turns: Turns, since: int) -> Found:
-    """T2."""
+    """T2: nothing before thinking has changed."""
     for part, why in _unbound(turns, since):
         if why == "prefix":
             yield part, BOUND.format(place=part.place, kind=part.wire.get("type", "thinking"))
 
 
 def check_missing_thinking(turns: Turns, since: int) -> Found:
-    """T6."""
+    """T6: thinking is removed from the oldest on, never from between."""
     for part, why in _unbound(turns, since):
         if why == "thinking":
             yield part, BOUND.format(place=part.place, kind=part.wire.get("type", "thinking"))
 
 
 def _unbound(turns: Turns, since: int) -> Iterator[tuple[TurnPart, str]]:
-    """Thinking that does not stand where it was made, and whether it is the prefix or the thinking before it that differs."""
+    """Yield thinking away from its original place, with the difference: the prefix, or the thinking before it."""
     bonds = turns.received.bonds
     if not bonds or not checks_prefix(turns):
         return

@@ -1,7 +1,8 @@
-"""A request as validity rules see it: turns made of parts, whatever it was made from.
+"""The view of a request for validity rules: turns made of parts, whatever the source.
 
-Host-neutral messages are seen as `providers.wire` renders them: everything between two assistant messages is one turn of the
-user's side. Wire messages are seen one by one, as the provider does (`bodies`).
+Host-neutral messages appear as `providers.wire` renders them: everything between two assistant messages is one turn of
+the
+user's side. Wire messages appear one by one, as for the provider (`body_turns`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,10 +24,13 @@ _NOTHING: Final[Wire] = {}
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
-    """One block. `message` and `block` are its place in what was checked, from 0; -1 stands for tools and system.
+    """One block of a request.
 
-    id: of the call it makes or answers; of thinking, its signature ("" without one). text: of text blocks.
-    mark: lifetime of the cache mark on it (`5m`, `1h`), None without one. source: what it was made from.
+    message, block: place of the block in its source, from 0; -1 for tools and system.
+    id: id of the call that the block makes or answers; for thinking, its signature ("" without a signature).
+    text: the text of a text block.
+    mark: TTL of the cache breakpoint on the block (`5m`, `1h`); None without a breakpoint.
+    source: the block in its original form.
     """
 
     kind: PartKind
@@ -39,18 +43,22 @@ class TurnPart:
 
     @property
     def wire(self) -> Wire:
-        """The wire block it was made from, an empty one for a host-neutral block."""
+        """The wire block; an empty object for a host-neutral block."""
         return self.source if isinstance(self.source, Mapping) else _NOTHING
 
     @property
     def place(self) -> str:
-        """Its place in the words of Anthropic's errors."""
+        """The place of the block in the words of Anthropic's errors."""
         return f"messages.{self.message}.content.{self.block}"
 
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """What the prompt was up to a point: a name for all of it but thinking, and the signature of the last thinking ("" if none)."""
+    """The prompt up to a point.
+
+    name: digest of the prompt without thinking.
+    thinking: signature of the last thinking; "" without thinking.
+    """
 
     name: bytes
     thinking: str = ""
@@ -58,9 +66,10 @@ class Trail:
 
 @dataclass(slots=True)
 class PromptTurn:
-    """Parts that one side said in a row. `first` is the first message in it.
+    """Consecutive parts of one side.
 
-    trail: the prompt up to its end, where it was asked for and has not changed since.
+    first: first message of the turn.
+    trail: the prompt up to the end of the turn, if computed and unchanged since.
     """
 
     side: Side
@@ -71,7 +80,9 @@ class PromptTurn:
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """What one thinking block is bound to: the prompt it was made for, the thinking before it, and its own bytes (T1, T2, T6, M10)."""
+    """The bond of one thinking block: the prompt and thinking before it when it was made, and its own bytes (T1, T2,
+    T6, M10).
+    """
 
     before: Trail
     words: bytes
@@ -79,10 +90,12 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What is known of answers that later requests hold again.
+    """Known facts about answers that later requests contain.
 
-    bonds: of thinking blocks, by signature. thoughts: the digests of an answer's thinking, by the id of each call in it.
-    reasoning: the reasoning item that an item of a response needs before it; followers: the item that must follow one.
+    bonds: of thinking blocks, by signature.
+    thoughts: digests of an answer's thinking, by the id of each call in the answer.
+    reasoning: by item id, the reasoning item that must come before the item.
+    followers: by reasoning id, the item that must follow.
     """
 
     bonds: Mapping[str, Bond] = field(default_factory=dict)
@@ -96,10 +109,12 @@ NOTHING_RECEIVED: Final = AnswerFacts()
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What the rules read. `head` holds tools and system blocks, in this order.
+    """The input of the rules.
 
-    fields: the other fields of the request. size: its bytes, 0 where not told. from_wire: whether it is a request body, and not
-    host-neutral messages, which have no head, no fields and no marks.
+    head: tools and system blocks, in this order.
+    fields: the remaining fields of the request.
+    size: bytes of the request, 0 if unknown.
+    from_wire: whether the source is a request body. Host-neutral messages have no head, fields or breakpoints.
     """
 
     turns: Sequence[PromptTurn]
@@ -112,38 +127,40 @@ class Turns:
 
 
 def text_at(value: Wire, name: str) -> str:
-    """The string under this name, else the empty one."""
+    """The string under a name, or an empty string."""
     found = value.get(name)
     return found if isinstance(found, str) else ""
 
 
 def object_at(value: Wire, name: str) -> Wire:
-    """The object under this name, else an empty one."""
+    """The object under a name, or an empty object."""
     found = value.get(name)
     return found if isinstance(found, Mapping) else _NOTHING
 
 
 def objects_at(value: Wire, name: str) -> list[Wire]:
-    """The objects in the list under this name; none where it is no list."""
+    """The objects in the list under a name, or an empty list."""
     found = value.get(name)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def recent(turns: Turns, since: int) -> Iterator[tuple[int, PromptTurn]]:
-    """The turns from `since` on and the one before: what a request adds, and what that may change for what stood there."""
+    """Yield the turns from `since` on and the turn before: the new part of a request, and the old part it may affect."""
     for index in range(max(since - 1, 0), len(turns.turns)):
         yield index, turns.turns[index]
 
 
 def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[PromptTurn]:
-    """One turn per message; `start` is the place of the first. System messages before all others are no turns: leave them out."""
+    """Convert each message to a turn. `start` is the place of the first. Leave out leading system messages, which are
+    no turns.
+    """
     for place, message in enumerate(messages, start=start):
         side: Side = "assistant" if message.role == "assistant" else "user"
         yield PromptTurn(side, place, [_part(block, place, index) for index, block in enumerate(message.blocks)])
 
 
 def neutral_turns_of(messages: Sequence[Message]) -> list[PromptTurn]:
-    """All the turns of a conversation, as they are rendered."""
+    """Convert a conversation to turns, as it is rendered."""
     head = next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
     turns: list[PromptTurn] = []
     extend_turns(turns, neutral_turns(messages[head:], head))
@@ -151,7 +168,7 @@ def neutral_turns_of(messages: Sequence[Message]) -> list[PromptTurn]:
 
 
 def extend_turns(turns: list[PromptTurn], more: Iterable[PromptTurn]) -> None:
-    """Add turns, those of the user's side to the one before where that is of the same side."""
+    """Append turns. Consecutive turns of the user's side are merged."""
     for turn in more:
         if turns and turn.side == "user" and turns[-1].side == "user":
             turns[-1].parts.extend(turn.parts)
@@ -161,7 +178,7 @@ def extend_turns(turns: list[PromptTurn], more: Iterable[PromptTurn]) -> None:
 
 
 def cut(turns: list[PromptTurn], keep: int) -> None:
-    """Take away what came from messages at `keep` and behind."""
+    """Remove the parts of messages from number `keep` on."""
     while turns and turns[-1].first >= keep:
         turns.pop()
     if turns:

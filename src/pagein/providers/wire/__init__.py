@@ -1,4 +1,4 @@
-"""Request bodies of the three wire formats: decoded for us, re-emitted byte for byte where we changed nothing."""
+"""Request bodies of the three wire formats: decoded for pagein, re-emitted byte for byte if unchanged."""
 
 from pagein.providers.wire.request_body import WireRequest, decode, render
 

@@ -44,17 +44,20 @@ _OWN_KINDS: Final = frozenset(
         "mcp_tool_result",
     }
 )
-"""Kinds of blocks that a Messages request takes as they are, though pagein has no value for them."""
+"""Kinds of blocks without a value in pagein that a Messages request accepts unchanged."""
 
 
 def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
-    """The system prompt of a request, given its decoded top-level fields."""
+    """Read the system prompt of a request.
+
+    fields: its top-level fields, decoded.
+    """
     blocks = tuple(_block(part) for part in parts_of(fields.get("system")))
     return (Message("system", blocks),) if blocks else ()
 
 
 def message(value: Json) -> Message:
-    """One wire message."""
+    """Convert a wire message."""
     role = _ROLES.get(text_at(value, "role"), "user")
     return Message(role, tuple(_block(part) for part in parts_of(value.get("content"))))
 
@@ -81,7 +84,10 @@ _READERS: Final[Mapping[str, Callable[[Json], Block]]] = {
 
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
-    """The wire message with the content of some results replaced, given by block. Everything else keeps its bytes."""
+    """Replace the content of some results in a wire message. The remaining bytes stay the same.
+
+    texts: new contents by block.
+    """
 
     def in_blocks(content: bytes | None) -> bytes:
         blocks = json_spans.items(content or b"[]", "content")
@@ -93,7 +99,10 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
 
 
 def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
-    """The wire message with the input of some calls replaced, given by block. Everything else keeps its bytes."""
+    """Replace the input of some calls in a wire message. The remaining bytes stay the same.
+
+    arguments: new inputs by block, as JSON text.
+    """
 
     def in_blocks(content: bytes | None) -> bytes:
         blocks = json_spans.items(content or b"[]", "content")
@@ -105,7 +114,7 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
 
 
 def without_blocks(item: bytes, gone: Collection[int]) -> bytes:
-    """The wire message without these blocks of thinking. Everything else keeps its bytes."""
+    """Remove some blocks of thinking from a wire message. The remaining bytes stay the same."""
 
     def in_blocks(content: bytes | None) -> bytes:
         kept = [block for index, block in enumerate(json_spans.items(content or b"[]", "content")) if index not in gone]
@@ -115,7 +124,7 @@ def without_blocks(item: bytes, gone: Collection[int]) -> bytes:
 
 
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
-    """Neutral messages as a request body. Thinking without its signature is left out: no provider takes it.
+    """Render neutral messages as a request body. Thinking without a signature is left out: no provider accepts it.
 
     Everything between two assistant messages becomes one message, results first (rules M3, M4, M8).
     """
@@ -152,7 +161,7 @@ def _wire_block(block: Block) -> list[dict[str, Any]]:
             wire = _wire_image(block)
         case Other():
             wire = _wire_other(block)
-    # A blank text block is refused (M7), whatever it was made from.
+    # A blank text block is refused (M7), whatever its source.
     return [wire] if wire is not None and not is_blank(wire) else []
 
 

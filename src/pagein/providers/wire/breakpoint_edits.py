@@ -1,6 +1,6 @@
-"""Cache marks on request bodies: which blocks they stand on, and the body with them. Nothing else of it changes.
+"""Cache breakpoints on request bodies: choose the blocks, and edit the body. Nothing else in the body changes.
 
-The one exception: content that is a string is short for one block of text, and where a mark must stand on it, that is written out.
+The only exception: a string content is a short form of one text block. It is written out to carry a breakpoint.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,11 @@ from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.providers.validity.turns import Api, PromptTurn, TurnPart, Turns, Wire, object_at, objects_at
 
 Client: TypeAlias = Literal["kept", "replaced"]
-"""What becomes of the marks that the client set."""
+"""Whether the client's own breakpoints are kept or replaced."""
 Address: TypeAlias = tuple[int, int]
-"""A block: its message and its place there. In the head the message is TOOLS or SYSTEM."""
+"""The address of a block: its message, and its place in the message. For tools and system, the message is TOOLS or
+SYSTEM.
+"""
 
 TOOLS: Final = -2
 SYSTEM: Final = -1
@@ -37,11 +39,14 @@ _ALSO_CACHED: Final = ("document", "search_result")
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is asked of the marks of a request.
+    """Settings for the breakpoints of a request.
 
-    frontier: message and block of the first result that a later edit may change, None where there is none.
-    memory: of the last request on this branch. manner: None for the lifetimes that the client's own marks ask for.
-    tokens: size of each block of the prompt, tools and system first, for the smallest prefix that is cached; None: not counted.
+    frontier: message and block of the first result that a later edit may change; None without such a result.
+    memory: of the last request on this branch.
+    client: whether the client's breakpoints are kept or replaced.
+    manner: None for the TTLs of the client's own breakpoints.
+    tokens: size of each block of the prompt, tools and system first, to respect the smallest cached prefix; None: not
+        counted.
     """
 
     frontier: Address | None = None
@@ -53,9 +58,12 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What to do to a body: the mark of each block that changes, None to take it away. Whether the automatic mark goes.
+    """Changes to the breakpoints of a body.
 
-    inner: whether marks inside of results go too. memory: what to remember once the request was answered.
+    marks: the new breakpoint of each changed block, None to remove it.
+    automatic: whether to remove the automatic breakpoint.
+    inner: whether to remove breakpoints inside results too.
+    memory: the memory to keep once the request is answered.
     """
 
     api: Api
@@ -66,12 +74,12 @@ class Changes:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the body stays as it is."""
+        """Whether the body stays unchanged."""
         return not self.marks and not self.automatic
 
     @property
     def field(self) -> str:
-        """The field of a block that holds its mark."""
+        """The field of a block that holds its breakpoint."""
         return _FIELDS[self.api]
 
     @property
@@ -81,7 +89,7 @@ class Changes:
 
     @property
     def text(self) -> str:
-        """The kind of block that a string is short for."""
+        """The type of block that a string is a short form of."""
         return _TEXTS[self.api]
 
 
@@ -89,9 +97,10 @@ NO_WISHES: Final = Wishes()
 
 
 def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
-    """The marks that a request body gets and loses. For OpenAI's formats they are breakpoints, which GPT-5.6 and later take.
+    """Compute the breakpoints to add to and remove from a request body. OpenAI's formats use breakpoints of GPT-5.6 and
+    later.
 
-    Raises HostError where sizes are given for another number of blocks.
+    Raises HostError if the number of sizes differs from the number of blocks.
     """
     turns = turns_of(body, api)
     placing = list(_parts(turns))
@@ -103,7 +112,7 @@ def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
     manner = wishes.manner or _as_the_client(parts, automatic)
     most = MAX_MARKS
     if api != "anthropic":
-        # One of the writes of a request is the provider's own, at the newest message (O4, O5).
+        # The provider itself uses one of the writes of a request, at the newest message (O4, O5).
         manner, most = replace(manner, ends=False), MAX_MARKS - 1
     outline = _outline(turns, placing, wishes.tokens, openai=api != "anthropic")
     position = _position(parts, wishes.frontier)
@@ -118,7 +127,7 @@ def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
 
 
 def with_changes(body: Wire, changes: Changes) -> dict[str, Any]:
-    """The body with these marks. Nothing of what it was made from changes."""
+    """Apply breakpoint changes to a copy of a body."""
     made = dict(body)
     if changes.automatic:
         made.pop("cache_control", None)
@@ -138,19 +147,19 @@ def with_changes(body: Wire, changes: Changes) -> dict[str, Any]:
 
 
 def add_breakpoints(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> tuple[dict[str, Any], Memory]:
-    """The body with its marks, and what to remember once it was answered."""
+    """Add breakpoints to a body. Return the body, and the memory to keep once it is answered."""
     made = changes(body, api, wishes)
     return with_changes(body, made), made.memory
 
 
 def _parts(turns: Turns) -> Iterator[tuple[PromptTurn | None, TurnPart]]:
-    """All blocks of a prompt, in order, with the turns they stand in."""
+    """Yield the blocks of a prompt, in order, each with its turn."""
     yield from ((None, part) for part in turns.head)
     yield from ((turn, part) for turn in turns.turns for part in turn.parts)
 
 
 def _may_carry(turn: PromptTurn | None, part: TurnPart, *, openai: bool) -> bool:
-    """Whether the provider takes a mark on this block (A9, M17, O6)."""
+    """Whether the provider accepts a breakpoint on a block (A9, M17, O6)."""
     if part.kind == "text" and not part.text.strip() and part.wire.get("type") in (None, "text", "input_text"):
         return False
     if openai:
@@ -177,7 +186,7 @@ def _outline(
 
 
 def _client_breakpoints(placing: Sequence[tuple[PromptTurn | None, TurnPart]], automatic: Wire) -> list[Breakpoint]:
-    """The client's marks that stand, the automatic one where it falls."""
+    """The client's breakpoints that stay, with the automatic breakpoint at the block where the provider sets it."""
     found = [
         Breakpoint(place, _seconds(part.mark)) for place, (_, part) in enumerate(placing, 1) if part.mark is not None
     ]
@@ -191,7 +200,7 @@ def _client_breakpoints(placing: Sequence[tuple[PromptTurn | None, TurnPart]], a
 
 
 def _as_the_client(parts: Sequence[TurnPart], automatic: Wire) -> Manner:
-    """Lifetimes as the client's marks ask for: those of the head, and of the last one."""
+    """The TTLs of the client's own breakpoints: in the head, and of the last breakpoint."""
     head = [_seconds(part.mark) for part in parts if part.mark is not None and part.message < 0]
     rest = [_seconds(part.mark) for part in parts if part.mark is not None and part.message >= 0]
     if automatic:

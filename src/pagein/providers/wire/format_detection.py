@@ -1,4 +1,4 @@
-"""Which wire format a request is in, told by the request alone: for callers of the library, who have no path to tell it by."""
+"""Detect the wire format of a request from its body alone, for library callers without a request path."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -13,7 +13,10 @@ _ANTHROPIC_BLOCKS: Final = frozenset({"tool_use", "tool_result", "thinking", "re
 
 
 def api_of(body: bytes) -> Api:
-    """The format of a request body. Where both formats with `messages` would do, the model's name decides. Raises BadInput for no JSON object."""
+    """Detect the format of a request body. Raises BadInput for anything but a JSON object.
+
+    If both formats with `messages` are possible, the model's name decides.
+    """
     try:
         value = decode_json(body)
     except ValueError as problem:

@@ -1,7 +1,8 @@
-r"""JSON taken apart without being understood: the fields of an object and the items of an array as the bytes they were.
+r"""Split JSON without decoding it: the fields of an object and the items of an array as their original bytes.
 
-msgspec does this in one pass. It refuses lone surrogate escapes (`\ud800`), which hosts do send and providers do take; for
-those a scanner on top of `json` finds the same spans. A key that stands twice in an object keeps its last value.
+msgspec does this in one pass. It refuses lone surrogate escapes (`\ud800`), which hosts do send and providers do
+accept; for
+those a scanner on top of `json` finds the same spans. A duplicate key in an object keeps its last value.
 """
 
 import json
@@ -22,7 +23,7 @@ _VALUE: Final = json.JSONDecoder()
 
 
 def fields(text: bytes, what: str) -> dict[str, bytes]:
-    """The fields of a JSON object, in order. Raises BadInput, naming `what`, where it is none."""
+    """Split a JSON object into its fields, in order. Raises BadInput, naming `what`, for any malformed text."""
     try:
         return {name: bytes(raw) for name, raw in _FIELDS.decode(text).items()}
     except (ValueError, RecursionError):
@@ -30,7 +31,7 @@ def fields(text: bytes, what: str) -> dict[str, bytes]:
 
 
 def items(text: bytes, what: str) -> list[bytes]:
-    """The items of a JSON array. Raises BadInput, naming `what`, where it is none."""
+    """Split a JSON array into its items. Raises BadInput, naming `what`, for any malformed text."""
     try:
         return [bytes(raw) for raw in _ITEMS.decode(text)]
     except (ValueError, RecursionError):
@@ -38,12 +39,12 @@ def items(text: bytes, what: str) -> list[bytes]:
 
 
 def object_of(parts: Mapping[str, bytes]) -> bytes:
-    """A JSON object with these fields."""
+    """Join fields to a JSON object."""
     return b"{" + b",".join(encode_json(name) + b":" + value for name, value in parts.items()) + b"}"
 
 
 def object_with(parts: Mapping[str, bytes], name: str, inner: Sequence[bytes]) -> bytes:
-    """A JSON object with these fields, the one of this name being an array of these items. Copies all between the first and the last once."""
+    """Join fields to a JSON object, with the array `inner` under `name`. The middle of the array is copied only once."""
     around = parts if name in parts else {**parts, name: b""}
     told = [encode_json(field) + b":" + (b"[" if field == name else value) for field, value in around.items()]
     place = next(place for place, field in enumerate(around) if field == name)
@@ -56,7 +57,7 @@ def object_with(parts: Mapping[str, bytes], name: str, inner: Sequence[bytes]) -
 
 
 def array_of(parts: Iterable[bytes]) -> bytes:
-    """A JSON array with these items."""
+    """Join items to a JSON array."""
     return b"[" + b",".join(parts) + b"]"
 
 

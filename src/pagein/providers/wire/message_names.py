@@ -1,12 +1,13 @@
-"""Names of wire messages: what a client says again has the name it had, however it says it.
+"""Names of wire messages: a repeated message has the same name, even in a different notation.
 
 Rules of this file
 ------------------
-1. Cache marks are no part of a name: clients move them from call to call. Nor are fields that say what their absence says
+1. Not part of a name: cache breakpoints, because clients move them from call to call, and fields with their default
+   value
    (`null`, `is_error: false`, `type: message`).
-2. Content that is a string has the name of content that is one block of that text: clients switch between the two.
-3. The order of fields counts inside of arguments, where providers keep it, and nowhere else.
-4. A name in a chain stands for everything said before it too.
+2. A string content has the name of a content with one block of that text: clients switch between the two.
+3. The order of fields counts inside arguments, where providers keep it, and nowhere else.
+4. A name in a chain also stands for everything said before.
 """
 
 from collections.abc import Mapping
@@ -18,14 +19,14 @@ from pagein.providers.wire.json_values import Json
 
 _SIZE: Final = 16
 _MARKS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
-# No set: what stands as a type may be anything, also what no set can be asked for.
+# Not a set: the type of a block may be any value, also an unhashable one.
 _TEXTS: Final = ("text", "input_text", "output_text")
 _CONTENTS: Final = frozenset({"content", "output"})
 _DEFAULTS: Final[Mapping[str, object]] = {"is_error": False, "type": "message"}
 
 
 def chain_name(before: str, value: Json) -> str:
-    """The name of a message behind the one that has the name `before` ("": the first): 32 hexadecimal digits."""
+    """The name of a message after the message named `before` ("": the first): 32 hexadecimal digits."""
     digest = blake2b(before.encode(), digest_size=_SIZE)
     digest.update(b"\n")
     digest.update(encode_json(_canonical(value)))
@@ -33,7 +34,7 @@ def chain_name(before: str, value: Json) -> str:
 
 
 def same_name(value: object) -> bytes:
-    """A digest of any part of a request that its marks take no part in: a system prompt, a list of tools."""
+    """A digest of any part of a request without its breakpoints: a system prompt, a list of tools."""
     parts = _content(value) if isinstance(value, str | list) else value
     return blake2b(encode_json(parts), digest_size=_SIZE).digest()
 

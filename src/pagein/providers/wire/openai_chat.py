@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, and the many servers that speak it: one neutral message per wire message."""
+"""OpenAI Chat Completions, and compatible servers: one neutral message per wire message."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -33,12 +33,12 @@ _ROLES: Final[Mapping[str, Role]] = {
 
 
 def system(fields: Mapping[str, object]) -> tuple[Message, ...]:  # noqa: ARG001 -- the shape of all three formats
-    """None stands outside of the messages here."""
+    """The prompts outside the messages: always empty in this format."""
     return ()
 
 
 def message(value: Json) -> Message:
-    """One wire message."""
+    """Convert a wire message."""
     role = _ROLES.get(text_at(value, "role"), "user")
     if role == "tool":
         return Message(role, (_result(value),))
@@ -53,7 +53,7 @@ def message(value: Json) -> Message:
 
 def _result(value: Json) -> ToolResult:
     text, images = result_parts(value.get("content"))
-    # The functions of old had no ids: a result named the function.
+    # The old functions had no ids: a result named the function.
     return ToolResult(
         text_at(value, "tool_call_id") or text_at(value, "name"), text, text_at(value, "name"), images=images
     )
@@ -88,12 +88,15 @@ def _call(call: Json) -> ToolCall:
 
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
-    """The tool message with its content replaced; it has but one block."""
+    """Replace the content of a tool message, which is a single block."""
     return with_field(item, "content", partial(replace_content, text=texts[0], kind="text"))
 
 
 def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
-    """The message with the arguments of some calls replaced, given by block. Calls are its last blocks, an old `function_call` the very last."""
+    """Replace the arguments of some calls in a message.
+
+    arguments: JSON text by block. Calls are the last blocks of a message, and an old `function_call` comes after them.
+    """
     fields = json_spans.fields(item, "a message")
     calls = (
         json_spans.items(fields["tool_calls"], "tool_calls")
@@ -124,7 +127,7 @@ def _with_call(call: bytes, text: str) -> bytes:
 
 
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
-    """Neutral messages as a request body. Thinking is left out; what has no form here becomes text."""
+    """Render neutral messages as a request body. Thinking is left out; blocks without a form in Chat become text."""
     out: list[dict[str, Any]] = []
     for one in messages:
         results = [block for block in one.blocks if isinstance(block, ToolResult)]

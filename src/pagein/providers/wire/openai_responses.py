@@ -27,13 +27,16 @@ _ROLES: Final[Mapping[str, Role]] = {"assistant": "assistant", "system": "system
 
 
 def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
-    """The instructions of a request, given its decoded top-level fields."""
+    """Read the instructions of a request.
+
+    fields: its top-level fields, decoded.
+    """
     instructions = fields.get("instructions")
     return (Message("system", (Text(instructions),)),) if isinstance(instructions, str) and instructions else ()
 
 
 def message(value: Json) -> Message:
-    """One input item. Items of kinds that pagein has no value for are the model's where they are calls, else the user's."""
+    """Convert an input item. An item of unknown kind belongs to the model if it is a call, otherwise to the user."""
     kind = text_at(value, "type") or "message"
     read = _READERS.get(kind)
     if read is not None:
@@ -97,12 +100,12 @@ def _block(part: Json) -> Block:
 
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
-    """The output item with its output replaced; it has but one block."""
+    """Replace the output of an output item, which is a single block."""
     return with_field(item, "output", partial(replace_content, text=texts[0], kind="input_text"))
 
 
 def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
-    """The call with its arguments replaced; it has but one block. A custom tool's are its input, a shell's an action."""
+    """Replace the arguments of a call, which is a single block: the input of a custom tool, the action of a shell."""
     text = arguments[0]
     match text_at(parse_item(item), "type"):
         case "custom_tool_call":
@@ -114,7 +117,7 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
 
 
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
-    """Neutral messages as a request body. Thinking is left out: it can only be sent with the ids of the items around it."""
+    """Render neutral messages as a request body. Thinking is left out: it needs the ids of the items around it."""
     head = count_leading_system(tuple(messages))
     body: dict[str, Any] = {"model": model, "max_output_tokens": max_tokens}
     instructions = "\n\n".join(block.text for one in messages[:head] for block in one.blocks if isinstance(block, Text))

@@ -1,4 +1,4 @@
-"""A request as a prompt cache sees it, read block by block from its messages: names, sizes and marks."""
+"""The cache's view of a request, read block by block from its messages: names, sizes and breakpoints."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,12 +13,17 @@ from pagein.providers.wire.json_values import Json
 from pagein.providers.wire.message_names import same_name
 
 _FIELDS: Final = ("cache_control", "prompt_cache_breakpoint")
-_IMAGE: Final = 1500.0  # tokens that any image is taken for
+_IMAGE: Final = 1500.0  # assumed tokens of an image
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """One block. name: of what it says, marks aside. ttl: of its mark, 0 without one. side: `user`, `tool` or another role."""
+    """One block as the cache sees it.
+
+    name: digest of the content, without breakpoints.
+    ttl: TTL of its breakpoint, 0 without a breakpoint.
+    side: `user`, `tool` or a different role.
+    """
 
     name: bytes
     tokens: float
@@ -41,7 +46,10 @@ def footprints(value: Json, api: Api, counter: Counter) -> tuple[Footprint, ...]
 
 
 def head_footprints(fields: Mapping[str, Any], counter: Counter) -> tuple[Footprint, ...]:
-    """The blocks in front of all messages: tools, then instructions. fields: of the body, decoded."""
+    """The blocks before the messages: tools, then instructions.
+
+    fields: of the body, decoded.
+    """
     tools, system = fields.get("tools"), fields.get("system", fields.get("instructions"))
     parts = [*(tools if isinstance(tools, list) else [])]
     parts += system if isinstance(system, list) else [{"type": "text", "text": system}] if system else []
@@ -66,7 +74,7 @@ def _tokens(text: str | None, counter: Counter, kind: Kind) -> float:
 
 
 def _texts(value: object, name: str = "") -> Iterator[str | None]:
-    """All that a block says in words; None for an image."""
+    """Yield the texts in a block; None for an image."""
     if isinstance(value, str):
         if name not in ("type", "id", "tool_use_id", "call_id", "tool_call_id", "role", "status"):
             yield value

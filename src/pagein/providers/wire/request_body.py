@@ -1,11 +1,12 @@
-"""A request body: what it says to us, and the bytes to send it on with.
+"""A request body: its decoded messages, and the bytes to send.
 
 Rules of this file
 ------------------
-1. A body that was not changed is sent on as the very bytes that came in.
-2. A message that was not changed keeps its bytes. One whose result was replaced keeps all bytes but that content, unknown
-   fields and key order included; between its fields and blocks only white space is lost.
-3. A body that no provider would read either is a BadInput. Strange but readable is not: it is passed on.
+1. An unchanged body is sent as the very bytes that came in.
+2. An unchanged message keeps its bytes. A message with a replaced result keeps every byte outside that content,
+   including unknown
+   fields and key order; only white space between fields and blocks is lost.
+3. A body that no provider could read is a BadInput. A strange but readable body is passed on.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,8 +33,12 @@ _FORMATS: Final[Mapping[Api, Format]] = {
 class WireRequest:
     """A decoded request body.
 
-    fields: all top-level fields as their bytes, in order. items: the messages as their bytes; `messages` are the same, decoded, one
-    for one. system: prompts that stand outside of the messages. changed: whether it differs from what came in.
+    original: the bytes as they came in.
+    fields: the top-level fields as their bytes, in order.
+    items: the messages as their bytes.
+    messages: the decoded messages, one for each item.
+    system: prompts outside the messages.
+    changed: whether the request differs from `original`.
     """
 
     api: Api
@@ -45,9 +50,10 @@ class WireRequest:
     changed: bool = False
 
     def with_results(self, texts: Mapping[tuple[int, int], str]) -> "WireRequest":
-        """The request with the content of some tool results replaced, given by message and block.
+        """Replace the content of some tool results.
 
-        Raises HostError where there is no tool result at such a place.
+        texts: new contents by message and block.
+        Raises HostError for a place without a tool result.
         """
         by_message: dict[int, dict[int, str]] = {}
         for (message, block), text in texts.items():
@@ -60,9 +66,10 @@ class WireRequest:
         return self._with({place: wire.with_results(self.items[place], change) for place, change in by_message.items()})
 
     def without_thinking(self, places: Collection[tuple[int, int]]) -> "WireRequest":
-        """The request without some blocks of thinking, given by message and block.
+        """Remove some blocks of thinking.
 
-        Raises HostError where there is none at such a place, and for formats that have no such blocks.
+        places: message and block of each.
+        Raises HostError for a place without thinking, and for formats without such blocks.
         """
         wire = _FORMATS[self.api]
         by_message: dict[int, set[int]] = {}
@@ -76,7 +83,7 @@ class WireRequest:
         return self._with({place: shorter(self.items[place], gone) for place, gone in by_message.items()})
 
     def _with(self, changes: Mapping[int, bytes]) -> "WireRequest":
-        """The request with some of its messages replaced."""
+        """Replace some messages of the request."""
         if not changes:
             return self
         items, messages = list(self.items), list(self.messages)
@@ -95,8 +102,10 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A request body taken apart, nothing in it decoded. items: the messages as their bytes. fields: all as theirs, in order; that of the
-    messages holds its place, an empty list.
+    """A request body split into undecoded parts.
+
+    items: the messages as their bytes.
+    fields: the bytes of every field, in order; the messages are replaced by an empty list.
     """
 
     api: Api
@@ -104,15 +113,18 @@ class Envelope:
     items: Sequence[bytes]
 
     def body(self, items: Sequence[bytes], fields: Mapping[str, bytes] | None = None) -> bytes:
-        """The body with these messages, and these fields (None: its own) around them."""
+        """Assemble a body from messages.
+
+        fields: the fields around the messages; None for the fields of this body.
+        """
         around = self.fields if fields is None else fields
-        if items and _is_bare(items[0], self.api):  # it stands for all messages, so none is in front of it
+        if items and _is_bare(items[0], self.api):  # a bare string is not a message yet
             items = [json_spans.object_of({"role": b'"user"', "content": items[0]}), *items[1:]]
         return json_spans.object_with(around, _FORMATS[self.api].items, items)
 
 
 def open_body(body: bytes, api: Api) -> Envelope:
-    """Take a request body apart. Raises BadInput where it is no JSON object with a list of messages."""
+    """Split a request body. Raises BadInput for anything but a JSON object with a list of messages."""
     key = _FORMATS[api].items
     fields = json_spans.fields(body, "the request body")
     given = fields.get(key, b"[]")
@@ -129,7 +141,10 @@ def items_key(api: Api) -> str:
 
 
 def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Message]:
-    """One message as plain values and as we see it. place: its number, for the report. Raises BadInput where it is no JSON object."""
+    """Decode one message to plain values and to a neutral message. Raises BadInput for anything but a JSON object.
+
+    place: number of the message, for the report.
+    """
     wire = _FORMATS[api]
     value = _value(item, f"{wire.items}.{place}")
     if isinstance(value, str) and _is_bare(item, api):
@@ -140,18 +155,25 @@ def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Me
 
 
 def with_texts(item: bytes, api: Api, texts: Mapping[int, str]) -> bytes:
-    """A message with the content of results replaced, given by block. Everything else keeps its bytes."""
+    """Replace the content of some results in a message. The remaining bytes stay the same.
+
+    texts: new contents by block.
+    """
     return _FORMATS[api].with_results(item, texts)
 
 
 def with_arguments(item: bytes, api: Api, arguments: Mapping[int, str]) -> bytes:
-    """A message of the model's with the arguments of calls replaced, given as JSON text by block. Everything else keeps its bytes."""
+    """Replace the arguments of some calls in a message of the model. The remaining bytes stay the same.
+
+    arguments: JSON text by block.
+    """
     return _FORMATS[api].with_arguments(item, arguments)
 
 
 def with_notes(item: bytes, api: Api, notes: Sequence[str]) -> bytes:
-    """A message of the user's side with texts of ours behind it: as blocks of it, or where its format has none there, as messages
-    of the user behind it, joined by commas.
+    """Append notes to a message of the user's side: as blocks, or in OpenAI's formats as separate user messages.
+
+    The result is the message, followed by the new messages, joined by commas.
     """
     match api:
         case "anthropic":
@@ -179,7 +201,11 @@ def _with_blocks(content: bytes | None, notes: Sequence[str]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class MessageTexts:
-    """Other words in a message of the user's. texts: in place of its own, by block. front, behind: in front of and behind all of them."""
+    """Replacements and additions for the text of a user message.
+
+    texts: replacement texts by block.
+    front, behind: texts to add before and after the blocks.
+    """
 
     texts: Mapping[int, str] = field(default_factory=dict)
     front: str = ""
@@ -187,8 +213,9 @@ class MessageTexts:
 
 
 def with_words(item: bytes, api: Api, words: MessageTexts) -> bytes:
-    """A message of the user's with other words. What is not replaced keeps its bytes, but for a content that is one string: texts of
-    ours are then added to it, for Messages as blocks beside it.
+    """Change the text of a user message. Blocks without a replacement keep their bytes.
+
+    Texts are added to a string content directly, and in the Messages format as separate blocks.
     """
     kind = "input_text" if api == "openai_responses" else "text"
 
@@ -215,24 +242,24 @@ def with_words(item: bytes, api: Api, words: MessageTexts) -> bytes:
 
 
 def without_blocks(item: bytes, api: Api, gone: Collection[int]) -> bytes:
-    """A message without these blocks of thinking; itself where its format has no such blocks."""
+    """Remove some blocks of thinking from a message. In a format without such blocks the message stays unchanged."""
     shorter = _FORMATS[api].without_blocks
     return item if shorter is None else shorter(item, gone)
 
 
 def _is_bare(given: bytes, api: Api) -> bool:
-    """Whether the messages are a bare string, which is short for one."""
+    """Whether the messages are a bare string, a short form of one message."""
     return api == "openai_responses" and given.lstrip()[:1] == b'"'
 
 
 def decode(body: bytes, api: Api) -> WireRequest:
-    """Read a request body. Raises BadInput where it is no JSON object with a list of messages."""
+    """Decode a request body. Raises BadInput for anything but a JSON object with a list of messages."""
     wire = _FORMATS[api]
     fields = json_spans.fields(body, "the request body")
     rest = {name: _value(raw, name) for name, raw in fields.items() if name in ("system", "instructions")}
     given = fields.get(wire.items, b"[]")
     if _is_bare(given, api):
-        # A bare string is short for one message; there is no result in it that could be replaced.
+        # A bare string is a short form of one message; it contains no result that could be replaced.
         said = Message("user", (Text(str(_value(given, wire.items))),))
         return WireRequest(api, body, fields, (given,), (said,), wire.system(rest))
     items = tuple(json_spans.items(given, wire.items))
@@ -241,7 +268,7 @@ def decode(body: bytes, api: Api) -> WireRequest:
 
 
 def render(messages: Sequence[Message], api: Api, *, model: str, max_tokens: int = 8192) -> dict[str, Any]:
-    """Neutral messages as a request body of plain values, for conversations that did not come over this wire."""
+    """Render neutral messages as a request body of plain values, for conversations from outside this wire format."""
     return _FORMATS[api].render(messages, model, max_tokens=max_tokens)
 
 

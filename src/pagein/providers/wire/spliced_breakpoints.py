@@ -1,6 +1,7 @@
-"""Cache marks on the bytes of a request: all but the marks stays as it came.
+"""Splice cache breakpoints into the bytes of a request. Everything except the breakpoints stays as it came.
 
-A block that gains or loses one keeps its fields and their order; white space between them is lost, as with replaced results.
+A block that gains or loses a breakpoint keeps its fields and their order; white space between them is lost, as with
+replaced results.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from pagein.providers.wire.request_body import WireRequest
 
 
 def with_marks(request: WireRequest, changes: Changes) -> WireRequest:
-    """The request with these marks; itself where nothing changes."""
+    """Apply breakpoint changes to a request. Without changes, return the same request."""
     if changes.is_nothing:
         return request
     fields, items = dict(request.fields), list(request.items)

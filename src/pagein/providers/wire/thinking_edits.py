@@ -1,12 +1,13 @@
-"""Which thinking a change of the prompt makes invalid, and the request without it (T2, T6, T8, M10, M11; Messages only).
+"""Find the thinking that a change of the prompt invalidates, and remove it (T2, T6, T8, M10, M11; Messages only).
 
 Rules of this file
 ------------------
-1. Thinking before a change stays valid, thinking behind it goes with it, whatever it says (T2).
-2. The assistant message whose calls are being answered is never touched (M10, M11). What would have to go from there is *stuck*:
-   the change has to wait for a fresh user turn.
-3. A model that nobody knows is taken for one that binds its thinking: leaving thinking out is allowed everywhere.
-4. Places do not move: a message that held nothing but thinking holds a line that says so.
+1. Thinking before a change stays valid. Thinking after it must be removed, whatever its content (T2).
+2. The assistant message whose calls are being answered is never touched (M10, M11). Invalid thinking in it is *stuck*:
+   the change
+   has to wait for a fresh user turn.
+3. An unknown model is treated as one that binds its thinking: leaving thinking out is allowed everywhere.
+4. Places do not move: a message that held only thinking gets a line that says so.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -39,10 +40,11 @@ _MESSAGES: Final[Api] = "anthropic"
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Thinking that is no longer valid, or will not be.
+    """Thinking that is invalid, or will be after a change.
 
-    places: where it stands. stuck: whether some of it stands in the message that must go back as it came, so that the change has to
-    wait; or the change itself is there.
+    places: places of the invalid thinking.
+    stuck: whether a part of it, or the change itself, is in the message that must be returned unchanged, so that the
+        change has to wait.
     """
 
     places: frozenset[Place] = frozenset()
@@ -53,33 +55,35 @@ NOTHING_STALE: Final = Stale()
 
 
 def after_edit(messages: Sequence[Message], edited: Place, whom: ModelTarget = ANYBODY) -> Stale:
-    """The thinking that has to go when the block at `edited` changes, the first one to do so."""
+    """The thinking to remove if the block at `edited` is the first to change."""
     return _behind(Turns(neutral_turns_of(messages), target=whom), edited)
 
 
 def after_body_edit(body: Wire, edited: Place, whom: ModelTarget | None = None) -> Stale:
-    """The same for the body of a Messages request. A change of tools or system is one at (-1, 0)."""
+    """The thinking to remove from a Messages body if `edited` is the first change. The place of tools and system is
+    (-1, 0).
+    """
     return _behind(view(body, _MESSAGES, whom), edited)
 
 
 def stale(messages: Sequence[Message], received: AnswerFacts, whom: ModelTarget) -> Stale:
-    """The thinking that stands elsewhere than where it was made, as far as that is known."""
+    """The thinking known to be away from its original place."""
     return _unbound(Turns(neutral_turns_of(messages), target=whom, received=received))
 
 
 def stale_in_body(body: Wire, received: AnswerFacts, whom: ModelTarget | None = None) -> Stale:
-    """The same for the body of a Messages request."""
+    """The thinking in a Messages body known to be away from its original place."""
     return _unbound(view(body, _MESSAGES, whom, received))
 
 
 def without(messages: Sequence[Message], places: Collection[Place]) -> list[Message]:
-    """The messages without these blocks."""
+    """Copy messages without some blocks."""
     gone = _by_message(places)
     return [_without_blocks(one, gone[place]) if place in gone else one for place, one in enumerate(messages)]
 
 
 def body_without(body: Wire, places: Collection[Place]) -> dict[str, Any]:
-    """The body of a Messages request without these blocks. Nothing of what it was made from changes."""
+    """Copy a Messages body without some blocks."""
     gone = _by_message(places)
     given = body.get("messages", ())
     return {
@@ -102,7 +106,7 @@ def _behind(turns: Turns, edited: Place) -> Stale:
 
 
 def _may_be_held(turns: Turns) -> bool:
-    """Whether the request may be refused for thinking behind a change."""
+    """Whether the provider may refuse the request because of thinking after a change."""
     if turns.target.abilities.binds is not None:
         return checks_prefix(turns)
     binding = object_at(object_at(turns.fields, "thinking"), "block_binding")
@@ -129,7 +133,7 @@ def _unbound(turns: Turns) -> Stale:
 
 
 def _holds(part: TurnPart, received: AnswerFacts, trail: Trail) -> bool:
-    """Whether the thinking is valid behind this prompt. What is not known is taken to be."""
+    """Whether thinking is valid after a prompt. Unknown thinking counts as valid."""
     bond = received.bonds.get(part.id)
     if bond is None:
         return True

@@ -1,11 +1,13 @@
-"""Tools of ours offered beside the client's, and turns that the client did not see put where they stood.
+"""Offer recall tools beside the client's tools, and restore turns hidden from the client.
 
 Rules of this file
 ------------------
-1. The client's tools keep their bytes and their order; ours stand behind them, the same bytes in every request.
-2. Where the client offers no tools nothing is offered: such a request (a title, a summary) is no turn of an agent. So a
-   conversation has ours in all of its requests or in none.
-3. A tool whose name the client has taken is not offered.
+1. The client's tools keep their bytes and their order; recall tools come after them, with the same bytes in every
+   request.
+2. If the client offers no tools, no recall tools are offered: such a request (a title, a summary) is not an agent's
+   turn. So a
+   conversation has recall tools in every request or never.
+3. A recall tool is not offered if the client uses its name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,10 @@ from pagein.providers.wire.json_values import with_field
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """A tool to offer. schema: of its arguments, a JSON schema of an object."""
+    """A tool to offer.
+
+    schema: JSON schema of its arguments, an object.
+    """
 
     name: str
     description: str
@@ -29,9 +34,9 @@ class ToolOffer:
 
 
 def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[ToolOffer]) -> Mapping[str, bytes]:
-    """The fields of a request with these tools offered too; the same where there is nothing to add."""
+    """Add tools to the fields of a request. Without a tool to add, return the same fields."""
     raw = fields.get("tools")
-    if raw is None or not offers or raw.lstrip()[:1] != b"[":  # null among others, which is as good as none
+    if raw is None or not offers or raw.lstrip()[:1] != b"[":  # `null` counts as no tools
         return fields
     theirs = json_spans.items(raw, "tools")
     taken = _names(raw)
@@ -40,7 +45,7 @@ def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[ToolOffer
 
 
 def with_answers(item: bytes, answers: Sequence[bytes]) -> bytes:
-    """A user message of Anthropic's with these result blocks in front of what it holds."""
+    """Insert result blocks at the start of an Anthropic user message."""
 
     def in_front(content: bytes | None) -> bytes:
         raw = (content or b"[]").strip()
@@ -55,13 +60,13 @@ def with_answers(item: bytes, answers: Sequence[bytes]) -> bytes:
 
 
 def names_of(fields: Mapping[str, bytes]) -> frozenset[str]:
-    """The names of the tools that a request offers."""
+    """The names of the tools in a request."""
     return _names(fields.get("tools", b"[]"))
 
 
 @lru_cache(maxsize=64)
 def _names(tools: bytes) -> frozenset[str]:
-    """The tools of a client are large, and the same from call to call."""
+    """The names of some tools, cached: a client's tools are large, and equal from call to call."""
     value = decode_json(tools)
     rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
     inner = [one["function"] if isinstance(one.get("function"), dict) else one for one in rows]
@@ -69,7 +74,7 @@ def _names(tools: bytes) -> frozenset[str]:
 
 
 def definition(offer: ToolOffer, api: Api) -> dict[str, Any]:
-    """A tool as it stands among the tools of a request."""
+    """Define a tool in the form of a wire format."""
     about = {"name": offer.name, "description": offer.description}
     match api:
         case "anthropic":

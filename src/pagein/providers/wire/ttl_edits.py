@@ -1,10 +1,11 @@
-"""For how long the marks of a Messages request ask the cache to keep it, and the request that keeps it alive through a pause.
+"""Edit the TTLs of the breakpoints of a Messages request, and make the keep-alive request for a pause.
 
 Rules of this file
 ------------------
-1. Only marks change, and what a keep-alive request must have changed; all else keeps its bytes, so the cache holds what it held.
-2. One hour stands before five minutes (M15), and four marks are the most (M14).
-3. Where marks stand inside of results nothing is done: they are marks of blocks that are no blocks of their own.
+1. Only breakpoints change, and the fields required for a keep-alive request. Every other byte stays, so the cache stays
+   valid.
+2. One hour comes before five minutes (M15), and a request has at most four breakpoints (M14).
+3. A request with breakpoints inside results stays unchanged: they belong to blocks that are not blocks of the prompt.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,19 +31,22 @@ _NO_RESULT: Final = "..."
 
 @dataclass(frozen=True, slots=True)
 class RequestBreakpoints:
-    """The marks of a request in the order of its prompt. automatic: the one of the whole request, None where it has none."""
+    """The breakpoints of a request in the order of its prompt.
+
+    automatic: the top-level breakpoint of the request; None without it.
+    """
 
     places: tuple[tuple[Address, Mapping[str, Any]], ...] = ()
     automatic: Mapping[str, Any] | None = None
 
     @property
     def count(self) -> int:
-        """How many of the marks that a request may have are taken."""
+        """Number of used breakpoint slots."""
         return len(self.places) + (self.automatic is not None)
 
 
 def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> RequestBreakpoints | None:
-    """The marks of a request; None where some stand inside of results, so that they cannot be told one by one."""
+    """Find the breakpoints of a request; None if there are breakpoints inside results, which have no address."""
     found: list[tuple[Address, Mapping[str, Any]]] = []
     places = ((TOOLS, fields.get("tools", b"")), (SYSTEM, fields.get("system", b"")), *enumerate(items))
     for message, raw in places:
@@ -60,7 +64,7 @@ def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> RequestBrea
 
 
 def shorten_ttl(request: WireRequest) -> WireRequest:
-    """The request with all marks of an hour asking for five minutes."""
+    """Change every one-hour breakpoint of a request to five minutes."""
     marks = marks_in(request.fields, request.items)
     if marks is None:
         return request
@@ -72,10 +76,11 @@ def shorten_ttl(request: WireRequest) -> WireRequest:
 
 
 def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
-    """The request with a mark on the end of this message: there stands the last entry that lives for an hour.
+    """Add a breakpoint at the end of a message, the place of the last entry with a TTL of one hour.
 
-    It asks for as long as the last mark, which stands behind it. Where four stand already the one in front of that gives way, as
-    what it marked is gone behind a pause.
+    The new breakpoint has the TTL of the last breakpoint, which must come after it. If four breakpoints are taken, the
+    one before the
+    last is dropped, because its entry has expired after a pause.
     """
     marks = marks_in(request.fields, request.items)
     place = _end_of_message(request.items, message)
@@ -95,11 +100,16 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
 
 
 def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
-    """The request that keeps a window alive: `body` as it was sent last, and what was said behind it under a mark of an hour.
+    """Make the keep-alive request for a window: the last sent `body`, then later messages under a one-hour breakpoint.
 
-    One token is asked for. It reads the window, whose last mark stays as it was but for an hour, and writes the rest (A6, V3).
-    behind: messages, the last one of the model's. None where no such request can be made: nothing was said, the window is not marked,
-    thinking has a budget above one token (M13), or the server may compact. Raises BadInput for what is no request.
+    The request asks for one token. It reads the window, whose last breakpoint stays in place with a TTL of one hour,
+    and writes the
+    rest (A6).
+
+    behind: the later messages, ending with the model's.
+    Returns None if no keep-alive request is possible: no later message, no breakpoint in the window, a thinking budget
+    above one token
+    (M13), or compaction by the server. Raises BadInput for anything but a request.
     """
     envelope = open_body(body, _API)
     if not _can_be_short(envelope):
@@ -128,7 +138,7 @@ def _can_be_short(envelope: Envelope) -> bool:
 
 
 def _end_of(marks: RequestBreakpoints, items: Sequence[bytes]) -> Address | None:
-    """The last block that the cache was asked to hold."""
+    """The last block that the cache was asked to store."""
     if marks.automatic is None:
         return marks.places[-1][0]
     for message in range(len(items) - 1, -1, -1):
@@ -139,7 +149,7 @@ def _end_of(marks: RequestBreakpoints, items: Sequence[bytes]) -> Address | None
 
 
 def _end_of_message(items: Sequence[bytes], message: int) -> Address | None:
-    """The last block of a message that can carry a mark (A9)."""
+    """The last block of a message that can carry a breakpoint (A9)."""
     for block, one in reversed(list(enumerate(blocks_in(items[message])))) if 0 <= message < len(items) else ():
         if one.get("type") in (*_CARRIES, "tool_result") and (one["type"] != "text" or str(one.get("text")).strip()):
             return message, block
@@ -147,7 +157,7 @@ def _end_of_message(items: Sequence[bytes], message: int) -> Address | None:
 
 
 def _said_last(items: Sequence[bytes]) -> Address | None:
-    """The last block of what the model said last that can carry a mark (A9)."""
+    """The last block of the model's last message that can carry a breakpoint (A9)."""
     for message in range(len(items) - 1, -1, -1):
         value = decode_json(items[message]) if b'"assistant"' in items[message] else None
         if isinstance(value, dict) and value.get("role") == "assistant":
@@ -159,7 +169,7 @@ def _said_last(items: Sequence[bytes]) -> Address | None:
 
 
 def _answers(said: bytes) -> list[dict[str, Any]]:
-    """What makes a request of a turn of the model's: something for each of its calls (M1), or a word (M9)."""
+    """Content for the user message after a model turn: a result for each call (M1), or a short text (M9)."""
     calls = [str(one.get("id")) for one in blocks_in(said) if one.get("type") == "tool_use"]
     results = [{"type": "tool_result", "tool_use_id": one, "content": _NO_RESULT} for one in calls]
     return [dict(one) for one in results] or [{"type": "text", "text": _NO_RESULT}]
@@ -170,7 +180,7 @@ def _short(mark: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def blocks_in(raw: bytes) -> list[Mapping[str, Any]]:
-    """The blocks of a message, or of a list of tools or instructions; those that are no objects as empty ones."""
+    """The blocks of a message, or of a list of tools or instructions. An item without fields becomes an empty object."""
     value = decode_json(raw)
     return list(_content(value) if isinstance(value, dict) else _list_mappings(value))
 

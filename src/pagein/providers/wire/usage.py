@@ -1,4 +1,4 @@
-"""What a provider says a call took, in each wire format."""
+"""Read a provider's usage report in each wire format."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,11 +6,11 @@ from typing import Any, Final
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 
-_MOST: Final = 1 << 50  # beyond it, a number is no count of tokens
+_MOST: Final = 1 << 50  # a larger number is not a token count
 
 
 def usage_of(reply: Mapping[str, Any], api: Api) -> Usage | None:
-    """The usage that a reply tells, None where it tells none: of a whole reply, or of an event of a stream that holds one."""
+    """Find the usage in a reply: a whole reply, or a stream event with usage. None without usage."""
     for holder in (reply, reply.get("message"), reply.get("response")):
         told = holder.get("usage") if isinstance(holder, Mapping) else None
         if isinstance(told, Mapping):
@@ -19,7 +19,7 @@ def usage_of(reply: Mapping[str, Any], api: Api) -> Usage | None:
 
 
 def parse_usage(told: object, api: Api) -> Usage | None:
-    """The usage that a provider's own account of it tells, None where this is none."""
+    """Parse a provider's usage object. None for any different value."""
     if not isinstance(told, Mapping):
         return None
     return _anthropic(told) if api == "anthropic" else _openai(told)
@@ -29,7 +29,7 @@ def _anthropic(told: Mapping[str, Any]) -> Usage:
     rounds = told.get("iterations")
     if (
         isinstance(rounds, list) and len(rounds) > 1
-    ):  # with compaction the fields at the top leave out the call made for it
+    ):  # with compaction, the top-level fields leave out the call made for it
         return sum((_anthropic(one) for one in rounds if isinstance(one, Mapping)), Usage())
     lives = told.get("cache_creation")
     long = _count(lives, "ephemeral_1h_input_tokens") if isinstance(lives, Mapping) else 0

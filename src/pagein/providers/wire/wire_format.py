@@ -1,4 +1,4 @@
-"""What a wire format is to us."""
+"""The interface of a wire format."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pagein.providers.wire.json_values import Json
 
 
 class Render(Protocol):
-    """Neutral messages as a request body of plain values."""
+    """Renders neutral messages as a request body of plain values."""
 
     def __call__(self, messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]: ...
 
@@ -18,9 +18,13 @@ class Render(Protocol):
 class Format:
     """One wire format.
 
-    items: the field that holds the messages. system: the prompts outside of them, given the decoded top-level fields. message: one
-    wire message, decoded. with_results: a wire message with the content of results replaced, given by block. with_arguments: the same
-    with arguments of calls, given as JSON text by block. without_blocks: a wire message without some of its blocks, None where messages are not made of blocks.
+    items: the field that holds the messages.
+    system: reads the prompts outside the messages from the decoded top-level fields.
+    message: converts a decoded wire message.
+    with_results: replaces the content of results in a wire message, given by block.
+    with_arguments: replaces the arguments of calls in a wire message, given as JSON text by block.
+    render: renders neutral messages as a request body.
+    without_blocks: removes some blocks of a wire message; None for a format without blocks.
     """
 
     items: str
