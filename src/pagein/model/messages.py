@@ -44,7 +44,7 @@ class Text:
 class Thinking:
     """Reasoning of the model.
 
-    signature: binds the reasoning to its prefix for providers with signed thinking (rules T1-T9).
+    signature: binds the reasoning to its prefix for providers with signed thinking (rules T1-T10).
     withheld: set if the text was stored in redacted form.
     """
 

@@ -1,8 +1,6 @@
 """The reasons for which providers refuse requests, as a table from rule id to function.
 
-The letter of an id names its source: M, C and R are rules of Messages, Chat and Responses, T of bound thinking, O of
-OpenAI's
-cache. `docs/reference/rules.md` is generated from this table.
+docs/laws.md defines every id. `docs/reference/rules.md` is generated from this table.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -104,7 +104,7 @@ def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
 
     The request asks for one token. It reads the window, whose last breakpoint stays in place with a TTL of one hour,
     and writes the
-    rest (A6).
+    rest (A6, V3).
 
     behind: the later messages, ending with the model's.
     Returns None if no keep-alive request is possible: no later message, no breakpoint in the window, a thinking budget
