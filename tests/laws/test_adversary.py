@@ -67,6 +67,8 @@ FOUND = {
 DRAWN = {
     1011283: "the safety valve opened at 171,000 of 200,000 tokens and took out what the session had not earned: +22 %",
     5003382: "half of the window was hidden and stayed, and the rewrite was priced as if it left with the results: +2.9 %",
+    5014390: "the client came back to a model whose anchor stood too far in front of the breakpoints to be found: +4.1 %",
+    5019800: "the bill, of which 2 % may be risked, counted the model's own words twice over: +2.07 %",
 }
 
 
@@ -74,7 +76,7 @@ DRAWN = {
 def test_a_drawn_session_that_was_dearer_once_is_so_no_more(seed: int) -> None:
     lost = losses(drawn(random.Random(seed)))  # noqa: S311
     assert max(one.share for one in lost.values()) <= MOST, (DRAWN[seed], lost)
-    assert max(one.full for one in lost.values()) == 0, "neither came to the limit of the valve"
+    assert max(one.full for one in lost.values()) == 0, "none came to the limit of the valve"
 
 
 @pytest.mark.parametrize("name", FOUND)

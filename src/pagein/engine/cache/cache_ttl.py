@@ -29,13 +29,15 @@ _CACHED: Final = 0.9  # what is read and written of a window that is marked to i
 @dataclass(frozen=True, slots=True)
 class CachedPrefix:
     """What the cache holds of a branch. kept, spent: keep-alive requests on it so far, and what they cost in BIT. place: the message that the
-    anchor ends with.
+    anchor ends with. left, left_until: the same for the model that was asked before this one, and until when that anchor lives.
     """
 
     lease: Lease
     kept: int = 0
     spent: float = 0.0
     place: int = -1
+    left: int = -1
+    left_until: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class TtlQuery:
 @dataclass(frozen=True, slots=True)
 class CacheTerms:
     """What was chosen for a request. before: what was held until then. asking: the lifetime that is asked for, seconds; rewriting: the one
-    that is if the window is rewritten. front: tokens in front of the conversation.
+    that is if the window is rewritten. front: tokens in front of the conversation. returning: the message that the anchor ends with which the
+    client left in the cache of this model and may return to, -1 for none.
     """
 
     lifetimes: Lifetimes
@@ -76,6 +79,7 @@ class CacheTerms:
     fresh: bool = False
     rewriting: float = 0.0
     front: float = 0.0
+    returning: int = -1
 
     def settle(self, *, rewritten: bool) -> "CacheTerms":
         """The terms once it is known whether the window is rewritten."""
@@ -88,7 +92,13 @@ class CacheTerms:
 
     @property
     def anchor(self) -> int | None:
-        """The message that the anchor ends with, where nothing else is held behind a pause."""
+        """The message that the anchor ends with, where a lookup from the other breakpoints might not reach it.
+
+        That is so behind a pause, where nothing else is held, and where the client returns to the model that it left: what it said to the
+        other model stands between.
+        """
+        if self.returning >= 0:
+            return self.returning
         lease = self.before.lease
         is_needed = not self.fresh and lease.anchored > 0 and lease.is_paused(self.at)
         return self.before.place if is_needed and self.before.place >= 0 else None
@@ -120,6 +130,8 @@ class _TtlNote(msgspec.Struct, frozen=True, omit_defaults=True):
     spent: float = 0.0
     place: int = -1
     elsewhere: float | None = None
+    left: int = -1
+    left_until: float | None = None
 
 
 def encode_cached_prefix(held: CachedPrefix) -> str:
@@ -138,6 +150,8 @@ def encode_cached_prefix(held: CachedPrefix) -> str:
         held.spent,
         held.place,
         _json_time(one.elsewhere),
+        held.left,
+        _json_time(held.left_until),
     )
     return msgspec.json.encode(record).decode()
 
@@ -161,7 +175,7 @@ def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
         return held
     until, elsewhere = _time(one.until), _time(one.elsewhere)
     lease = Lease(one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns, elsewhere)
-    return CachedPrefix(lease, one.kept, one.spent, one.place)
+    return CachedPrefix(lease, one.kept, one.spent, one.place, one.left, _time(one.left_until))
 
 
 def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
@@ -179,11 +193,12 @@ def terms(
     """What to ask for with the request of this moment. anew: nothing of the last one is in it. switched: as in `Asking`."""
     if moment.now is None:
         return None
-    before = held if held is not None else CachedPrefix(Lease(lifetimes.asked))
+    before, returning = held if held is not None else CachedPrefix(Lease(lifetimes.asked)), -1
     if anew:
-        before = replace(before, lease=cache_keepalive.lease_after_restart(before.lease))
+        before = replace(before, lease=cache_keepalive.lease_after_restart(before.lease), left=-1)
     elif switched:
-        before = replace(before, lease=cache_keepalive.lease_after_switch(before.lease, lifetimes))
+        returning = before.left if moment.now <= before.left_until else -1
+        before = _after_switch(before, lifetimes)
     size = moment.floor + moment.scale * moment.size
     # of what others hold of a front nobody knows before the answer
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
@@ -193,7 +208,16 @@ def terms(
         asked = cache_keepalive.UpcomingRequest(moment.now, size, new)
         asking = cache_keepalive.chosen(before.lease, lifetimes, asked, means.in_hand)
         rewriting = cache_keepalive.chosen_rewritten(before.lease, lifetimes, asked, means.in_hand)
-    return CacheTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor)
+    return CacheTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor, returning)
+
+
+def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
+    """Another model is asked from now on. Its cache is another one; the anchor in the cache of the model before may be read on a return."""
+    lease = held.lease
+    left = held.place if lease.anchored > 0 else -1
+    return replace(
+        held, lease=cache_keepalive.lease_after_switch(lease, lifetimes), place=-1, left=left, left_until=lease.until
+    )
 
 
 def economics(usual: Economics, terms: CacheTerms) -> Economics:

@@ -155,7 +155,7 @@ def account_after_call(account: Account, moment: Moment, economics: Economics) -
     price = economics.write if is_cold(moment, economics) else economics.read
     cliff = economics.cliff if is_above(moment, economics) else None
     prompt = _prompt(moment, economics) * (cliff.input if cliff is not None else 1.0)
-    said = economics.output * moment.scale * moment.replied * (cliff.output if cliff is not None else 1.0)
+    said = economics.output * _surely(moment.scale) * moment.replied * (cliff.output if cliff is not None else 1.0)
     whole = prompt + said
     dearer = times(moment, economics)
     saved = account.saved + dearer * price * _surely(moment.scale) * (account.absent - account.entering)

@@ -61,14 +61,21 @@ class KeptLedger(Ledger):
         super().__init__(recording, policy, prices, stress=stress, trace=trace)
         self._keeping = policy
         self._anchor = 0  # position of the last entry that lives for an hour, 0: none
+        self._left = 0  # the same in the cache of the model that was asked before this one
+        self._returning = 0  # the same in the cache of a model that is asked again, at the first call after the other
         self._sent_at = 0.0
+        self._model: str | None = None
 
     def _begin(self, ordinal: int) -> None:
         super()._begin(ordinal)
-        self._anchor = 0
+        self._anchor = self._left = 0
 
     def _serve(self, sized: SizedCall, output: float, *, cap: float | None = None, counted: bool = True) -> CacheUsage:
         self._is_late = sized.call.at - self._sent_at > FIVE_MINUTES
+        model, self._model = self._model, sized.call.model
+        self._returning = 0
+        if model not in (None, self._model):
+            self._returning, self._left, self._anchor = self._left, self._anchor, 0
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
         if self._keeping.ttl == ONE_HOUR:
@@ -81,14 +88,18 @@ class KeptLedger(Ledger):
     def _marks(self) -> tuple[Breakpoint, ...]:
         frontier_before = self._frontier
         marks = super()._marks()
-        if self._first_changed and self._anchor >= self._first_changed:
-            self._anchor = 0
-        if not 0 < self._anchor <= len(self.window) or not self._is_late:
+        if self._first_changed:
+            kept = (
+                place if place < self._first_changed else 0 for place in (self._anchor, self._left, self._returning)
+            )
+            self._anchor, self._left, self._returning = kept
+        anchor = self._returning or (self._anchor if self._is_late else 0)
+        if not 0 < anchor <= len(self.window):
             return marks
         # the previous end is gone by now, and what lives for an hour stands too far in front of the others to be found
         end = len(self.window)
         positions = {mark.position for mark in marks} - ({self._previous_end} if self._previous_end != end else set())
-        positions.add(self._anchor)
+        positions.add(anchor)
         for gone in (frontier_before, self._first_changed - 1):  # what stood there is gone by now as well
             if len(positions) > MAX_MARKS:
                 positions.discard(gone)

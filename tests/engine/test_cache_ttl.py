@@ -1,0 +1,59 @@
+"""The cache TTL of a request: which anchor needs a breakpoint of its own after the client changed the model."""
+
+from pagein.engine.cache.cache_ttl import (
+    CachedPrefix,
+    CacheTerms,
+    Means,
+    encode_cached_prefix,
+    prefix_after_answer,
+    step,
+    terms,
+)
+from pagein.model.entries import NoteEntry
+from pagein.model.messages import Usage
+from pagein.policy.economics.cache_keepalive import Lifetimes
+from pagein.policy.economics.rewrite_cost import Moment
+
+LONG = Lifetimes(asked=3600.0)
+POOR = Means(in_hand=0.0, may_cost=1e9)
+
+
+def _asked(
+    held: CachedPrefix | None, at: float, *, size: int, switched: bool = False, anew: bool = False
+) -> CacheTerms:
+    moment = Moment(now=at, last=None, size=size, new=500)
+    found = terms(held, LONG, moment, POOR, anew=anew, switched=switched)
+    assert found is not None
+    return found
+
+
+def _answered(of: CacheTerms, messages: int, size: int) -> CachedPrefix:
+    return prefix_after_answer(of, Usage(fresh=0, read=0, written=size), rewritten=False, messages=messages)
+
+
+def test_on_a_return_to_a_model_the_anchor_in_its_cache_gets_a_breakpoint() -> None:
+    first = _answered(_asked(None, 0.0, size=10_000), messages=5, size=10_000)
+    other = _asked(first, 60.0, size=11_000, switched=True)
+    assert other.anchor is None, "the other model's cache has never held the window"
+    second = _answered(other, messages=9, size=11_000)
+    back = _asked(second, 120.0, size=12_000, switched=True)
+    assert back.anchor == 4, "the last message of the request that the first model answered"
+    third = _answered(back, messages=13, size=12_000)
+    assert _asked(third, 130.0, size=12_500).anchor is None, "only the first request after the return needs it"
+    assert _asked(third, 180.0, size=13_000, switched=True).anchor == 8
+
+
+def test_an_anchor_that_the_cache_has_lost_gets_no_breakpoint() -> None:
+    first = _answered(_asked(None, 0.0, size=10_000), messages=5, size=10_000)
+    second = _answered(_asked(first, 60.0, size=11_000, switched=True), messages=9, size=11_000)
+    assert _asked(second, 3700.0, size=12_000, switched=True).anchor is None
+    begun_anew = _answered(_asked(second, 100.0, size=900, anew=True), messages=1, size=900)
+    assert _asked(begun_anew, 120.0, size=1000, switched=True).anchor is None
+
+
+def test_the_anchor_that_was_left_is_journaled() -> None:
+    first = _answered(_asked(None, 0.0, size=10_000), messages=5, size=10_000)
+    second = _answered(_asked(first, 60.0, size=11_000, switched=True), messages=9, size=11_000)
+    assert (second.left, second.left_until) == (4, 3600.0)
+    folded = step(None, NoteEntry("request.lease", encode_cached_prefix(second)))
+    assert folded == second
