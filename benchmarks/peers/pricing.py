@@ -20,7 +20,8 @@ from benchmarks.peers.shapes import Shown
 
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, Chains, bill
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.policies.ledger import RECALL_OUTPUT, Tally
+from pagein.replay.policies.ledger import RECALL_OUTPUT
+from pagein.replay.policies.tally import Tally
 from pagein.replay.prompt.recording import BillableSession
 
 

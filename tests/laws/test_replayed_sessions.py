@@ -18,8 +18,9 @@ from pagein.policy.stubs.previews import Previews
 from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND
-from pagein.replay.policies.ledger import Ledger, Tally
+from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import PageinPolicy
+from pagein.replay.policies.tally import Tally
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts

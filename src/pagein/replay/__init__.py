@@ -1,1 +1,1 @@
-"""Recorded sessions put through the engine and the baselines, and the bill of each."""
+"""Replay recorded sessions through the engine and the baselines, and bill each of them."""

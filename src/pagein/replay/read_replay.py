@@ -1,9 +1,9 @@
-"""Recorded reads put through the read policy: what re-reads would have cost, and whether every marker is proven.
+"""Replay recorded reads through the read policy: the cost of re-reads, and a proof of every marker.
 
-The files are materialised, for the recordings hold no files: from the snapshot before the next edit of the path, from the
-text after the last one, or, where neither shows the lines that the read showed, from the reads and edits so far (lines that
-nobody showed stand for themselves and never match). Only reads by a file tool that number their lines count. Compactions
-clear what is known. Measures are in characters of file text without line numbers (notes on the landscape, 5.2).
+Recordings hold no files, so each file is rebuilt: from the snapshot before the next edit of the path, from the text
+after the last edit, or, where neither shows the lines of the read, from the reads and edits so far (a line never shown
+has a unique stand-in and never matches). Only reads by a file tool with line numbers count. A compaction clears the
+known lines. Sizes are characters of file text without line numbers.
 """
 
 import re
@@ -37,10 +37,14 @@ _NOT_TOLD = ContentHash.of(b"")
 
 @dataclass(slots=True)
 class ReadFigures:
-    """What was measured. chars: of file text in read results; answered: of what would have been served instead.
+    """The measured figures.
 
-    repeated: characters of runs of five and more telling lines that an earlier read of the path had shown: the ceiling.
-    modes: answers by mode. sources: where each file came from. objections: of the witness.
+    chars: file text in read results, characters.
+    answered: text of the answers in place of the results, characters.
+    repeated: characters in runs of five or more meaningful lines shown by an earlier read of the path: the upper limit.
+    modes: answers by mode.
+    sources: origin of each file.
+    objections: objections of the witness.
     """
 
     reads: int = 0
@@ -53,7 +57,7 @@ class ReadFigures:
     objections: list[str] = field(default_factory=list)
 
     def add(self, other: "ReadFigures") -> None:
-        """Sum up."""
+        """Add the figures of another session."""
         self.reads += other.reads
         self.again += other.again
         self.chars += other.chars
@@ -65,22 +69,23 @@ class ReadFigures:
 
     @property
     def saved(self) -> int:
-        """Characters that would not have been sent, net of markers and diffs."""
+        """Characters not sent, net of markers and diffs."""
         return self.chars - self.answered
 
 
 def replay_reads(
     entries: Iterable[Recorded], snapshots: Callable[[str], str | None], *, authored: bool = True
 ) -> ReadFigures:
-    """Replay the reads of one session. snapshots: a whole file by the name the recording gives it.
+    """Replay the reads of one session.
 
-    authored: whether what the model wrote itself counts as seen.
+    snapshots: returns a whole file by its name in the recording.
+    authored: whether text written by the model counts as seen.
     """
     replayed = _Reads(list(_happenings(entries)), snapshots, authored=authored)
     return replayed.run()
 
 
-# ── what happened to files ─────────────────────────────────────────────────
+# ── events of files ────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,9 @@ class _RecordedRead:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedEdit:
-    """An edit (with old and new text) or a write (old is None). before: the whole file before it, by the recording's name."""
+    """An edit (with old and new text) or a write (old is None). before: recorded name of the whole file before the
+    change.
+    """
 
     call: ToolCall
     path: str
@@ -163,7 +170,7 @@ class _Reads:
         self._begin()
 
     def _begin(self) -> None:
-        """A new window: nothing is known, nothing is visible."""
+        """Start a new window: nothing is known, nothing is visible."""
         self._known: Knowledge = NOTHING
         self._messages: list[Message] = []
         self._claims: dict[str, ReadClaim] = {}
@@ -225,7 +232,7 @@ class _Reads:
                 event = follow_edit(event, before, known, self._store.get)
         if event is None:
             event = unplaced_edit(change.path, after)
-        if not self._authored:  # what it wrote counts for nothing; that and where it did so is known to it
+        if not self._authored:  # the written text does not count as seen; the fact and the place of the edit stay known
             event = replace(event, authored=NO_LINES, whole=False)
         self._store[event.version] = after.encode("utf-8", "surrogatepass")
         self._known = step(self._known, event)
@@ -245,7 +252,7 @@ class _Reads:
 
 
 def _next_snapshots(happenings: list[_Happening], snapshots: Callable[[str], str | None]) -> list[str | None]:
-    """For each happening the whole file as the next change of its path found it (its own `before`, for a change)."""
+    """Return, for each event, the whole file before the next change of its path (for a change, its own `before`)."""
     upcoming: dict[str, str | None] = {}
     found: list[str | None] = []
     for happening in reversed(happenings):
@@ -265,23 +272,23 @@ def _apply_change(change: _RecordedEdit, before: str | None) -> str | None:
 
 
 class _Files:
-    """What each file looks like now, as far as the recording tells. A line that nobody showed is None."""
+    """The current content of each file, as far as recorded. A line never shown is None."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str | None]] = {}
         self._edited: dict[str, str] = {}
 
     def whole(self, path: str) -> str | None:
-        """The text, where every line is known."""
+        """Return the text of a file with every line known, else None."""
         return self._edited.get(path)
 
     def as_told(self, path: str) -> str | None:
-        """The text as far as it was told, with a stand-in for each line that nobody showed."""
+        """Return the text as recorded, with a stand-in for each line never shown."""
         lines = self._lines.get(path)
         return None if lines is None else "\n".join(_fill_lines(lines))
 
     def changed(self, change: _RecordedEdit, after: str | None, *, rebuilt: bool) -> None:
-        """A call changed the file. rebuilt: whether that is told from the reads so far alone."""
+        """Record a change of the file by a call. rebuilt: whether the content comes from the reads so far alone."""
         self._edited.pop(change.path, None)
         if after is None:
             self._lines.pop(change.path, None)
@@ -292,7 +299,7 @@ class _Files:
             self._edited[change.path] = after
 
     def at(self, read: _RecordedRead, snapshot: str | None) -> tuple[list[str], Origin]:
-        """The file at this read, in lines, and where it is taken from."""
+        """Return the lines of the file at this read, and their origin."""
         candidates: tuple[tuple[Origin, str | None], ...] = (
             ("snapshot", snapshot),
             ("edited", self._edited.get(read.path)),
@@ -318,7 +325,7 @@ def _fill_lines(lines: list[str | None]) -> list[str]:
 
 
 def _lines_as_shown(text: str, read: _RecordedRead) -> list[str] | None:
-    """The lines of a text, if the read showed them so. A host may not count the empty line behind the last newline."""
+    """Return the lines of a text if they match the read. A host may omit the empty line after the last newline."""
     lines = text.split("\n")
     if lines and not lines[-1] and read.total == len(lines) - 1:
         lines.pop()
@@ -326,7 +333,10 @@ def _lines_as_shown(text: str, read: _RecordedRead) -> list[str] | None:
 
 
 def _count_repeated(lines: tuple[str, ...], shown: set[str]) -> int:
-    """Characters of runs of known lines with five telling ones; lines that tell nothing neither end a run nor count."""
+    """Return the characters of runs of known lines with five meaningful ones.
+
+    Short lines neither end a run nor count.
+    """
     total = run = telling = 0
     for line in (*lines, None):
         blank = line is not None and len("".join(line.split())) < _TELLING

@@ -1,7 +1,8 @@
-"""Replay of many sessions: find them, learn what each source tells about its sessions, bill each, sum up.
+"""Replay many sessions: find them, learn facts from each source, bill each session, sum up.
 
-Two passes over the files. The first learns, per source and agent, what no single session tells (floors, what stays warm across
-a pause, characters per token); the second bills. Both run on all cores with one session in memory per worker.
+Two passes over the files. The first learns, per source and agent, facts missing from a single session (prompt prefixes,
+tokens kept warm across a pause, characters per token); the second bills. Both run on all cores with one session in
+memory per worker.
 """
 
 from collections import defaultdict
@@ -41,12 +42,17 @@ _DEAREST = 1e6  # sums beyond it would end as infinities
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """What to replay, and how. prices: see `providers.prices.price_lookup.prices`. jobs: worker processes, 0 = one per core.
+    """The input and the options of a replay.
 
-    without: layers of pagein's policy; each item is one more policy, pagein without these (joined by commas).
-    usual: the engine's settings but for the prices. recalls: whether what a later step needs is recalled; without, nobody asks for
-    anything that left. detail: the pictures of each session. why: what each decision of pagein was worth. doctor: explain the misses of the
-    recorded calls.
+    prices: see `providers.prices.price_lookup.prices`.
+    without: layers of pagein's policy; each item, a comma-separated list, adds one policy: pagein without these layers.
+    stress: whether the stress model draws additional recalls.
+    recalls: whether texts needed by a later step are recalled; False: the model recalls nothing.
+    jobs: number of worker processes; 0: one per core.
+    detail: whether to return the pictures of each session.
+    why: whether to compute the worth of each decision of pagein.
+    doctor: whether to explain the cache misses of the recorded calls.
+    usual: the engine's settings, except the prices.
     """
 
     paths: tuple[Path, ...]
@@ -66,7 +72,7 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a replay is. total and bytes_total are None until all files have been seen once."""
+    """The progress of a replay. total and bytes_total are None until every file has been seen once."""
 
     done: int
     total: int | None
@@ -77,19 +83,19 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The bill, and the pictures of each session where they were asked for."""
+    """The bill, and the pictures of each session if requested."""
 
     bill: Bill
     details: list[Detail]
 
 
 Kin: TypeAlias = tuple[str, str]
-"""Sessions that tell something about one another: of one source and one agent, sub-agents with their parents."""
+"""Related sessions, with common facts: of one source and one agent, sub-agents with their parents."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FirstPass:
-    """What the first pass keeps of a session."""
+    """The facts of a session kept by the first pass."""
 
     source: str
     agent: str
@@ -101,7 +107,7 @@ class _FirstPass:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What the second pass is told about a source. ratios: characters per token, by model."""
+    """The facts about a source for the second pass. ratios: characters per token, by model."""
 
     facts: SourceFacts
     ratios: dict[str, float]
@@ -112,7 +118,7 @@ _UNTAUGHT = _Source(SourceFacts({}, None, 0.0), {})
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """What the second pass returns of a session."""
+    """The result of the second pass for one session."""
 
     billed: BilledSession
     compared: Comparison
@@ -122,9 +128,9 @@ class _Paid:
 def replay(
     asked: ReplayRequest, open_engine: OpenEngine, progress: Callable[[Progress], None] = lambda _: None
 ) -> ReplayResult:
-    """Replay everything under the paths that were asked for. A bill of no sessions says in `skipped` why.
+    """Replay every session under the given paths. The bill of an empty replay gives the reasons in `skipped`.
 
-    Raises BadSetting for unknown policies or prices and for a path that is not there.
+    Raises BadSetting for unknown policies or prices and for a missing path.
     """
     terms = _terms(asked, open_engine)
     watching = _FileProgress(progress)
@@ -168,7 +174,7 @@ def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a worker made of one file."""
+    """The result of a worker for one file."""
 
     results: tuple[object, ...] = ()
     failed: str | None = None
@@ -176,7 +182,7 @@ class _Outcome:
 
 
 def _each(source: Source, act: Callable[[RecordedSession], Result | None]) -> _Outcome:
-    """Act on every session of a file. Whatever goes wrong with one file must not end the others."""
+    """Act on every session of a file. A failure in one file must not end the others."""
     try:
         results = tuple(done for session in read_source(source) if (done := act(session)) is not None)
     except PageinError as error:
@@ -212,7 +218,7 @@ def _learn_session(session: RecordedSession) -> _FirstPass | None:
 
 
 def _host(head: SessionHead) -> str:
-    """The agent, whether it or a sub-agent of its speaks."""
+    """Return the agent's name, also for a sub-agent."""
     return head.agent.partition("/")[0]
 
 
@@ -246,7 +252,9 @@ def _model(models: tuple[str, ...], calls: RecordedCalls) -> str:
 
 
 def _taught(some: list[_FirstPass]) -> _Source:
-    """Characters per token come from the source's own usage, model by model; floors and reads from all its sessions."""
+    """Return the facts of a source: characters per token from its own usage, by model; floors and reads from all its
+    sessions.
+    """
     ratios: dict[str, float] = {}
     for model in {one.model for one in some}:
         sampled = [sample for one in some if one.model == model for sample in one.samples]
@@ -279,7 +287,9 @@ def _sum_up(
     compared: dict[str, list[Comparison]] = defaultdict(list)
     for one in paid:
         rows[one.billed.bill["source"]].append(one.billed.bill)
-        if one.billed.bill["flags"].get("usage") != "simulated":  # what the simulator said is no proof of the simulator
+        if (
+            one.billed.bill["flags"].get("usage") != "simulated"
+        ):  # usage from the simulator proves nothing about the simulator
             compared[one.billed.bill["source"]].append(one.compared)
     groups = {name: by_policy(row["policies"] for row in some) for name, some in sorted(rows.items())}
     macro = mean_ratios({name: sums for name, sums in groups.items() if name in coding}, baseline)
@@ -300,7 +310,7 @@ def _sum_up(
 
 
 class _FileProgress:
-    """Counts files as they go by. A file counts half after the first pass, whole after the second."""
+    """Counts files as they are read. A file counts half after the first pass, whole after the second."""
 
     def __init__(self, tell: Callable[[Progress], None]) -> None:
         self._tell = tell

@@ -1,4 +1,4 @@
-"""One session through every policy that was asked for."""
+"""Replay one session under every requested policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,10 @@ from pagein.replay.policies.ablation import FULL, QUIET, VARIANTS, keeps_alive, 
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
-from pagein.replay.policies.ledger import Ledger, Policy, Trace
+from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.policies.optimum import bound, optimum
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
+from pagein.replay.policies.tally import Trace
 from pagein.replay.prompt.context_limit import beyond, model_window
 from pagein.replay.prompt.recording import BillableSession
 from pagein.replay.results.bill_figures import figures
@@ -21,16 +22,19 @@ from pagein.replay.results.session_pictures import detail
 _BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact")
 _ORACLES = ("optimum", "bound")
 POLICIES = (*_BASELINES, FULL, QUIET, *_ORACLES)
-"""Names of what is replayed unless told otherwise, in the order of the tables."""
+"""Names of the policies replayed by default, in the order of the tables."""
 EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
-"""Names of everything that can be replayed."""
+"""Names of all policies."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTerms:
-    """Under what terms sessions are replayed.
+    """The terms of a replay.
 
-    usual: the engine's settings but for the prices. stress: draw recalls beyond the textual ones. detail: keep the pictures. why: reckon what each decision of pagein was worth.
+    usual: the engine's settings, except the prices.
+    stress: whether the stress model draws recalls beyond the textual needs.
+    detail: whether to keep the pictures.
+    why: whether to compute the worth of each decision of pagein.
     """
 
     prices: Prices
@@ -44,7 +48,7 @@ class ReplayTerms:
 
 @dataclass(frozen=True, slots=True)
 class BilledSession:
-    """A session's bill; and its pictures, and why pagein did what it did, where asked for."""
+    """A session's bill, with its pictures and the reasons for pagein's decisions if requested."""
 
     bill: SessionBill
     detail: Detail | None
@@ -53,7 +57,7 @@ class BilledSession:
 
 @dataclass(slots=True)
 class _PolicyTraces:
-    """What is kept of the policies beside their figures."""
+    """The traces of the policies, and the reasons for pagein's decisions."""
 
     traces: dict[str, Trace] = field(default_factory=dict)
     why: Why | None = None

@@ -1,7 +1,7 @@
 """Worker processes: a map over sources, in order, lazily, with a bounded number in flight.
 
-Whatever ends us ends them, and they take their temporary stores along. A source that takes its process down (out of memory,
-killed) is told from those that were only in flight beside it, and the others go on.
+The end of this process ends the workers and removes their temporary stores. A source that kills its worker (out of
+memory, killed) is distinguished from sources in flight beside it, which continue.
 """
 
 import multiprocessing
@@ -28,9 +28,9 @@ _IN_FLIGHT: Final = 2  # sources per worker
 
 @contextmanager
 def workers(jobs: int, died: Callable[[Source], Outcome]) -> Iterator[Spread[Outcome]]:
-    """A map over sources, on `jobs` processes (0: one per core; 1: none but this one).
+    """Yield a map over sources, on `jobs` processes (0: one per core; 1: this process only).
 
-    died: what stands for the outcome of a source whose process did not survive it.
+    died: returns the outcome of a source whose process was killed.
     """
     count = jobs or os.cpu_count() or 1
     if count == 1:
@@ -46,7 +46,7 @@ def workers(jobs: int, died: Callable[[Source], Outcome]) -> Iterator[Spread[Out
 
 
 class _Crew(Generic[Outcome]):
-    """The pool, and new ones where one broke."""
+    """The process pool, with a new pool after a broken one."""
 
     def __init__(self, count: int, died: Callable[[Source], Outcome]) -> None:
         self._count = count
@@ -79,14 +79,14 @@ class _Crew(Generic[Outcome]):
                 yield self._alone(act, one)
 
     def _alone(self, act: Act[Outcome], source: Source) -> Outcome:
-        """With nothing beside it, a process that dies names its source."""
+        """Run one source alone, so that the death of a process identifies its source."""
         try:
             return self._submit(act, source).result()
         except BrokenProcessPool:
             return self._died(source)
 
     def _submit(self, act: Act[Outcome], source: Source) -> "Future[Outcome]":
-        # A worker inherits what is blocked here: Ctrl-C is for us alone, from a worker's first instruction on.
+        # A worker inherits the blocked signals: from its first instruction on, Ctrl-C reaches only this process.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             return self._pool.submit(act, source)
@@ -102,7 +102,7 @@ class _Crew(Generic[Outcome]):
         self._folder.cleanup()
 
     def end(self) -> None:
-        """Leave now, whatever they are at: waiting for a large session would be waiting for minutes."""
+        """Kill the workers at once: waiting for a large session could take minutes."""
         for child in frozenset(multiprocessing.active_children()) - self._others:
             child.kill()
         self._pool.shutdown(cancel_futures=True)
@@ -110,7 +110,7 @@ class _Crew(Generic[Outcome]):
 
 
 def _begin(folder: str) -> None:
-    """In a worker: be deaf to Ctrl-C, keep temporary files in this folder, and do not outlive the parent."""
+    """Set up a worker: ignore Ctrl-C, keep temporary files in this folder, and end with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = folder
     threading.Thread(target=_follow, args=(folder,), daemon=True).start()
@@ -121,5 +121,5 @@ def _follow(folder: str) -> None:
     if parent is None:
         return
     parent.join()
-    shutil.rmtree(folder, ignore_errors=True)  # who would have done it is gone
+    shutil.rmtree(folder, ignore_errors=True)  # the parent, normally responsible for this, has ended
     os._exit(1)

@@ -1,1 +1,1 @@
-"""The kit that ships with pagein: conformance suites, in-memory twins and session scripts."""
+"""The test kit shipped with pagein: conformance suites, in-memory stores and session scripts."""

@@ -1,7 +1,8 @@
-"""An adversary: it draws sessions from a seed and changes them step by step, to find one that pagein makes dearer.
+"""An adversary: draws sessions from a seed and changes them step by step, to find a session made dearer by pagein.
 
-Each model has a cache of its own. What is not drawn: requests beside the session, and a provider that loses what it holds while nothing changed. That is nobody's doing,
-but an anchor may be lost by it (`policy.economics.cache_keepalive`). Nothing that left is asked for again, so no recall hides or makes a loss.
+Each model has a cache of its own. Not drawn: requests beside the session, and a provider that loses cache entries
+without any change. pagein cannot influence such a loss, but it may cost an anchor (`policy.economics.cache_keepalive`).
+Evicted texts are never recalled, so no recall hides or causes a loss.
 """
 
 import random
@@ -13,14 +14,14 @@ from pagein.testing.made_sessions import MadeSession, change_session
 
 @dataclass(slots=True)
 class Worst:
-    """The worst session that was found for a policy, and what it lost."""
+    """The worst session found for a policy, and its loss."""
 
     loss: Loss
     made: MadeSession
 
 
 def worsen(made: MadeSession, policy: str, chance: random.Random, tries: int) -> Worst:
-    """What becomes of a session that is changed again and again, where no change may lose less."""
+    """Change a session repeatedly, accepting only changes without a smaller loss, and return the worst session."""
     worst = Worst(losses(made, (policy,))[policy], made)
     for _ in range(tries):
         other = change_session(worst.made, chance)

@@ -1,4 +1,4 @@
-"""What every store owes its callers, as tests. Subclass a contract and provide the fixture `store`."""
+"""The contracts of a store, as tests. Subclass a contract and provide the fixture `store`."""
 
 # ruff: noqa: S101 -- these are tests that ship
 
@@ -22,19 +22,19 @@ HARD_CONTENTS = (
 
 
 def an_object(store: BlobStore, content: bytes, *, workspace: str = "here", call_id: str = "call-1") -> StoredObject:
-    """The record of an object with this content."""
+    """Return the record of an object with this content."""
     name = ContentHash.of(content)
     origin = Origin("session", call_id)
     object_id = ObjectId.of(name, origin, store.secret())
     try:
         chars = len(content.decode("utf-8", "surrogatepass"))
-    except UnicodeDecodeError:  # which has no characters to count
+    except UnicodeDecodeError:  # binary content has no characters to count
         chars = len(content)
     return StoredObject(object_id, name, "toolcall", workspace, origin, "Read: a | \ttext - 3 lines", 12, chars)
 
 
 class BlobStoreContract:
-    """What every BlobStore owes its callers."""
+    """The contract of every BlobStore."""
 
     @pytest.mark.parametrize("content", HARD_CONTENTS, ids=range(len(HARD_CONTENTS)))
     def test_what_was_put_comes_back_byte_for_byte(self, store: BlobStore, content: bytes) -> None:
@@ -116,7 +116,7 @@ class BlobStoreContract:
 
 
 class JournalStoreContract:
-    """What every JournalStore owes its callers."""
+    """The contract of every JournalStore."""
 
     def test_entries_come_back_in_order(self, store: JournalStore) -> None:
         entries = _branch("a", "b", "c")

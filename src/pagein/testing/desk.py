@@ -1,4 +1,4 @@
-"""A desk to read at: a folder of files on a real disk, a store beside it, sessions that read. For tests of reading."""
+"""A read desk for tests: a folder of files on a real disk, a store beside it, and sessions that read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from pagein.wiring import open as open_engine
 
 @dataclass
 class Desk:
-    """Close it when done: it holds the engines that it opened.
+    """A workspace with a store. Close it at the end: it holds the engines it opened.
 
-    opened: makes an engine on the store; another one may be given to stand in for a store that fails.
+    opened: opens an engine on the store; replaceable to simulate a failing store.
     """
 
     folder: Path
@@ -23,7 +23,7 @@ class Desk:
     engines: list[Engine] = field(default_factory=list)
 
     def session(self, name: str = "main") -> Session:
-        """The session as a fresh process would find it: through an engine of its own."""
+        """Return the session as seen by a fresh process: through an engine of its own."""
         engine = self.opened(self.store)
         self.engines.append(engine)
         return engine.session(name, workspace=self.folder)
@@ -42,7 +42,9 @@ class Desk:
 
 
 def mode_of(result: ReadResult) -> object:
-    """How a read was answered; None where it carries no metadata. Raises AssertionError where pagein failed behind it."""
+    """Return the mode of a read's answer; None without metadata. Raises AssertionError if pagein failed during the
+    read.
+    """
     if result.failure is not None:
         raise AssertionError(f"answered as if pagein were not there: {result.failure}")
     readcache = result.details.get("readcache")
@@ -50,5 +52,5 @@ def mode_of(result: ReadResult) -> object:
 
 
 def numbered_text(count: int, tag: str = "original") -> str:
-    """The text of a file of so many lines, each unlike the others, with a newline at its end."""
+    """Return the text of a file with this number of lines, each different, with a newline at its end."""
     return "".join(f"line {n} :: {tag} text payload\n" for n in range(1, count + 1))

@@ -1,4 +1,4 @@
-"""A store that somebody has lived in: sessions that talked, read, edited, paged out, compacted, forked and came back, and objects."""
+"""A store with a history: sessions with messages, reads, edits, evictions, compactions and forks, and objects."""
 
 # ruff: noqa: PLR2004 -- shares of a day's work
 
@@ -23,7 +23,11 @@ FILES = ("a.py", "b.txt", "c.md")
 
 @dataclass
 class LivedIn:
-    """Goes on with `step`. texts: what each call was answered with; stubs: what each object that was paged out must recall."""
+    """A store under random use.
+
+    texts: the answer to each call.
+    stubs: the text to recall for each evicted object.
+    """
 
     store: Path
     folder: Path
@@ -36,7 +40,7 @@ class LivedIn:
     forks: int = 0
 
     def live(self, steps: int) -> None:
-        """So many things happen, each in the process of today: the engine is opened anew now and then."""
+        """Run this number of random steps; the engine is opened anew now and then, as in a new process."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             if not (self.folder / name).exists():
@@ -73,7 +77,7 @@ class LivedIn:
                 session.move(self.draw.choice(branch).id)
 
     def _talk(self, session: Session) -> None:
-        """A call of the model: it asks for a tool, the tool answers at length, and a request is prepared."""
+        """Run a call of the model: a tool call, a long answer of the tool, and a prepared request."""
         self.calls += 1
         call = f"call-{self.calls}"
         text = "".join(f"{call} line {n} {self.draw.randrange(99)}\n" for n in range(self.draw.choice([1, 5, 30, 120])))
@@ -125,7 +129,7 @@ class LivedIn:
 
 
 def make_lived_in_store(store: Path, folder: Path, seed: int, steps: int = 60) -> LivedIn:
-    """A store at this path after so many steps, the same for the same seed but for its secret."""
+    """Create a store at this path after this number of steps. The same seed gives the same store, except its secret."""
     made = LivedIn(store, folder, random.Random(seed))  # noqa: S311 -- a test's dice
     made.live(steps)
     return made

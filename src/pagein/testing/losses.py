@@ -1,4 +1,4 @@
-"""What a made-up session costs under pagein beyond append-only, as a reader of its log would replay it."""
+"""The cost of a generated session under pagein beyond append-only, replayed as from its log."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ from pagein.testing.made_sessions import MadeResult, MadeSession
 POLICIES: Final = (QUIET, FULL, THRIFTY_NAME)
 _RATIO: Final = 3.0  # characters per token
 _FEARED: Final = UNREPORTED - 1
-"""The share by which the safety valve estimates new tokens too high."""
+"""The share by which the overflow rule overestimates new tokens."""
 _TEXT: Final = "".join(f"line {place:05d} of what a tool had to say, {place * 7919 % 10007}\n" for place in range(4000))
 
 
@@ -39,7 +39,7 @@ _TEXT: Final = "".join(f"line {place:05d} of what a tool had to say, {place * 79
 
 
 def recording_of(made: MadeSession) -> BillableSession:
-    """The session as a reader of logs would tell it, with the usage that the provider would have reported to a host that only appends."""
+    """Return the session as read from a log, with the usage that a provider would report to an append-only host."""
     charged = prices(made.charged)
     facts = SourceFacts({"main": float(made.front), "sub": float(made.front)}, 0.7 * made.front, made.warm * made.front)
     head = SessionHead("made", "made", "made", "made", parent="main" if made.is_sub else None)
@@ -50,7 +50,7 @@ def recording_of(made: MadeSession) -> BillableSession:
 def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
     now, chars, hidden = 1_800_000_000.0, 0, 0
     lasting = 3600.0 if made.hour else 300.0
-    held: dict[str, tuple[float, int]] = {}  # by model: when its cache was asked last, and tokens that it holds since
+    held: dict[str, tuple[float, int]] = {}  # by model: time of the last request, and tokens in its cache since then
     name = _model(charged)
     for number, step in enumerate(made.steps):
         now += step.idle
@@ -59,7 +59,7 @@ def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
             chars = hidden = 0
             held.clear()
         is_over = number == 0 or not made.steps[number - 1].results
-        if step.words or not chars or is_over:  # no client calls the model again when it has nothing new to say
+        if step.words or not chars or is_over:  # no client calls the model again without new content
             said = _text(f"the person says, {number}", max(5, step.words))
             chars += len(said)
             yield Message("user", (Text(said),), at=now)
@@ -84,7 +84,7 @@ def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
 
 
 def _model(charged: Prices) -> str:
-    """A model whose recorded lifetimes and misses are facts of the cache that is priced."""
+    """Return a model whose recorded TTLs and misses are facts of the priced cache."""
     return {"anthropic": "claude-opus-4-6", "openai": "gpt-5.6"}.get(charged.cache.name.partition("-")[0], charged.name)
 
 
@@ -108,22 +108,25 @@ def _answer(call: ToolCall, one: MadeResult) -> ToolResult:
 
 
 def _text(name: str, tokens: int) -> str:
-    """Text of a size, of which nothing recurs in its first line."""
+    """Return a text of this size, with a unique first line."""
     length = max(len(name) + 1, round(tokens * _RATIO))
     start = sum(map(ord, name)) * 61 % 100_000
     return f"{name}\n{_TEXT[start : start + length - len(name) - 1]}"
 
 
-# ── what it loses ──────────────────────────────────────────────────────────
+# ── losses ─────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Loss:
-    """What a session cost more than append-only, as a share of that, wherever it ended worst: after any of its calls.
+    """The extra cost of a session over append-only, as a share of append-only, at its worst end: after any of its
+    calls.
 
-    rise: the most that it lost between two of its calls, whatever was saved before; what a worse session is looked for by.
-    full: the share for ends from the call on at which append-only reached the limit of the safety valve. Law 5 does not bound it: there
-    append-only is about to be refused or compacted, so it is no longer a choice.
+    share: the largest share.
+    rise: the largest loss between two calls, without earlier savings; the search maximises this figure.
+    full: the largest share for ends after append-only reached the overflow limit. Law 5 does not bound this figure:
+    append-only is
+      then about to be refused or compacted, so it is no longer an option.
     """
 
     share: float
@@ -132,7 +135,7 @@ class Loss:
 
 
 def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
-    """By policy, what the session lost."""
+    """Return the loss of the session by policy."""
     told, charged = recording_of(made), _charged(made.charged)
     base = _Ledger(told, APPEND, charged, stress=False, trace=True)
     base.run()
@@ -141,7 +144,7 @@ def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str
     found: dict[str, Loss] = {}
     for name in policies:
         works = charged.cache.name == "anthropic" and charged.cache.model == "breakpoints"
-        if name == FULL and not works and QUIET in found:  # nobody is asked for a lifetime, so both are one
+        if name == FULL and not works and QUIET in found:  # this cache accepts no TTL, so both policies are the same
             found[name] = found[QUIET]
         else:
             found[name] = _loss(theirs, list(accumulate(_course(name, told, charged))), until)
@@ -149,7 +152,9 @@ def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str
 
 
 def _first_full(told: BillableSession, charged: Prices) -> int:
-    """The first call whose recorded prompt comes near the limit of the safety valve, as the engine might estimate it; else the number of calls."""
+    """Return the first call whose recorded prompt may reach the overflow limit by the engine's estimate; else the
+    number of calls.
+    """
     most = SAFE.limit * window_of(told, charged)
     return next(
         (place for place, one in enumerate(told.sized) if one.prompt + _FEARED * sum(one.blocks) > most),
@@ -158,7 +163,7 @@ def _first_full(told: BillableSession, charged: Prices) -> int:
 
 
 class _Ledger(Ledger):
-    """A bill by a provider that keeps a cache for each model."""
+    """A bill by a provider with one cache per model."""
 
     def __init__(
         self, recording: BillableSession, policy: Policy, prices: Prices, *, stress: bool = False, trace: bool = False
@@ -172,11 +177,11 @@ class _Ledger(Ledger):
 
 
 class _KeptLedger(_Ledger, KeptLedger):
-    """The same, kept alive through pauses."""
+    """The same bill, with windows kept alive through pauses."""
 
 
 def _loss(theirs: Sequence[float], ours: Sequence[float], until: int) -> Loss:
-    """The loss of one course. until: the first call that counts as one with a full window."""
+    """Return the loss of one course. until: the first call with a full window."""
     worst = rise = full = 0.0
     least = 0.0
     for place, (base, paid) in enumerate(zip(theirs, ours, strict=True)):
@@ -190,7 +195,7 @@ def _loss(theirs: Sequence[float], ours: Sequence[float], until: int) -> Loss:
 
 
 def _course(name: str, told: BillableSession, charged: Prices) -> Sequence[float]:
-    """What each call cost, with the keep-alive request behind it."""
+    """Return the cost of each call, with the keep-alive request after it."""
     kept = keeps_alive(name)
     with (KeepAlivePagein if kept else PageinPolicy)(told, open_in_memory, charged, name) as paging:
         if isinstance(paging, KeepAlivePagein):
@@ -202,7 +207,7 @@ def _course(name: str, told: BillableSession, charged: Prices) -> Sequence[float
 
 
 def open_in_memory(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 -- as `replay.policies.pagein_policy.OpenEngine`
-    """An engine whose store is in memory: sessions are many and small, and what leaves them is not looked at."""
+    """Open an engine on a store in memory: sessions are many and small, and their evicted texts are not read."""
     return Engine(blobs=MemoryStore(), counter=counter, settings=settings, workspace="replay")
 
 

@@ -1,4 +1,4 @@
-"""Sessions made up by chance, and changed by it: what an adversary searches.
+"""Randomly generated and randomly changed sessions, for an adversary to search.
 
 A session is a plain value, so a bad one can be printed, kept and changed.
 """
@@ -29,7 +29,7 @@ CHARGED: Final = (
     "deepseek-v4-pro",
     "self-hosted",
 )
-"""The prices that sessions are drawn with: each kind of cache, dear reads and cheap ones, price cliffs, peak hours."""
+"""The prices of drawn sessions: each kind of cache, dear and cheap reads, price cliffs, peak hours."""
 
 _LONGEST: Final = 120
 _KINDS: Final[tuple[Kind, ...]] = ("run", "run", "run", "fail", "read", "read", "edit", "write")
@@ -37,7 +37,7 @@ _KINDS: Final[tuple[Kind, ...]] = ("run", "run", "run", "fail", "read", "read", 
 
 @dataclass(frozen=True, slots=True)
 class MadeResult:
-    """What a tool answers, or, where it writes, what it was given: tokens of it, and the file that it is of."""
+    """A tool's result or, for a writing tool, its input: the size in tokens, and the file."""
 
     kind: Kind
     tokens: int
@@ -46,12 +46,16 @@ class MadeResult:
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """One model call, and what its tools answered.
+    """One model call, with the results of its tools.
 
-    idle: seconds before the request. words: tokens that a person said before it, 0: nobody spoke. thought: seconds until the model had
-    answered. output: tokens of the answer. took: seconds until its tools had answered. hidden: tokens that entered the prompt unseen; below 0 they
-    left it. other: whether another model answered. compacts: whether the host began
-    its window anew before.
+    idle: time before the request, seconds.
+    words: size of a user message before the call, tokens; 0: no message.
+    thought: time until the model answered, seconds.
+    output: size of the answer, tokens.
+    took: time until the tools answered, seconds.
+    hidden: tokens that entered the prompt unseen; negative: tokens that left it.
+    other: whether another model answered.
+    compacts: whether the host compacted before the call.
     """
 
     results: tuple[MadeResult, ...] = ()
@@ -67,7 +71,12 @@ class MadeCall:
 
 @dataclass(frozen=True, slots=True)
 class MadeSession:
-    """A session. hour: whether its host asks the cache for an hour. front: tokens in front of all messages. warm: share of these that others keep warm."""
+    """A generated session.
+
+    hour: whether the host asks for a cache TTL of one hour.
+    front: size of the prompt prefix, tokens.
+    warm: share of the prefix kept warm by other sessions.
+    """
 
     charged: str
     hour: bool
@@ -81,7 +90,7 @@ class MadeSession:
 
 
 def drawn(chance: random.Random) -> MadeSession:
-    """Any session."""
+    """Return a random session."""
     length = min(_LONGEST, 1 + int(chance.expovariate(1 / chance.choice((3, 8, 20)))))
     habit = _habit(chance)
     return MadeSession(
@@ -96,7 +105,7 @@ def drawn(chance: random.Random) -> MadeSession:
 
 @dataclass(frozen=True, slots=True)
 class _Habit:
-    """What the steps of one session have in common: how often something happens, and how large results are."""
+    """The common traits of the steps of one session: frequencies of events, and sizes of results."""
 
     sizes: tuple[int, int]
     pauses: float
@@ -139,12 +148,12 @@ def _result(chance: random.Random, habit: _Habit) -> MadeResult:
 
 
 def _size(chance: random.Random, low: int, high: int) -> int:
-    """Between these, any order of size as likely as any other."""
+    """Return a size between these bounds, every order of magnitude equally likely."""
     return round(low * math.exp(chance.random() * math.log(high / low)))
 
 
 def _time(chance: random.Random, slow: float) -> float:
-    """Seconds; what the clocks of caches turn on more often than what lies between."""
+    """Return seconds, mostly near the TTLs of caches."""
     if chance.random() >= slow:
         return chance.choice((0.0, 1.0, 8.0, 40.0))
     near = chance.choice((280.0, 300.0, 320.0, 600.0, 1800.0, 3600.0, 3880.0))
@@ -152,7 +161,7 @@ def _time(chance: random.Random, slow: float) -> float:
 
 
 def change_session(made: MadeSession, chance: random.Random) -> MadeSession:
-    """A session like this one, but for one to three things."""
+    """Return this session with one to three changes."""
     for _ in range(chance.choice((1, 1, 2, 3))):
         made = chance.choice(_CHANGES)(made, chance)
     return made

@@ -32,29 +32,29 @@ _REQUESTS = itertools.count()
 
 
 def object_number(number: int) -> str:
-    """An id for tests, the same for the same number."""
+    """Return an id for tests, the same for the same number."""
     return uuid7(1_700_000_000_000 + number, number.to_bytes(10, "big"))
 
 
 def a_file(number: int, content: str | None = "text", *, path: str | None = None, **more: object) -> Draft:
-    """A file for tests; `more` are fields of its metadata."""
+    """Return a file for tests. more: fields of its metadata."""
     metadata = {"path": f"/folder/{number}.txt" if path is None else path, "file_type": "text", **more}
     return Draft(id=object_number(number), type="file", content=content, metadata=metadata)
 
 
 def send(store: ObjectStore, draft: Draft, *, at: float = 1.0, expected: int | None = None) -> Outcome:
-    """A write with a request id of its own."""
+    """Write with a request id of its own."""
     return store.write(Write(f"request {next(_REQUESTS)}", draft, at, expected))
 
 
 def put(store: ObjectStore, draft: Draft, *, at: float = 1.0) -> Version:
-    """A write that must succeed."""
+    """Write, and assert success."""
     outcome = send(store, draft, at=at)
     assert isinstance(outcome, Written)
     return outcome.version
 
 
 def refusal_reason(outcome: Outcome) -> str:
-    """Why a write was refused."""
+    """Return the reason for a refused write."""
     assert isinstance(outcome, WriteRefusal)
     return outcome.why

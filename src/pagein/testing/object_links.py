@@ -1,4 +1,4 @@
-"""What every ObjectStore owes its callers about references and queries, as tests."""
+"""The contract of every ObjectStore about references and queries, as tests."""
 
 # ruff: noqa: S101 -- these are tests that ship, with literal expectations
 
@@ -16,7 +16,7 @@ from pagein.testing.object_drafts import a_file, object_number, put
 
 
 class ReferenceContract:
-    """References: where they stand, what they mean now, who refers to what."""
+    """References: their places, their current targets, their backlinks."""
 
     def test_references_stand_anywhere_and_are_listed_by_their_place(self, store: ObjectStore) -> None:
         to = [Reference(f"t{number}") for number in range(14)]
@@ -156,7 +156,7 @@ class ReferenceContract:
 
 
 class QueryContract:
-    """Queries: newest versions by what their metadata says."""
+    """Queries: newest versions by their metadata."""
 
     def test_objects_are_found_by_type_and_fields_newest_first(self, store: ObjectStore) -> None:
         put(store, a_file(1, path="/old"))

@@ -1,4 +1,4 @@
-"""What every ObjectStore owes its callers, as tests. Subclass the contract and provide the fixture `store`."""
+"""The contract of every ObjectStore, as tests. Subclass the contract and provide the fixture `store`."""
 
 from pagein.testing.object_drafts import HARD_FIELDS, a_file, object_number, put, refusal_reason, send
 from pagein.testing.object_links import QueryContract, ReferenceContract
@@ -8,4 +8,4 @@ __all__ = ["HARD_FIELDS", "ObjectStoreContract", "a_file", "object_number", "put
 
 
 class ObjectStoreContract(VersionContract, WriteContract, ReferenceContract, QueryContract):
-    """What every ObjectStore owes its callers."""
+    """The contract of every ObjectStore."""

@@ -1,4 +1,4 @@
-"""What every ObjectStore owes its callers about versions and writes, as tests."""
+"""The contract of every ObjectStore about versions and writes, as tests."""
 
 # ruff: noqa: S101, PLR2004 -- these are tests that ship, with literal expectations
 
@@ -14,7 +14,7 @@ from pagein.testing.object_drafts import HARD_FIELDS, HARD_TEXTS, a_file, object
 
 
 class VersionContract:
-    """Versions: what was written comes back, for ever, in its order."""
+    """Versions: a written version can be read back for ever, in order."""
 
     @pytest.mark.parametrize("content", HARD_TEXTS, ids=range(len(HARD_TEXTS)))
     def test_content_comes_back_as_it_was(self, store: ObjectStore, content: str | None) -> None:
@@ -129,7 +129,7 @@ class VersionContract:
 
 
 class WriteContract:
-    """Writes: what is decided, in which order, and that what is refused leaves nothing."""
+    """Writes: the checks, their order, and no trace of a refused write."""
 
     def test_a_request_sent_again_is_answered_as_before(self, store: ObjectStore) -> None:
         write = Write("one", a_file(1), 1.0, NEW)

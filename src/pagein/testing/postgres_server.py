@@ -1,6 +1,6 @@
-"""A real PostgreSQL server for tests: made in a private folder, reached through a socket in it, gone afterwards.
+"""A real PostgreSQL server for tests: in a private folder, reachable by a socket there, removed afterwards.
 
-The server refuses to run as root. Started by root it runs as the user `postgres`, or as `nobody` where there is none.
+The server refuses to run as root. Started by root, it runs as the user `postgres`, or else as `nobody`.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ _PROGRAMS: Final = ("initdb", "pg_ctl")
 _USERS: Final = ("postgres", "nobody")
 _MEMORY: Final = "/dev/shm"  # noqa: S108 -- a private folder is made in it
 _ROOM: Final = 1 << 30
-# What a test loses with its server it does not need, so nothing is waited for on its way to the disk.
+# A test needs no data after a crash of its server, so no write waits for the disk.
 _SETTINGS: Final = "-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=60"
 
 
 def programs() -> Path | None:
-    """The folder with the programs of a PostgreSQL server, the newest where there are several; None where there is none."""
+    """Return the folder with the programs of the newest PostgreSQL server here, or None."""
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda one: one.parent.name.zfill(3), reverse=True)
     named = [Path(found).parent for found in [shutil.which("pg_ctl")] if found]
     for folder in (*debian, *named):
@@ -35,11 +35,11 @@ def programs() -> Path | None:
 
 @contextlib.contextmanager
 def running_server() -> Iterator[str]:
-    """A server of one's own, for as long as the context lasts. Gives its address. Raises BadInput where it cannot be had."""
+    """Run a private server inside the context, and yield its address. Raises BadInput if none can be started."""
     folder = programs()
     if folder is None:
         raise BadInput("there is no PostgreSQL server here; install Debian's `postgresql` or its like")
-    # Not in pytest's folder: another user must be able to get there. And short, for sockets have short names.
+    # Not in pytest's folder: another user must have access. And short, because names of sockets are short.
     home = Path(tempfile.mkdtemp(prefix="pagein-pg-", dir=_in_memory()))
     user = _user()
     try:
@@ -64,14 +64,16 @@ def running_server() -> Iterator[str]:
         try:
             yield f"host={home} user=pagein dbname=postgres"
         finally:
-            # pg_ctl ends the process whose id stands in the folder of this very server
+            # pg_ctl ends the process whose id is in the folder of this server
             _run(control, "stop", "-m", "immediate", "-D", str(home / "data"), user=user)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
 def _in_memory() -> str | None:
-    """A folder that is kept in memory and has room: a database is thousands of files, to be gone in a minute. None for the usual one."""
+    """Return a folder in memory with enough room, or None for the usual one: a database is thousands of short-lived
+    files.
+    """
     try:
         free = shutil.disk_usage(_MEMORY).free
     except OSError:
@@ -80,7 +82,7 @@ def _in_memory() -> str | None:
 
 
 def _user() -> pwd.struct_passwd | None:
-    """Whom to run the server as: None for oneself."""
+    """Return the user for the server process; None for the current one."""
     if os.geteuid() != 0:
         return None
     for name in _USERS:

@@ -1,7 +1,8 @@
-"""Reading told as the conversation it is: files change, the model reads, writes and edits, the host compacts and forks.
+"""A scripted conversation for tests of reading: files change, the model reads, writes and edits, the host compacts and
+forks.
 
-No disk and no host: the fold, the policy and the witness alone. Every answer is put before the witness at once, so a
-script that ends has proven each of its markers and diffs.
+No disk and no host: the fold, the policy and the witness alone. The witness checks every answer at once, so a script
+that reaches its end has proven each of its markers and diffs.
 """
 
 import json
@@ -23,7 +24,7 @@ from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSett
 
 @dataclass
 class ReadScript:
-    """One session. `lost` names versions whose bytes the policy cannot fetch any more."""
+    """One session. lost: versions no longer available to the policy."""
 
     settings: ReadingSettings = DEFAULTS
     files: dict[str, str] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class ReadScript:
         return self.answers[-1]
 
     def changes(self, path: str, text: str) -> Self:
-        """Somebody else changes a file."""
+        """Change a file from outside the session."""
         self.files[path] = text
         self.versions[ContentHash.of(text.encode())] = text.encode()
         return self
@@ -55,7 +56,7 @@ class ReadScript:
     def request(
         self, path: str, offset: int | None = None, limit: int | None = None, *, bypass: bool = False
     ) -> ReadRequest:
-        """The read that the model would make."""
+        """Return the read request for these lines."""
         document = Document.of(self.files[path].encode(), path=path, key=path)
         shown = baseline(document.text, path, offset=offset, limit=limit)
         first = offset or 1
@@ -65,7 +66,7 @@ class ReadScript:
     def reads(
         self, path: str, offset: int | None = None, limit: int | None = None, *, bypass: bool = False
     ) -> ReadDecision:
-        """The model reads."""
+        """Read as the model."""
         request = self.request(path, offset, limit, bypass=bypass)
         decision = decide(request, self._state.of(path), self._fetch, self.settings)
         self._happens(decision.event)
@@ -75,12 +76,12 @@ class ReadScript:
         return decision
 
     def writes(self, path: str, text: str) -> Self:
-        """The model writes a whole file."""
+        """Write a whole file as the model."""
         self.changes(path, text)
         return self._authored(own_writes.written(path, text), {"path": path, "content": text})
 
     def edits(self, path: str, old: str, new: str, *, everywhere: bool = False, seen_before: bool = True) -> Self:
-        """The model replaces text; `seen_before` says whether the host had the file before the edit at hand."""
+        """Replace text as the model. seen_before: whether the host had the file before this edit."""
         before = self.files[path]
         self.changes(path, before.replace(old, new, -1 if everywhere else 1))
         edit = own_writes.TextEdit(old, new, everywhere)
@@ -92,18 +93,18 @@ class ReadScript:
         return self._authored(own_writes.follow_edit(event, before, known, self._fetch), arguments)
 
     def refreshes(self, path: str, first: int | None = None, last: int | None = None) -> Self:
-        """Somebody asks for a fresh read."""
+        """Request a fresh read."""
         lines = None if first is None else (first, first if last is None else last)
         return self._happens(FileRefresh(path, lines))
 
     def compacts(self) -> Self:
-        """The host replaces everything so far by a summary."""
+        """Replace the conversation so far by a summary, as the host."""
         self.messages = [Message("user", (Text("summary", "compact_summary"),))]
         self.claims = {}
         return self._happens(CompactionEvent())
 
     def forks(self) -> "ReadScript":
-        """The same branch so far, independent after."""
+        """Return an independent copy of the branch so far."""
         return ReadScript(
             self.settings,
             dict(self.files),
@@ -118,12 +119,12 @@ class ReadScript:
         )
 
     def loses(self, path: str) -> Self:
-        """The store loses what the file now holds."""
+        """Remove the current content of the file from the store."""
         self.lost.add(ContentHash.of(self.files[path].encode()))
         return self
 
     def objections(self, messages: Sequence[Message] | None = None) -> tuple[Objection, ...]:
-        """What the witness has against the request as it stands."""
+        """Return the objections of the witness to the current request."""
         return witness(self.messages if messages is None else messages, self.claims, self.versions.get)
 
     def _fetch(self, version: ContentHash) -> bytes | None:
@@ -147,7 +148,7 @@ class ReadScript:
         self.messages.append(Message("tool", (ToolResult(name, text, "tool"),)))
 
     def journal(self) -> list[dict[str, object]]:
-        """The records that a host would keep, as they are stored."""
+        """Return the records kept by a host, as stored."""
         out: list[dict[str, object]] = []
         for event in self.events:
             match event:

@@ -1,21 +1,23 @@
-"""Recorded sessions driven over HTTP: each recorded model call is sent again as a request, and answered by a simulated provider.
+"""Drive recorded sessions over HTTP: each recorded model call is sent again as a request to a simulated provider.
 
-What was driven can be written as a request log, which `pagein replay` reads: so a session's bill over the wire and its bill in a
-replay are of the same requests, counted by the same counter.
+The exchanges can be written as a request log for `pagein replay`: so a session's bill over the wire and its bill in a
+replay cover the same requests, counted by the same counter.
 
-Rules of this file
-------------------
-1. The client is one that marks the end of its prompt, as agents do, for as long as it was recorded to, names its session, and resends
-   what was recorded, whatever it is answered.
-2. What a recording lacks is made up once and kept the same: the schemas of the tools that its model calls, of their arguments.
-3. After a compaction of the host the prompt holds what came after it. What a tool answered to a call that is not there is the user's;
-   calls that were never answered are left out.
-4. What clients read again is answered, over the wire as in a replay.
-5. The calls of an answer get the ids under which the client goes on to speak of them.
-6. Which call a request is of, and what it is answered, is told by what of a recording the wire can hold.
-7. Tokens are counted by characters everywhere, as a replay counts them: where a vocabulary is public, exact counts differ from text
-   to text, and what a replay cannot lay to a text it lets nobody save.
-8. All happens at the recorded times, in the provider and in the gateway. Nothing is waited for.
+Rules of this file ------------------
+1. The client marks the end of its prompt, as agents do, with the recorded cache TTL; it names its session, and resends
+the
+   recording whatever the answers are.
+2. Data missing from a recording is generated once and kept: the schemas of the called tools, from their arguments.
+3. After a compaction by the host the prompt holds only later messages. A tool result without its call becomes a user
+text;
+   calls without a result are omitted.
+4. Repeated reads are answered over the wire as in a replay.
+5. The calls of an answer get the ids used by the client afterwards.
+6. The parts of a recording visible on the wire identify the call of a request, and its answer.
+7. Tokens are counted by characters everywhere, as in a replay: with a public vocabulary, exact counts differ from text
+to text,
+   and a replay credits no policy with tokens not assignable to a text.
+8. Every event happens at its recorded time, in the provider and in the gateway, without waiting.
 """
 
 import json
@@ -65,7 +67,12 @@ _Place: TypeAlias = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class HttpExchange:
-    """A request as it was sent, and its answer. status: of HTTP. at: seconds since 1970. warning: what failed of the gateway's, "" for nothing."""
+    """A request as sent, and its answer.
+
+    at: seconds since 1970.
+    status: HTTP status.
+    warning: a failure of the gateway, "" without one.
+    """
 
     at: float
     request: dict[str, Any]
@@ -76,7 +83,10 @@ class HttpExchange:
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A recorded session as requests in a format, to a model. marks: whether its client says what the cache is to hold, where a format asks that."""
+    """A recorded session as requests in a wire format, to a model.
+
+    marks: whether the client sets cache breakpoints, in formats with them.
+    """
 
     entries: Sequence[Recorded]
     api: Api
@@ -84,7 +94,7 @@ class Drive:
     marks: bool = True
 
     def provider(self, clock: SetClock) -> SimulatedProvider:
-        """A provider that answers each of its requests as was recorded. Raises what `SimulatedProvider` raises."""
+        """Return a provider that answers each request as recorded. Raises the errors of `SimulatedProvider`."""
         calls = gather(self.entries)
         answered = _answered(calls)
         turns: dict[_Place, deque[ScriptTurn]] = {}
@@ -104,7 +114,7 @@ class Drive:
         return SimulatedProvider(answer, settings)
 
     def through(self, address: str, clock: SetClock) -> Iterator[HttpExchange]:
-        """Send them, one after the other, each at its time. Raises OSError where nobody answers."""
+        """Send the requests one after the other, each at its time. Raises OSError without an answer."""
         calls = gather(self.entries)
         answered, tools, mark = _answered(calls), _tools(calls, self.api), _mark(calls)
         for call in calls.calls:
@@ -118,7 +128,7 @@ class Drive:
             yield exchange
 
     def _on_the_wire(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Messages as one reads them who got them in a request."""
+        """Return the messages as decoded from a request."""
         return decode(encode_json(render(messages, self.api, model=self.model)), self.api).messages
 
     def _turn(self, reply: Message) -> ScriptTurn:
@@ -137,10 +147,12 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Bills:
-    """What a session costs, in BIT: over HTTP without and with a gateway, and as replayed from a log of the requests without.
+    """The cost of a session, BIT: over HTTP without and with a gateway, and replayed from a log of the requests
+    without.
 
-    replayed: without pagein, and with it. Nobody recalls, here or there, as the model only says what was recorded.
-    refused: requests, both ways. failed: calls in which something of the gateway's failed.
+    replayed: without pagein, and with pagein. The model never recalls, because it repeats the recording.
+    refused: refused requests, both ways.
+    failed: calls with a failure in the gateway.
     """
 
     api: Api
@@ -153,15 +165,15 @@ class Bills:
 
     @property
     def ratios(self) -> tuple[float, float]:
-        """The bill with pagein as a part of the bill without: over HTTP, and as replayed."""
+        """The bill with pagein relative to the bill without: over HTTP, and as replayed."""
         append, pagein = self.replayed
         return self.through / self.direct if self.direct else 1.0, pagein / append if append else 1.0
 
 
 def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
-    """Drive a session twice and replay what was sent; writes in this folder.
+    """Drive a session twice, replay its requests, and return the bills; writes in this folder.
 
-    It is sent as Anthropic Messages where it was a Claude that answered, else as Chat Completions.
+    Sends Anthropic Messages if a Claude model answered in the recording, else Chat Completions.
     """
     spoken = {one.model or "" for one in entries if isinstance(one, Message) and one.role == "assistant"}
     api: Api = "anthropic" if any("claude" in name for name in spoken) else "openai_chat"
@@ -186,7 +198,7 @@ def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
 
 
 def write_log(exchanges: Iterable[HttpExchange], path: Path) -> None:
-    """A request log of what was sent (docs/formats.md)."""
+    """Write a request log of these exchanges (docs/formats.md)."""
     rows = (
         {
             "timestamp": datetime.fromtimestamp(one.at, UTC).isoformat(),
@@ -200,7 +212,7 @@ def write_log(exchanges: Iterable[HttpExchange], path: Path) -> None:
 
 
 def _answered(calls: RecordedCalls) -> frozenset[str]:
-    """The calls of tools that were answered: a host that was interrupted leaves others out, as no provider takes them."""
+    """Return the answered tool calls: an interrupted host omits the others, because no provider accepts them."""
     return frozenset(one.call_id for said in calls.messages for one in said.blocks if isinstance(one, ToolResult))
 
 
@@ -216,7 +228,7 @@ def _prompt(calls: RecordedCalls, call: RecordedCall, answered: Collection[str])
 
 
 def _of_calls(message: Message, made: Collection[str]) -> Message:
-    """A message whose results are all of calls that were made: what answers none was said by the user."""
+    """Return a message with only results of known calls: other results become texts of the user."""
     strange = [one for one in message.blocks if isinstance(one, ToolResult) and one.call_id not in made]
     if not strange:
         return message
@@ -225,7 +237,7 @@ def _of_calls(message: Message, made: Collection[str]) -> Message:
 
 
 def _place(messages: Sequence[Message]) -> _Place:
-    """What tells one request of a session from all others, whatever a gateway does to its results."""
+    """Return a key of a request, unique in its session and independent of a gateway's changes to results."""
     said = [block for one in messages if one.role == "assistant" for block in one.blocks]
     last = next((block.id for block in reversed(said) if isinstance(block, ToolCall)), "")
     return sum(not isinstance(block, Thinking) for block in said), last
@@ -266,7 +278,7 @@ def _name_calls(response: dict[str, Any], ids: Sequence[str]) -> None:
 
 
 def _mark(calls: RecordedCalls) -> dict[str, Any]:
-    """The cache mark of a client: an hour where it was recorded to write more for that long."""
+    """Return the cache breakpoint of a client: with one hour if most recorded writes had this TTL."""
     usages = [call.usage for call in calls.calls if call.usage is not None]
     long = 2 * sum(one.written_1h for one in usages) > sum(one.written for one in usages)
     return {"cache_control": {"type": "ephemeral", "ttl": "1h"} if long else {"type": "ephemeral"}}

@@ -1,6 +1,6 @@
-"""A gateway in this process, by a clock that its caller sets: recorded times pass without being waited for.
+"""A gateway in this process, with a clock set by its caller: recorded times pass without waiting.
 
-It is made of what `pagein serve` is made of. Nothing in a request sets the time, here or there.
+It consists of the parts of `pagein serve`. A request never sets the time.
 """
 
 import asyncio
@@ -21,28 +21,28 @@ from pagein.ports import TokenCounter
 
 
 class SetClock:
-    """A clock that stands still until it is set. It never runs backwards, and nobody who waits by it is ever woken."""
+    """A clock that changes only when set. It never runs backwards, and a sleeper on it never wakes."""
 
     def __init__(self, at: float = 0.0) -> None:
         self._at = at
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
         return self._at
 
     def set(self, at: float) -> None:
-        """It is that late now, or as late as it was."""
+        """Set the time, if it is later than now."""
         self._at = max(self._at, at)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for ever: what is done after a time is not done by this clock."""
+        """Wait for ever: delayed actions never run on this clock."""
         del seconds
         await asyncio.Event().wait()
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayTerms:
-    """How a gateway decides: at which times, by which settings, counting tokens how."""
+    """The clock, the settings and the token counter of a gateway."""
 
     clock: SetClock
     settings: Settings
@@ -51,12 +51,13 @@ class GatewayTerms:
 
 @contextmanager
 def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]:
-    """The address of a gateway in front of a provider, with its store in this folder, in a thread of its own.
+    """Run a gateway in front of a provider, in a thread of its own with a store in this folder, and yield its address.
 
-    It keeps no windows alive, and tells of failures in the headers of its answers only. Raises OSError where it cannot listen.
+    It sends no keep-alive requests, and reports failures only in the headers of its answers. Raises OSError if it
+    cannot listen.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    silent = logging.Logger("driven")  # noqa: LOG001 -- the process's own logger belongs to whoever serves
+    silent = logging.Logger("driven")  # noqa: LOG001 -- the process's own logger belongs to the server process
     silent.addHandler(logging.NullHandler())
     engine = wiring.open(folder / "store.db", workspace=folder, settings=terms.settings, counter=terms.counter)
     parts = GatewayParts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)

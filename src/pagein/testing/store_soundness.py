@@ -1,4 +1,4 @@
-"""What `pagein check` has against the stores that a test leaves behind."""
+"""The findings of `pagein check` about the stores left behind by a test."""
 
 import contextlib
 import sqlite3
@@ -10,13 +10,13 @@ from pagein.upkeep import check_store
 
 
 def unsound_stores(folder: Path) -> dict[str, list[str]]:
-    """By the name of each store below this folder that is not sound: what is wrong with it."""
+    """Return the faults of each unsound store below this folder, by its name."""
     found = {str(path.relative_to(folder)): faults_of(path) for path in sorted(folder.rglob("*")) if is_store(path)}
     return {name: faults for name, faults in found.items() if faults}
 
 
 def is_store(path: Path) -> bool:
-    """Whether this is a store of pagein, and no other file."""
+    """Return whether this file is a store of pagein."""
     if path.is_symlink() or not path.is_file() or path.name.endswith(("-wal", "-shm")):
         return False
     with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -28,7 +28,7 @@ def is_store(path: Path) -> bool:
 
 
 def faults_of(path: Path) -> list[str]:
-    """What a check finds in this store."""
+    """Return the findings of a check of this store."""
     store = SqliteUpkeep(path)
     try:
         return [f"{one.kind} {one.where}: {one.why}" for one in check_store(store).findings]

@@ -1,4 +1,4 @@
-"""A recorded session told in a few lines: calls, results of a given size, pauses. For tests of anything that replays."""
+"""A recorded session described in a few lines: calls, results of a given size, pauses. For tests of replays."""
 
 from dataclasses import dataclass, field
 
@@ -28,12 +28,12 @@ class Story:
         return self
 
     def thinks(self) -> "Story":
-        """The next thing that the model says was thought about; how long, its usage tells."""
+        """Let the model think before its next message; the usage of this message gives the length."""
         self.thoughts = (Thinking("", "signed"),)
         return self
 
     def works(self, *results: int | str, wait: float = 10.0, args: str = "{}", usage: Usage | None = None) -> "Story":
-        """One model call that makes one tool call per result; a number makes a result of that many tokens."""
+        """Add one model call with one tool call per result; a number makes a result of this many tokens."""
         ids = [f"call-{self.made + i}" for i in range(len(results))]
         self.made += len(results)
         said = (*self.thoughts, *(ToolCall(name, "Bash", args) for name in ids))
@@ -64,6 +64,6 @@ class Story:
 
 
 def filler(name: str, tokens: int) -> str:
-    """Text of a size whose lines recur nowhere else."""
+    """Return a text of this size with lines found nowhere else."""
     words = " ".join(f"{name}.{i}" for i in range(int(tokens * RATIO)))
     return words[: int(tokens * RATIO)]

@@ -1,4 +1,4 @@
-"""For tests of upkeep: an export as lines, and back, and what every WholeStore owes its callers."""
+"""Helpers for tests of upkeep, exports as lines and imports of lines; and the contract of every WholeStore."""
 
 # ruff: noqa: S101 -- these are tests that ship
 
@@ -16,7 +16,7 @@ from pagein.testing.blob_store import an_object
 
 
 def export_all(store: WholeStore) -> list[bytes]:
-    """The lines of an export of everything."""
+    """Return the lines of an export of everything."""
     written: list[bytes] = []
     export(store, written.append)
     return written
@@ -28,12 +28,12 @@ def import_all(store: WholeStore, lines: Sequence[bytes]) -> ImportReport:
 
 
 def note_entry(name: str, parent: str | None = None, data: str = "{}") -> Entry:
-    """An entry that says little."""
+    """Return an entry with little content."""
     return Entry(name, parent, NoteEntry("test", data))
 
 
 class WholeStoreContract:
-    """What every WholeStore owes its callers, besides what it owes as the stores that it is."""
+    """The contract of every WholeStore, beyond the contracts of its parts."""
 
     def test_sessions_are_listed_with_where_they_stand(self, store: WholeStore) -> None:
         store.append("b", [note_entry("1"), note_entry("2", "1")])

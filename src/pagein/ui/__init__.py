@@ -1,1 +1,1 @@
-"""What people look at: tables in a terminal and a page in a browser, from plain values."""
+"""Output for people: tables in a terminal and a page in a browser, from plain values."""

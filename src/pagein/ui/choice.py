@@ -1,4 +1,4 @@
-"""The sessions found on this machine, numbered, and what a person may answer when asked which to replay."""
+"""The list of sessions found on this machine, and the parser of a person's choice among them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A recorded session that could be replayed: whose it is, where it lies, how old (seconds) and how large (bytes, 0: not known)."""
+    """A recorded session available for a replay: agent, path, age in seconds and size in bytes (0: unknown)."""
 
     agent: str
     path: Path
@@ -26,7 +26,7 @@ class Candidate:
 
 
 def show_candidates(console: Console, candidates: Sequence[Candidate], limit: int) -> None:
-    """Print the newest `limit` of them with their numbers."""
+    """Print the newest `limit` candidates with their numbers."""
     table = Table(
         box=None,
         padding=(0, 2, 0, 0),
@@ -48,7 +48,7 @@ def show_candidates(console: Console, candidates: Sequence[Candidate], limit: in
 
 
 def chosen(answer: str, of: int) -> list[int]:
-    """Read an answer such as `2`, `1,3-5` or `all` as indices from 0. Raises BadInput on anything else."""
+    """Parse an answer such as `2`, `1,3-5` or `all` to indices from 0. Raises BadInput for any other text."""
     if answer.strip().lower() == "all":
         return list(range(of))
     picked: dict[int, None] = {}
@@ -71,7 +71,7 @@ def _range(part: str, of: int) -> range:
 
 
 def age(seconds: float) -> str:
-    """How long ago, in one unit: 40 s, 12 min, 5 h, 3 d."""
+    """Return a time span in one unit: 40 s, 12 min, 5 h, 3 d."""
     for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"

@@ -1,6 +1,7 @@
-"""The columns of the bill, once: what each is called, what it means, and how it is read off the figures.
+"""The columns of the bill, defined once: title, meaning, and the cell for a row of figures.
 
-The terminal, the page and docs/reference/json.md draw from these. The policies' one-line descriptions stand here too.
+The terminal, the page and docs/reference/json.md use these columns. The one-line descriptions of the policies are here
+too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from pagein.ui.figures import ABSENT, amount, change, count, dollars, rate, rati
 OPTIMUM = "optimum"
 ENGINE = "pagein"
 BY_DEFAULT = "pagein-quiet"
-"""What `pagein serve` does unless told otherwise."""
+"""The policy of `pagein serve` by default."""
 
 POLICY_MEANINGS: Mapping[str, str] = {
     "none": "no cache: every prompt token at the full price",
@@ -31,14 +32,14 @@ POLICY_MEANINGS: Mapping[str, str] = {
 
 
 def policy_meaning(policy: str) -> str:
-    """What a policy does, in a line; empty for one that nobody knows."""
+    """Return the description of a policy, in a line; empty for an unknown policy."""
     missing = policy.partition("without-")[2].replace("+", ", ")
     return f"{ENGINE} without {missing}" if missing else POLICY_MEANINGS.get(policy, "")
 
 
 @dataclass(frozen=True, slots=True)
 class BillRow:
-    """One policy on one session or sum: its figures beside those of the baseline and of the optimum, where they exist."""
+    """One policy on one session or sum: its figures, with those of the baseline and of the optimum, if known."""
 
     name: str
     figures: Figures
@@ -64,7 +65,13 @@ class BillRow:
 
 @dataclass(frozen=True, slots=True)
 class BillColumn:
-    """A column: its title, its meaning in a sentence, how a row fills it, and its rank when room is short (0 stays)."""
+    """A column of the bill.
+
+    title: heading.
+    meaning: description in a sentence.
+    cell: returns the text for a row.
+    rank: columns of higher rank are dropped first on a narrow terminal; 0 stays.
+    """
 
     title: str
     meaning: str
@@ -73,22 +80,22 @@ class BillColumn:
 
 
 def quotient(part: float | None, whole: float | None) -> float | None:
-    """The part over the whole, None where there is nothing to divide by."""
+    """Return the part divided by the whole, or None without a divisor."""
     return None if part is None or not whole else part / whole
 
 
 def rows(policies: Mapping[str, Figures], baseline: str) -> list[BillRow]:
-    """The rows of a table, in the order of the bill."""
+    """Return the rows of a table, in the order of the bill."""
     return [BillRow(name, figures, policies.get(baseline), policies.get(OPTIMUM)) for name, figures in policies.items()]
 
 
 def _kept_alive(row: BillRow) -> str:
-    """Nothing where none was sent: most policies send none."""
+    """Return the cost of keep-alive requests; absent for the many policies without any."""
     return amount(row.figures["keep_alive_cost"]) if row.figures["keep_alives"] else ABSENT
 
 
 def quotes(row: BillRow) -> str:
-    """Visible / lost / total exact edit quotes."""
+    """Return the visible / lost / total exact edit quotes."""
     parts = (row.figures["quotes_visible"], row.figures["quotes_lost"], row.figures["quotes_total"])
     return ABSENT if parts[2] is None else " / ".join(map(count, parts))
 
@@ -138,7 +145,7 @@ DEEDS: tuple[BillColumn, ...] = (
 
 
 def sum_columns(bill: Bill) -> tuple[BillColumn, ...]:
-    """The columns of the table in sum: with several sources, their unweighted mean stands beside the pooled ratio."""
+    """Return the columns of the summary table: with several sources, their unweighted mean is beside the pooled ratio."""
     if len(bill["groups"]) < 2:  # noqa: PLR2004 - the mean of one is no news
         return COST
     means = bill["macro"]
@@ -154,10 +161,12 @@ def sum_columns(bill: Bill) -> tuple[BillColumn, ...]:
 
 
 def did_something(all_rows: Sequence[BillRow]) -> list[BillRow]:
-    """The rows of policies that changed the window, and the engine's in any case: the others have no deeds to tell."""
+    """Return the rows of policies that changed the window, and always the engine's: other policies have no actions to
+    report.
+    """
     return [row for row in all_rows if row.name == ENGINE or row.figures["stubs"] or row.figures["epochs"]]
 
 
 def columns_for(columns: Sequence[BillColumn], all_rows: Sequence[BillRow]) -> list[BillColumn]:
-    """The columns that apply to any of the rows: dollars, for example, only where there are some."""
+    """Return the columns that apply to any of the rows: dollars, for example, only if known."""
     return [column for column in columns if any(column.cell(row) != ABSENT for row in all_rows)]

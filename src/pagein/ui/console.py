@@ -1,4 +1,4 @@
-"""Consoles to print tables on."""
+"""Consoles for printing tables."""
 
 import os
 import sys
@@ -6,11 +6,11 @@ import sys
 from rich.console import Console
 
 _PIPE_WIDTH = 120
-"""Tables have this width where there is no terminal to ask and COLUMNS does not say."""
+"""The width of tables without a terminal and without COLUMNS."""
 
 
 def console(*, error: bool = False) -> Console:
-    """A console on stdout or stderr. Rich itself heeds NO_COLOR, TERM and COLUMNS."""
+    """Return a console on stdout or stderr. Rich itself respects NO_COLOR, TERM and COLUMNS."""
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdecimal() else _PIPE_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)

@@ -1,4 +1,6 @@
-"""What the cache doctor found in recordings, in a terminal: what each cause cost, by source, and the dearest misses."""
+"""The report of the cache doctor on recordings, in a terminal: the cost of each cause, by source, and the dearest
+misses.
+"""
 
 from collections.abc import Iterator
 
@@ -11,12 +13,12 @@ from pagein.ui.choice import age
 from pagein.ui.figures import amount, count, plural, short
 from pagein.ui.frame import titled_table
 
-# The dearest misses that are shown before the rest is only counted.
+# The number of dearest misses shown; the rest is only counted.
 SHOWN = 12
 
 
 def show_doctor(console: Console, found: Doctor) -> None:
-    """Print what became of the provider's cache, and why."""
+    """Print the misses of the provider's cache, and their causes."""
     for part in _parts(found):
         console.print()
         console.print(part)

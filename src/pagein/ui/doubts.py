@@ -1,16 +1,16 @@
-"""What keeps a bill from being the whole truth about its recordings, in plain words."""
+"""The doubts about a bill, from differences in its recordings, in plain words."""
 
 from collections.abc import Iterator
 
 from pagein.model.bill import Bill, SessionBill
 from pagein.ui.figures import count, plural, share
 
-# Below this share of the calls, what a provider lost changes no figure that is printed.
+# Below this share of the calls, a provider's lost cache entries change no printed figure.
 _TELLING = 0.05
 
 
 def doubts(bill: Bill) -> str:
-    """Where recordings tell of other calls than were counted, and where their provider lost its cache; "" where neither is so."""
+    """Return sentences about calls missing from the count and about lost caches of the provider; "" without doubts."""
     return " ".join((*_miscount_words(bill), *_miss_words(bill)))
 
 
@@ -24,7 +24,7 @@ def _calls(session: SessionBill) -> int:
 
 
 def _miscount_words(bill: Bill) -> Iterator[str]:
-    """Say how many calls, or else tokens, of which sessions the recordings' own usage lines tell otherwise."""
+    """Yield a sentence on the sessions whose own usage lines report other calls or tokens than counted."""
     found = [one for one in bill["per_session"] if _flag(one, "uncounted_calls") or _flag(one, "uncounted_tokens")]
     if not found:
         return
@@ -42,7 +42,7 @@ def _miscount_words(bill: Bill) -> Iterator[str]:
 
 
 def _miss_words(bill: Bill) -> Iterator[str]:
-    """Say in how many calls the recordings' provider read less than this bill assumes."""
+    """Yield a sentence on the number of calls for which the provider read less than assumed in this bill."""
     missed = sum(_flag(one, "provider_missed") for one in bill["per_session"])
     calls = sum(map(_calls, bill["per_session"]))
     if missed < _TELLING * calls or not missed:

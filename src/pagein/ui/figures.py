@@ -1,15 +1,15 @@
-"""How numbers are written for people: the same words in the terminal, in the page and in the docs.
+"""Number formats for people, the same in the terminal, in the page and in the docs.
 
-All of it is ASCII, so that a table survives every terminal and every pipe.
+Only ASCII, so that a table survives every terminal and every pipe.
 """
 
 ABSENT = "-"
-# From where each letter is used: a step is taken where rounding would otherwise print 1000 of the smaller.
+# Lower limit of each letter: rounding never prints 1000 of the smaller unit.
 _STEPS = ((999.95e6, 1e9, "G"), (999.95e3, 1e6, "M"), (999.5, 1e3, "k"))
 
 
 def amount(value: float | None) -> str:
-    """Tokens or BIT in three or four digits: 950, 12.3k, 1.23M. `-` where the figure does not apply."""
+    """Format tokens or BIT in three or four digits: 950, 12.3k, 1.23M. `-` for a figure that does not apply."""
     if value is None:
         return ABSENT
     for least, size, letter in _STEPS:
@@ -24,24 +24,24 @@ def _decimals(scaled: float) -> int:
 
 
 def count(value: float | None) -> str:
-    """A whole number with thousands separated: 12,345. `-` where the figure does not apply."""
+    """Format a whole number with separated thousands: 12,345. `-` for a figure that does not apply."""
     return ABSENT if value is None else f"{value:,.0f}"
 
 
 def dollars(value: float | None) -> str:
-    """US dollars: $12.34, and more digits below ten cents. `-` for prices without a currency."""
+    """Format US dollars: $12.34, and more digits below ten cents. `-` for prices without a currency."""
     if value is None:
         return ABSENT
     return f"${value:,.2f}" if abs(value) >= 0.1 or value == 0 else f"${value:.4f}"  # noqa: PLR2004 - ten cents
 
 
 def ratio(value: float | None) -> str:
-    """A ratio in three decimals, below which differences are noise: 0.873."""
+    """Format a ratio in three decimals, because smaller differences are noise: 0.873."""
     return ABSENT if value is None else f"{value:.3f}"
 
 
 def change(value: float | None) -> str:
-    """A ratio as the change it is: 0.873 is -12.7 %, 1.01 is +1.0 %, 1 is 0.0 %."""
+    """Format a ratio as a change: 0.873 is -12.7 %, 1.01 is +1.0 %, 1 is 0.0 %."""
     if value is None:
         return ABSENT
     percent = round((value - 1) * 100, 1)
@@ -49,31 +49,31 @@ def change(value: float | None) -> str:
 
 
 def share(part: float | None, whole: float | None) -> str:
-    """A part of a whole in percent: 27 %. `-` of nothing."""
+    """Format a part of a whole in percent: 27 %. `-` of nothing."""
     return ABSENT if part is None or not whole else f"{100 * part / whole:.0f} %"
 
 
 def rate(value: float | None) -> str:
-    """Something per hundred calls: 1.08."""
+    """Format a rate per hundred calls: 1.08."""
     return ABSENT if value is None else f"{value:.2f}"
 
 
 def error(value: float | None) -> str:
-    """A signed relative error in percent: +0.4 %."""
+    """Format a signed relative error in percent: +0.4 %."""
     return ABSENT if value is None else f"{100 * value:+.1f} %"
 
 
 def plural(number: int, thing: str, things: str | None = None) -> str:
-    """A number and what it counts: 1 session, 12 sessions."""
+    """Format a number with its noun: 1 session, 12 sessions."""
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def plain(text: str) -> str:
-    """Text of a stranger (a file name, an id, a title) without the control characters that would steer a terminal."""
+    """Return foreign text (a file name, an id, a title) without the control characters that would steer a terminal."""
     return "".join(" " if letter in "\n\t" else letter if letter.isprintable() else "?" for letter in text)
 
 
 def short(text: str, most: int = 80) -> str:
-    """A stranger's name for something, plain and cut where it would push everything else aside."""
+    """Return a foreign name, plain and shortened to fit beside other columns."""
     name = plain(text[: most + 1])
     return name if len(name) <= most else f"{name[: most - 3]}..."

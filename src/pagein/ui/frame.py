@@ -1,4 +1,4 @@
-"""The look that the tables of a replay share in a terminal."""
+"""The common style of the terminal tables of a replay."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from rich.table import Table
 from rich.text import Text
 
 GAP: Final = 2
-"""Columns of a terminal between two of a table."""
+"""Terminal columns between two columns of a table."""
 
 
 def titled_table(title: str) -> Table:
-    """An empty table under this title."""
+    """Return an empty table under this title."""
     return Table(
         title=Text(title),
         box=None,

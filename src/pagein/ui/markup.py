@@ -1,4 +1,4 @@
-"""The fixed parts of the page: verdict, tiles and tables as HTML, every word of a stranger escaped."""
+"""The fixed parts of the page: verdict, tiles and tables as HTML, all foreign text escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -23,17 +23,17 @@ from pagein.ui.columns import (
 from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, share, short
 from pagein.ui.verdict import Verdict
 
-# Bars reach this far beyond the baseline; what is dearer is drawn cut off.
+# Bars reach this far beyond the baseline; longer bars are cut off.
 _BAR_REACH = 1.6
 
 
 def text(value: str) -> str:
-    """A stranger's words as HTML text."""
+    """Return foreign words as HTML text."""
     return escape(plain(value))
 
 
 def hero(said: Verdict) -> str:
-    """The verdict: the sentence that matters large, the rest below it."""
+    """Return the verdict: the main sentence large, the rest below it."""
     first, _, rest = said.headline.partition(". ")
     large, small = (rest, f"{first}.") if rest else (said.headline, "")
     return (
@@ -44,7 +44,7 @@ def hero(said: Verdict) -> str:
 
 
 def tiles(bill: Bill) -> str:
-    """The few figures that a glance should find: first what the gateway does unless told otherwise."""
+    """Return the key figures, the gateway's default policy first."""
     base = bill["policies"].get(bill["baseline"])
     if base is None:
         return ""
@@ -75,12 +75,14 @@ def _engine_tiles(row: BillRow) -> list[tuple[str, str]]:
 
 
 def _more_tiles(row: BillRow) -> list[tuple[str, str]]:
-    """What the same costs with requests that keep the window alive, which have to be asked for."""
+    """Return the cost of the policy with keep-alive requests, which the user has to enable."""
     return [_cost_tile(row.figures, f"{row.name}, with --keep-alive"), (change(row.ratio), "with --keep-alive")]
 
 
 def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, whole: bool) -> str:
-    """Costs with a bar per policy. `whole`: the table in sum, which has the macro column and explains the policies."""
+    """Return the costs with a bar per policy. whole: the summary table, with the macro column and the meanings of
+    policies.
+    """
     listed = rows(policies, bill["baseline"])
     columns = columns_for(sum_columns(bill) if whole else COST, listed)
     head = [
@@ -98,7 +100,7 @@ def cost_table(bill: Bill, policies: Mapping[str, Figures], caption: str, *, who
 
 
 def deeds_html(bill: Bill) -> str:
-    """What each policy did to the window."""
+    """Return the table of each policy's actions on the window."""
     body = []
     listed = did_something(rows(bill["policies"], bill["baseline"]))
     columns = columns_for(DEEDS, listed)
@@ -109,7 +111,7 @@ def deeds_html(bill: Bill) -> str:
 
 
 def session_table(bill: Bill, shown: Mapping[tuple[str, str], int]) -> str:
-    """One row per session; those with pictures (`shown`: file and id to number) link to them."""
+    """Return one row per session; sessions with pictures (`shown`: file and id to number) link to them."""
     titles = (
         "session",
         "source",
@@ -155,7 +157,7 @@ def _session(session: SessionBill, baseline: str, number: int | None) -> str:
 
 
 def prediction_table(bill: Bill) -> str:
-    """The simulator against the provider's own usage."""
+    """Return the errors of the simulator against the provider's own usage."""
     titles = ("source", "calls", "read", "written", "read, misses unknown", "written, misses unknown")
     body = []
     for source, found in bill["prediction"].items():
@@ -166,7 +168,7 @@ def prediction_table(bill: Bill) -> str:
 
 
 def doctor_table(found: Doctor) -> str:
-    """What became of the provider's own cache in the recordings, by source and cause."""
+    """Return the misses of the provider's own cache in the recordings, by source and cause."""
     titles = ("source", "why", "calls", "tokens", "BIT", "of the bill")
     body = [
         f"<tr><th scope='row'>{text('' if number else short(source))}</th>"
@@ -179,7 +181,7 @@ def doctor_table(found: Doctor) -> str:
 
 
 def skipped_html(bill: Bill) -> str:
-    """Files that were not replayed, and why."""
+    """Return the files not replayed, with the reasons."""
     body = (
         f"<tr><td class='text'>{text(skip['file'])}</td><td class='text'>{text(skip['reason'])}</td></tr>"
         for skip in bill["skipped"]
@@ -188,13 +190,13 @@ def skipped_html(bill: Bill) -> str:
 
 
 def words(columns: Iterable[BillColumn]) -> str:
-    """What the policies and the columns mean."""
+    """Return the meanings of the policies and of the columns."""
     meanings = [*POLICY_MEANINGS.items(), *((column.title, column.meaning) for column in columns)]
     return "".join(f"<dt>{text(word)}</dt><dd>{text(meaning)}</dd>" for word, meaning in meanings)
 
 
 def frame(caption: str, head: Iterable[str], body: Iterable[str]) -> str:
-    """A table that scrolls by itself where it is too wide."""
+    """Return a table with a scroll bar of its own if it is too wide."""
     said = f"<caption>{text(caption)}</caption>" if caption else ""
     label = escape(caption or "table", quote=True)
     return (

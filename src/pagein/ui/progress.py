@@ -1,4 +1,4 @@
-"""How far a replay has come, on stderr, and only where a person is looking."""
+"""The progress of a replay, on stderr, shown only to a person at a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from pagein.ui.figures import plain
 
 
 class ProgressListener(Protocol):
-    """How far the work has come: sessions and bytes done, of how many (None: not known yet), and the file at hand."""
+    """The progress of the work: sessions and bytes done, their totals (None: not known yet), and the current file."""
 
     @property
     def done(self) -> int: ...
@@ -26,7 +26,7 @@ class ProgressListener(Protocol):
 
 @contextmanager
 def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[ProgressListener], None]]:
-    """A bar that lives as long as the block and leaves no trace. Off a terminal, or unwanted: silence."""
+    """Show a progress bar during the block and remove it afterwards; nothing without a terminal or if unwanted."""
     if not (wanted and console.is_terminal):
         yield lambda _step: None
         return
@@ -42,7 +42,7 @@ def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[Progre
         task = bar.add_task("replaying", total=None, at="")
 
         def advance(step: ProgressListener) -> None:
-            # bytes tell the rest of the way better than sessions, of which one may be a hundred times another
+            # bytes predict the rest better than sessions, because one session may be a hundred times another
             done, total = (step.bytes_done, step.bytes_total) if step.bytes_total else (step.done, step.total)
             of = "" if step.total is None else f"/{step.total}"
             bar.update(task, completed=done, total=total, at=f"{step.done}{of}  {_tail(step.file)}")

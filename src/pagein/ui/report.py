@@ -1,7 +1,8 @@
-"""The report: one HTML file that needs no network, opens from disk and shows what happened call by call.
+"""The report: one HTML file without network access that opens from disk and shows a session call by call.
 
-Session text is hostile. It enters the page escaped, or as JSON in which no `<` is left, and reaches the document as text nodes only;
-a content security policy that names the page's own script and style by hash lets nothing else run or load.
+Session text is hostile. It enters the page escaped, or as JSON without any `<`, and reaches the document only as text
+nodes; a content security policy names the page's own script and style by hash, so the browser runs and loads nothing
+else.
 """
 
 import base64
@@ -20,7 +21,7 @@ from pagein.ui.columns import BY_DEFAULT, COST, DEEDS, ENGINE
 from pagein.ui.figures import plain, plural, short
 from pagein.ui.verdict import verdict
 
-# Sessions with pictures, dearest first, and the bytes of their data: what a browser opens without a wait.
+# Maximum number of sessions with pictures, dearest first, and bytes of their data: a browser opens this without delay.
 EMBEDDED = 20
 _EMBEDDED_BYTES = 12_000_000
 _STYLES = ("vendor/uplot/uPlot.min.css", "page/report.css")
@@ -28,9 +29,9 @@ _SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "page/charts.js", "page/report.js"
 
 
 def write_report(path: Path, bill: Bill, details: Sequence[Detail]) -> None:
-    """Write the page to `path`, whole or not at all; what is no file (a pipe, a device) is written to, never replaced.
+    """Write the page to `path`, whole or not at all; a pipe or a device is written to, never replaced.
 
-    Raises BadSetting where it cannot be written.
+    Raises BadSetting for an unwritable path.
     """
     text = page(bill, details).encode("utf-8", "backslashreplace")
     try:
@@ -59,7 +60,7 @@ def _why(error: Exception) -> str:
 
 
 def page(bill: Bill, details: Sequence[Detail]) -> str:
-    """The whole page as text."""
+    """Return the whole page as text."""
     style, script = _join_names(_STYLES, "\n"), _join_names(_SCRIPTS, ";\n")
     shown = largest(details, bill["baseline"])
     said = verdict(bill)
@@ -79,7 +80,7 @@ def page(bill: Bill, details: Sequence[Detail]) -> str:
 
 
 def largest(details: Sequence[Detail], baseline: str) -> list[Detail]:
-    """The sessions whose pictures are embedded: the dearest under the baseline, as many as a page can carry."""
+    """Return the sessions with embedded pictures: the dearest under the baseline, up to the size limit of a page."""
     ranked = sorted(details, key=lambda detail: -_total(detail, baseline))[:EMBEDDED]
     kept: list[Detail] = []
     room = _EMBEDDED_BYTES
@@ -122,13 +123,13 @@ def _facts(bill: Bill, shown: Sequence[Detail]) -> str:
 
 
 def _json(data: object) -> str:
-    """JSON in which nothing can end the element that it stands in."""
+    """Return JSON safe inside an HTML element: no text in it can end the element."""
     made = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return made.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _slim(detail: Detail) -> dict[str, object]:
-    """A detail without the digits that no picture can show."""
+    """Return a detail without digits too small for a picture."""
     traces = {name: _whole(trace) for name, trace in detail["traces"].items()}
     residents = [{**resident, "label": plain(resident["label"])} for resident in detail["residents"]]
     return {**detail, "times": [round(time, 1) for time in detail["times"]], "traces": traces, "residents": residents}
@@ -175,7 +176,7 @@ def _session(shown: Sequence[Detail], of: int) -> str:
 
 
 def _picker(shown: Sequence[Detail], left: str, *, hidden: bool) -> str:
-    """The choice of a session; with one there is nothing to choose, and its title stands there."""
+    """Return the choice of a session; for a single session, its title instead."""
     options = "".join(f"<option value='{number}'>{_name(detail)}</option>" for number, detail in enumerate(shown))
     title = f"<p><b>{_name(shown[0])}</b></p>" if hidden else ""
     return (

@@ -1,4 +1,4 @@
-"""How things stand, in lines for a terminal; the values are those that `pagein status --json` prints."""
+"""The status of gateway and store, in lines for a terminal, from the values printed by `pagein status --json`."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,8 +10,11 @@ _NAMELESS: Final = "(passed through, of no session)"
 
 
 class SessionStatus(TypedDict):
-    """A session that the gateway saw since it started. cost, saved: in uncached input tokens (BIT); unbilled: what a
-    subscription's calls would have cost with a key. last: seconds since 1970.
+    """A session seen by the gateway since its start.
+
+    cost, saved: BIT (uncached input tokens).
+    unbilled: price of a subscription's calls if paid with a key, BIT.
+    last: time of the last call, seconds since 1970.
     """
 
     name: str
@@ -26,7 +29,12 @@ class SessionStatus(TypedDict):
 
 
 class GatewayStatus(TypedDict):
-    """The gateway. problem: why nothing is known of it, "" where all is. mode: what it does. since: its start, seconds since 1970."""
+    """The status of the gateway.
+
+    problem: reason for missing data, "" without a problem.
+    mode: the current mode, in words.
+    since: start of the gateway, seconds since 1970.
+    """
 
     url: str
     problem: str
@@ -37,7 +45,12 @@ class GatewayStatus(TypedDict):
 
 
 class StoreStatus(TypedDict):
-    """The store. bytes: its files, None for a database. ended: sessions that somebody said have ended. newest: last change, seconds since 1970."""
+    """The status of the store.
+
+    bytes: size of its files, None for a database.
+    ended: number of sessions reported as ended.
+    newest: time of the last change, seconds since 1970.
+    """
 
     where: str
     problem: str
@@ -48,14 +61,14 @@ class StoreStatus(TypedDict):
 
 
 class Status(TypedDict):
-    """All of it."""
+    """The status of gateway and store together."""
 
     gateway: GatewayStatus
     store: StoreStatus
 
 
 def status_lines(status: Status, most: int) -> str:
-    """All of it, with so many sessions at most."""
+    """Return the status as text. most: maximum number of sessions listed."""
     return "\n".join(plain(line) for line in (*_gateway(status["gateway"], most), *_store(status["store"])))
 
 

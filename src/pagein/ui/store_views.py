@@ -1,4 +1,4 @@
-"""What a store holds, as tables and lines for people. Plain values in, as `--json` prints them."""
+"""The content of a store, as tables and lines for people. Takes plain values, as printed by `--json`."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ _DIGEST: Final = 12
 
 
 def show_objects(console: Console, answer: Answer) -> None:
-    """One line per object, newest first."""
+    """Print one line per object, newest first."""
     rows = answer["objects"]
     if not rows:
         told = "no objects; `pagein search` finds what left a window or was ingested, `pagein window` lists a session's"
@@ -33,7 +33,7 @@ def show_objects(console: Console, answer: Answer) -> None:
 
 
 def show_history(console: Console, answer: Answer) -> None:
-    """One line per version, newest first."""
+    """Print one line per version, newest first."""
     versions = answer["versions"]
     first = versions[0]
     console.print(Text(plain(f"{first['type']} {answer['id']}  {what(first)}"), style="bold"))
@@ -55,7 +55,7 @@ def show_history(console: Console, answer: Answer) -> None:
 
 
 def show_hits(console: Console, answer: Answer) -> None:
-    """Hits under the version that they stand in, with line numbers, as grep shows them."""
+    """Print hits under their version, with line numbers, as grep does."""
     last = None
     for hit in answer["hits"]:
         head = (hit["sequence"], hit["field"])
@@ -115,7 +115,7 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 
 def show_backlinks(console: Console, answer: Answer) -> None:
-    """One line per reference to the target."""
+    """Print one line per reference to the target."""
     rows = answer["backlinks"]
     if not rows:
         console.print(Text(plain(f"nothing refers to {answer['target']}")))
@@ -134,7 +134,7 @@ def show_backlinks(console: Console, answer: Answer) -> None:
 
 
 def show_metadata(console: Console, answer: Answer) -> None:
-    """What is known of one version, a line for each thing."""
+    """Print the facts about one version, one per line."""
     facts = {
         "id": answer["id"],
         "type": answer["type"]
@@ -174,7 +174,7 @@ def _compact(value: object) -> str:
 
 
 def when(at: float) -> str:
-    """A time to the second. Times come from the clocks of writers, so any number may stand there."""
+    """Format a time to the second. The clocks of writers may give any number."""
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, OSError, ValueError):
@@ -182,7 +182,7 @@ def when(at: float) -> str:
 
 
 def what(row: Answer) -> str:
-    """What tells an object to a person: its path or nickname, else what its view says, else that it is gone."""
+    """Return a short label of an object: its path or nickname, else facts from its view, or "deleted"."""
     view = row["view"]
     if row["deleted"]:
         return "deleted"
@@ -209,5 +209,5 @@ def _table(*columns: tuple[str, Any]) -> Table:
 
 
 def terminal_text(text: str) -> str:
-    """Content as a terminal may show it: line ends and tabs stay, whatever else would steer it is a question mark."""
+    """Return content safe for a terminal: line ends and tabs stay, other control characters become question marks."""
     return "".join(letter if letter in "\n\t" or letter.isprintable() else "?" for letter in text)

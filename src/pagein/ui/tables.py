@@ -1,6 +1,6 @@
-"""The bill in a terminal: the verdict, a table in sum, one per source, one row per session, and what was skipped.
+"""The bill in a terminal: the verdict, a summary table, one per source, one row per session, and the skipped files.
 
-A table that is wider than the terminal drops its least telling columns and says so; nothing is cut in the middle.
+A table wider than the terminal drops its least important columns and reports this; no text is cut in the middle.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +16,11 @@ from pagein.ui.figures import amount, change, count, error, plain, plural, rate,
 from pagein.ui.frame import GAP, titled_table
 from pagein.ui.verdict import Tone, Verdict, verdict
 
-# Up to this many sessions each gets its row unasked.
+# Up to this number, each session gets its row by default.
 FEW = 12
-# How many skipped files are named before the rest is only counted.
+# The number of skipped files named; the rest is only counted.
 SKIPPED_SHOWN = 20
-# Letters of a source beside the errors of the simulator.
+# Maximum letters of a source name in the table of the simulator's errors.
 _SOURCE = 30
 _INDENT = 1
 _TONES: dict[Tone, str] = {
@@ -34,7 +34,7 @@ _TONES: dict[Tone, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What to show of a bill: a row per session (None: only when few), or the verdict alone."""
+    """The parts of a bill to show: a row per session (None: only for few sessions), or the verdict alone."""
 
     sessions: bool | None = None
     quiet: bool = False
@@ -53,7 +53,7 @@ def show(console: Console, bill: Bill, shown: TableOptions) -> None:
 
 
 def show_skipped(console: Console, bill: Bill) -> None:
-    """Print which files were not replayed and why."""
+    """Print the files not replayed, with the reasons."""
     if bill["skipped"]:
         console.print(skipped_table(bill))
 
@@ -78,7 +78,7 @@ def _parts(bill: Bill, shown: TableOptions, width: int) -> Iterator[RenderableTy
 
 
 def _beyond_window(bill: Bill) -> Text | None:
-    """What is to be said where the window that was asked for is not the one that was used."""
+    """Return a note on sessions with prompts beyond the requested window."""
     largest = [prompt for one in bill["per_session"] if isinstance(prompt := one["flags"].get("beyond_window"), int)]
     if not largest or "compact" not in bill["policies"]:
         return None
@@ -131,7 +131,7 @@ def _row_style(row: BillRow) -> str:
 
 
 def fit(columns: Sequence[BillColumn], widths: dict[str, int], width: int) -> list[BillColumn]:
-    """The columns that fit into `width`: the last of the highest rank leaves first, those of rank 0 always stay."""
+    """Return the columns that fit into `width`: the last of the highest rank is dropped first, rank 0 always stays."""
     kept = list(columns)
     while sum(widths[column.title] + GAP for column in kept) + _INDENT > width:
         leaving = max(kept, key=lambda column: (column.rank, kept.index(column)))
@@ -142,7 +142,7 @@ def fit(columns: Sequence[BillColumn], widths: dict[str, int], width: int) -> li
 
 
 def sessions(bill: Bill, width: int) -> Table:
-    """One row per session: what it cost, and how pagein did."""
+    """Return one row per session: its cost, and the results of pagein."""
     table = titled_table("Sessions")
     table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
     for title in _SESSION_CELLS:
@@ -182,7 +182,9 @@ _SESSION_CELLS: dict[str, Callable[[SessionBill, str], str]] = {
 
 
 def prediction(bill: Bill) -> Table:
-    """The simulator against the provider's own usage: read this before you believe the rest."""
+    """Return the errors of the simulator against the provider's own usage: read these before you trust the other
+    tables.
+    """
     table = titled_table("The simulator against the provider's own usage")
     for title in ("source", "calls", "read", "written", "read*", "written*"):
         table.add_column(title, justify="left" if title == "source" else "right", no_wrap=True)
@@ -194,7 +196,7 @@ def prediction(bill: Bill) -> Table:
 
 
 def skipped_table(bill: Bill) -> Table:
-    """Files that were not replayed, and why."""
+    """Return the files not replayed, with the reasons."""
     table = titled_table(f"Skipped: {plural(len(bill['skipped']), 'file')}")
     table.add_column("file", overflow="fold")
     table.add_column("reason", overflow="fold")

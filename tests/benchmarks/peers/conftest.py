@@ -17,7 +17,8 @@ from benchmarks.peers.shapes import Shapes
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.providers.validity.rules import Api
 from pagein.replay.policies.baselines import APPEND
-from pagein.replay.policies.ledger import Ledger, Recall, Tally
+from pagein.replay.policies.ledger import Ledger, Recall
+from pagein.replay.policies.tally import Tally
 from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
 

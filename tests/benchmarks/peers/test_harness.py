@@ -16,7 +16,8 @@ from tests.benchmarks.peers.conftest import Bench
 from pagein.model.messages import HostEvent, Image, Message, Text, ToolCall, ToolResult, Usage
 from pagein.providers.validity.rules import Api
 from pagein.replay.policies.baselines import APPEND, Clear, RollingStubs
-from pagein.replay.policies.ledger import Ledger, Policy, Recall, Tally
+from pagein.replay.policies.ledger import Ledger, Policy, Recall
+from pagein.replay.policies.tally import Tally
 from pagein.replay.prompt.recording import BillableSession
 from pagein.replay.run import ReplayRequest, replay
 from pagein.testing.story import FLOOR, RATIO, Story

@@ -1,1 +1,1 @@
-"""The policies that a replay compares, and the ledger of each."""
+"""The policies compared by a replay, and the ledger of each."""

@@ -1,6 +1,6 @@
-"""The layers of pagein's policy, and pagein without some of them: what each is worth (ablation).
+"""Ablation: the layers of pagein's policy, and pagein without some of them, to measure the worth of each layer.
 
-One line of `LAYERS` is one layer: what it does, and the engine's terms without it.
+Each entry of `LAYERS` describes one layer and removes it from the engine's settings.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,26 +15,29 @@ from pagein.policy.eviction.argument_masks import SOON
 from pagein.policy.eviction.residency import THRIFTY, Residency
 
 FULL: Final = "pagein"
-"""The whole planner: what leaves, when, and how long the cache is asked to keep what is sent."""
+"""The whole planner: which results are evicted, when, and which cache TTL each request asks for."""
 QUIET: Final = "pagein-quiet"
-"""The same without lifetimes and keep-alive requests of its own: what the gateway does unless told otherwise."""
+"""The planner without cache TTLs and keep-alive requests of its own: the default of the gateway."""
 THRIFTY_NAME: Final = "pagein-thrifty"
-"""The whole planner with settings that put the bill before the quotes (`policy.eviction.residency.THRIFTY`), masking arguments."""
+"""The whole planner with settings that put the bill before the quotes (`policy.eviction.residency.THRIFTY`), with arguments
+masked."""
 MASKING: Final = "arguments"
-"""The layer that only the thrifty settings have: without it they stand as a host has them that cannot hold a call back."""
+"""The masking layer, part of the thrifty settings only. Without it: the settings of a host that cannot hold a call back."""
 THINKING: Final = "thinking"
-"""The same for thinking that a model could keep."""
+"""The layer that removes old thinking, part of the thrifty settings only, for models that could keep their thinking."""
 VARIANTS: Final = (QUIET, THRIFTY_NAME)
-"""pagein in other settings than its own."""
+"""pagein with other settings than the defaults."""
 _PREFIX: Final = "without-"
 _NEVER: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerSettings:
-    """What pagein decides by in a replay. frontier_mark: whether a cache mark is spent on the first block that may change next.
+    """The settings by which pagein decides in a replay.
 
-    keeps_alive: whether it chooses lifetimes and bridges pauses. in_loops: whether old results may leave while tools answer.
+    frontier_mark: whether a cache breakpoint is spent on the frontier.
+    keeps_alive: whether cache TTLs are chosen and pauses are bridged by keep-alive requests.
+    in_loops: whether old results may be evicted between a tool's result and the next call.
     """
 
     settings: Settings
@@ -45,7 +48,11 @@ class PlannerSettings:
 
 @dataclass(frozen=True, slots=True)
 class PolicyLayer:
-    """One layer: what it does, in words, and the planning without it."""
+    """One layer of the policy.
+
+    does: description of the layer, printed for users.
+    without: function from planner settings to the same settings without this layer.
+    """
 
     does: str
     without: Callable[[PlannerSettings], PlannerSettings]
@@ -125,19 +132,19 @@ LAYERS: Final[Mapping[str, PolicyLayer]] = {
         _residency(lambda residency: replace(residency, thinking="kept")),
     ),
 }
-"""By the name that `--without` takes."""
+"""The layers by name, as `--without` takes them."""
 
 
 def ablation(names: Iterable[str]) -> str:
-    """The name of the policy without these layers. Raises BadSetting for a layer that there is none of."""
+    """Return the name of pagein's policy without these layers. Raise BadSetting for an unknown layer."""
     missing = [_check_layer(name.strip()) for name in names]
     return _PREFIX + "+".join(name for name in LAYERS if name in missing)
 
 
 def layers_missing(policy: str) -> tuple[str, ...] | None:
-    """The layers that a policy of this name lacks, none for pagein itself; None for a policy that is not pagein's.
+    """Return the layers missing from a policy of this name: an empty tuple for pagein itself, None for another policy.
 
-    Raises BadSetting where it names a layer that there is none of.
+    Raises BadSetting for an unknown layer in the name.
     """
     if policy == FULL or policy in VARIANTS:
         return ()
@@ -147,7 +154,7 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
 
 
 def planner_settings(policy: str, settings: Settings) -> PlannerSettings:
-    """How the policy of this name plans, by settings that hold for all of it."""
+    """Return the planner settings of the policy with this name, based on common settings."""
     planning = PlannerSettings(settings)
     if policy == QUIET:
         return LAYERS["keep-alive"].without(planning)
@@ -160,7 +167,7 @@ def planner_settings(policy: str, settings: Settings) -> PlannerSettings:
 
 
 def keeps_alive(policy: str) -> bool:
-    """Whether the policy of this name chooses lifetimes and bridges pauses."""
+    """Return whether the policy of this name chooses cache TTLs and sends keep-alive requests."""
     return planner_settings(policy, Settings()).keeps_alive
 
 

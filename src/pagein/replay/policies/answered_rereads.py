@@ -1,9 +1,10 @@
-"""What stands for reads that were made again, as the ledger is told of it.
+"""Convert the engine's answers to repeated reads into entries of the replay ledger.
 
-Rules of this file
-------------------
-1. A marker or a diff shows what it holds itself. What it rests on stands elsewhere in the window, and is found there.
-2. An answer weighs what its characters weigh. Where a recording has fewer tokens than its characters tell, that is not held to its good.
+Rules of this file ------------------
+1. A marker or a diff shows only its own lines. The lines it refers to are elsewhere in the window, and the ledger finds
+them there.
+2. An answer is weighed by its characters. A recording with fewer tokens than its characters suggest gains nothing by
+this.
 """
 
 from itertools import accumulate
@@ -19,7 +20,7 @@ from pagein.replay.prompt.recording import BillableSession
 
 
 class RecordedRereads:
-    """The reads of one recording, and what stands in place of those that were made again."""
+    """The reads of one recording, and the answers given to repeated reads."""
 
     def __init__(self, recording: BillableSession) -> None:
         self._client: Profile = recording.client
@@ -29,7 +30,11 @@ class RecordedRereads:
         self._calls = {block.call_id: block for block in blocks if block.kind == "arguments"}
 
     def stand_in_for(self, paged: PagedOut, resident: Removable, reads: ClientReads) -> ReadAgain | None:
-        """What stands for a result that entered as something else; None where that is a preview. reads: as they are behind it."""
+        """Return the answer shown in place of a repeated read, or None for a preview.
+
+        paged: the result as it entered the window.
+        reads: the client's reads after this result.
+        """
         held = reads.statement_of(paged.call_id)
         if held is None:
             return None
@@ -41,7 +46,7 @@ class RecordedRereads:
         return ReadAgain(resident, tokens, again=None if base is None else base.ordinal)
 
     def _runs(self, held: FileStatement) -> tuple[tuple[int, int], ...]:
-        """Characters of a read, line numbers removed, that the answer to it shows as lines of its own."""
+        """Return the character ranges of a read, without line numbers, shown by its answer as own lines."""
         call, result = _block_value(self._calls[held.call]), _block_value(self._results[held.call])
         if not isinstance(call, ToolCall) or not isinstance(result, ToolResult) or not isinstance(held.event, FileRead):
             return ()

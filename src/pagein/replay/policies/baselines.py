@@ -1,7 +1,4 @@
-"""The baselines: what a host without pagein does, as small as they are.
-
-Parameters: DESIGN section 9, notes on real sessions, 2, notes on cache economics, 5.3.
-"""
+"""The baseline policies: hosts without pagein, modelled as simply as possible."""
 
 from dataclasses import dataclass
 from itertools import takewhile
@@ -17,7 +14,7 @@ DEFAULT_WINDOW = 200_000
 
 @dataclass(frozen=True, slots=True)
 class AppendOnly:
-    """Nothing ever leaves. The marks: system, previous end, end."""
+    """Append-only: nothing leaves the window. Cache breakpoints: system prompt, previous end, end."""
 
     name: str = "append"
     ttl: int | None = None
@@ -36,7 +33,9 @@ class AppendOnly:
 
 @dataclass(frozen=True, slots=True)
 class RollingStubs(AppendOnly):
-    """Every result older than `keep` calls becomes a stub, decided anew at every call, without a frontier mark."""
+    """A rolling window: every result older than `keep` calls becomes a stub, decided anew at every call, without a
+    frontier breakpoint.
+    """
 
     name: str = "rolling"
     ttl: int | None = FIVE_MINUTES
@@ -51,10 +50,10 @@ class RollingStubs(AppendOnly):
 
 @dataclass(frozen=True, slots=True)
 class Clear(AppendOnly):
-    """The vendor's clearing of tool uses: above `trigger` tokens all but the newest `keep` results are cleared.
+    """The vendor's clearing of tool uses: above `trigger` tokens, all results except the newest `keep` are cleared.
 
-    The provider looks at the request as the client sent it, which never shrinks: once above the trigger, every new
-    result pushes an old one out. Stubs only ever replace results, so what is cleared stays cleared.
+    The provider sees the request as the client sent it, and this request never shrinks: once above the trigger, every
+    new result pushes an old one out. A stub always replaces a result, so a cleared result stays cleared.
     """
 
     name: str = "clear"
@@ -71,7 +70,9 @@ class Clear(AppendOnly):
 
 @dataclass(frozen=True, slots=True)
 class Compact(AppendOnly):
-    """At `share` of the window one more request writes a summary and everything before it is gone."""
+    """Compaction at `share` of the window: one extra request writes a summary, and everything before the summary is
+    dropped.
+    """
 
     name: str = "compact"
     window: int = DEFAULT_WINDOW

@@ -1,9 +1,11 @@
-"""Why pagein did what it did to a session: each decision, what it was expected to save, and what it saved in the end.
+"""The worth of each decision of pagein in one session: the saving expected by the engine, and the saving realised in
+the end.
 
-What a decision saved is what the session would have cost more with all decisions before it and none from it on, less what it
-cost with this one too; lifetimes and keep-alive requests are as they were. What these saved is told apart: with none of the decisions,
-less than append-only. So all of it adds up to what the session saved, recalls and bad luck included. To know it, the ledger is run
-again for each; the engine is not, for what it decided is on record.
+The realised saving of a decision is a difference of two bills: with all decisions before this one and none after, and
+with this one added. Cache TTLs and keep-alive requests stay as they were; their own saving is reported apart, as the
+difference between append-only and the bill without any decision. So the parts add up to the saving of the session,
+recalls and bad luck included. The ledger runs again for each decision; the engine does not, because its decisions are
+on record.
 """
 
 from collections.abc import Sequence
@@ -30,12 +32,16 @@ from pagein.replay.prompt.prompt_sizes import SizedCall
 from pagein.replay.prompt.recording import BillableSession
 
 _MOST_WORK: Final = 400_000
-"""Calls that are billed again for one session at most; beyond it only the whole is known, not the parts."""
+"""Maximum number of calls billed again for one session. Above it only the total saving is computed, not the parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionStep:
-    """One decision, on record: an epoch or a batch of previews. expected, bankroll: in BIT, as the engine saw it then."""
+    """One recorded decision: an epoch or a batch of previews.
+
+    expected: saving expected by the engine at this moment, BIT.
+    bankroll: the bankroll at this moment, BIT.
+    """
 
     call: int
     at: float
@@ -47,7 +53,7 @@ class DecisionStep:
 
 @dataclass(slots=True)
 class Steps:
-    """The decisions of one session under one policy, as they are made."""
+    """The decisions of one session under one policy, collected during the replay."""
 
     residency: Residency
     all: list[DecisionStep] = field(default_factory=list)
@@ -55,7 +61,10 @@ class Steps:
     def note(
         self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
     ) -> None:
-        """A decision was made at this call, by these prices. Asked right after it, while the journal holds what led to it."""
+        """Record the decision made at this call under these prices.
+
+        Call this right after the decision: the expected saving is read from the newest entries of the journal.
+        """
         at = sized.call.at
         if hide.previews or hide.rereads:
             self._entered(sized, hide, prepared, session, prices)
@@ -69,7 +78,7 @@ class Steps:
     def _entered(
         self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
     ) -> None:
-        """Results entered as something shorter: big outputs, and reads made again."""
+        """Record results that entered in a shorter form: large outputs and repeated reads."""
         state = _before(session, Entered)
         read = {one.block.call_id for one in hide.rereads}
         for reason, entering in (
@@ -85,10 +94,10 @@ class Steps:
                 )
 
     def _expected(self, state: State, at: float, prices: Economics | None) -> float:
-        """What it brings at once, and then the rent that is still to come by the engine's own rule.
+        """Return the expected saving: the immediate one, and the future rent by the engine's own rule.
 
-        As much as was paid, for one expects to be in the middle (ski rental); at a user turn, where a part of the rent is enough to
-        rewrite, as much more.
+        By the ski-rental rule the future rent is expected to equal the rent paid so far. At a user turn a part of the
+        rent is enough to rewrite, so the expectation is larger by the same factor.
         """
         moment = moment_of(state, at)
         if prices is None:
@@ -103,7 +112,7 @@ def _bankroll(state: State, prices: Economics | None) -> float:
 
 
 def _before(session: Session, kind: type[EpochEntry] | type[Entered]) -> State:
-    """The state at which the latest decision of this kind was made."""
+    """Return the state in which the latest decision of this kind was made."""
     name = session.leaf
     while name is not None:
         entry = session.journal.entry(name)
@@ -114,7 +123,7 @@ def _before(session: Session, kind: type[EpochEntry] | type[Entered]) -> State:
 
 
 def idle(state: State, residency: Residency) -> str:
-    """Why nothing more left, by how the session stood at its last call."""
+    """Explain why nothing more was evicted, from the state at the last call of the session."""
     standing, prices = state.standing, residency.economics
     residents = list(standing.all())
     if not residents:
@@ -141,7 +150,7 @@ def idle(state: State, residency: Residency) -> str:
 
 
 class _Rerun:
-    """A policy that does again what was decided, up to a decision, and nothing more; and keeps lifetimes as they were."""
+    """A policy that repeats recorded decisions up to one of them and makes no others. Cache TTLs stay as recorded."""
 
     name = "rerun"
     recall: Recall = "slice"
@@ -217,9 +226,11 @@ class _Rerun:
 
 @dataclass(frozen=True, slots=True)
 class DecisionWorth:
-    """What is needed to know what each decision saved. smallest: tokens of what may leave. paid: what the session cost.
+    """The inputs for the realised saving of each decision.
 
-    course: the lifetimes and keep-alive requests of the session.
+    smallest: minimum size of a result that may be evicted, tokens.
+    paid: the bill of the session, BIT.
+    course: cache TTLs and keep-alive requests of the session.
     """
 
     recording: BillableSession
@@ -230,7 +241,7 @@ class DecisionWorth:
     course: Course = field(default_factory=Course)
 
     def why(self, steps: Sequence[DecisionStep], held: str) -> Why:
-        """The why of a session. held: why nothing more left."""
+        """Return the report on one session. held: the reason why nothing more was evicted."""
         head = self.recording.head
         begin = self.recording.calls.calls[0].at
         appended, bare = self._cost((), Course()), self._cost((), self.course)

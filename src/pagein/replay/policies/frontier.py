@@ -1,4 +1,4 @@
-"""The first block of the prompt that pagein may change next: where the fourth cache mark stands."""
+"""The frontier: the first block of the prompt that pagein may change next, in front of the fourth cache breakpoint."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -8,9 +8,11 @@ from pagein.replay.prompt.prompt_changes import Removable
 
 
 class Frontier:
-    """Looks for the oldest result that may still leave, and only where it can have moved. smallest: tokens of what may leave.
+    """Finds the oldest result that may still be evicted, and searches again only after a possible move.
 
-    first: tells the first call of which anything may leave, and whether that is its arguments; None: results alone leave.
+    smallest: minimum size of a result that may be evicted, tokens.
+    first: returns the first call with something to evict, and whether this is its arguments; None: only results are
+    evicted.
     """
 
     def __init__(
@@ -23,11 +25,11 @@ class Frontier:
         self._passed = 0
 
     def reset(self) -> None:
-        """The window was rewritten, or begins anew: look from the front again."""
+        """Search again from the beginning, after a rewrite or at the start of a new window."""
         self._position, self._passed = None, 0
 
     def position(self, ledger: Ledger) -> int:
-        """Its position, 0 where there is none or no mark is spent on it."""
+        """Return the position of the frontier; 0 without a frontier, or if no breakpoint is spent on it."""
         if not self._marked:
             return 0
         if self._position is None and self._first is not None:

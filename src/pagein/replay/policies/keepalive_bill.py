@@ -1,6 +1,7 @@
-"""The bill of a session that a policy keeps alive through its pauses.
+"""The bill of a session whose cache entry a policy keeps alive through pauses.
 
-Keep-alive requests are charged in full, also behind the last call of a main session: nobody knows that the user has left.
+Keep-alive requests are charged in full, also after the last call of a main session: no policy can know that the user
+has left.
 """
 
 from collections.abc import Sequence
@@ -19,26 +20,28 @@ from pagein.replay.prompt.recording import BillableSession
 
 
 class KeepAlivePolicy(Policy, Protocol):
-    """A policy that also chooses lifetimes (`ttl`, asked before each request) and says when to keep a window alive."""
+    """A policy that also chooses a cache TTL (`ttl`, read before each request) and decides when to keep a window alive."""
 
     def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:
-        """Told what the provider says of a request."""
+        """Receive the usage reported by the provider for a request."""
         ...
 
     def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:
-        """Whether the window is to be kept alive behind the answer to this call."""
+        """Return whether to keep the window alive after the answer to this call."""
         ...
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
-        """Told that a keep-alive request went out behind this call, when, and what it cost."""
+        """Receive the time and the cost of a keep-alive request sent after this call."""
         ...
 
 
 @dataclass(slots=True)
 class Course:
-    """What was chosen, call by call. asked: the lifetime, where it was not the host's own; kept: calls behind which the window was kept alive.
+    """The choices of a policy, call by call.
 
-    notices: tokens of texts of ours that entered with a call.
+    asked: the cache TTL, for calls with another TTL than the host's own, seconds.
+    kept: calls after which the window was kept alive.
+    notices: tokens of inserts that entered with a call.
     """
 
     asked: dict[int, int] = field(default_factory=dict)
@@ -60,9 +63,9 @@ class KeptLedger(Ledger):
     ) -> None:
         super().__init__(recording, policy, prices, stress=stress, trace=trace)
         self._keeping = policy
-        self._anchor = 0  # position of the last entry that lives for an hour, 0: none
-        self._left = 0  # the same in the cache of the model that was asked before this one
-        self._returning = 0  # the same in the cache of a model that is asked again, at the first call after the other
+        self._anchor = 0  # position of the last entry with a TTL of one hour, 0: none
+        self._left = 0  # the same position in the cache of the previous model
+        self._returning = 0  # the same position in the cache of a model called again, at the first call after another model
         self._sent_at = 0.0
         self._model: str | None = None
 
@@ -96,11 +99,11 @@ class KeptLedger(Ledger):
         anchor = self._returning or (self._anchor if self._is_late else 0)
         if not 0 < anchor <= len(self.window):
             return marks
-        # the previous end is gone by now, and what lives for an hour stands too far in front of the others to be found
+        # the previous end has expired, and the one-hour entry is too far in front of the other breakpoints to be found
         end = len(self.window)
         positions = {mark.position for mark in marks} - ({self._previous_end} if self._previous_end != end else set())
         positions.add(anchor)
-        for gone in (frontier_before, self._first_changed - 1):  # what stood there is gone by now as well
+        for gone in (frontier_before, self._first_changed - 1):  # these entries have expired as well
             if len(positions) > MAX_MARKS:
                 positions.discard(gone)
         return tuple(Breakpoint(position, marks[-1].ttl) for position in sorted(positions))
@@ -108,7 +111,7 @@ class KeptLedger(Ledger):
     def _wait(self, sized: SizedCall) -> None:
         answer = self._answer(sized)
         at = sized.call.at + FIVE_MINUTES - MARGIN
-        if sized.call.answered_at > at:  # nobody knows yet what is to be kept
+        if sized.call.answered_at > at:  # the answer, a part of the prompt to keep, is not complete yet
             return
         if not answer or not self._keeping.keeps(sized, [block for block, _ in answer]):
             return
@@ -128,7 +131,7 @@ class KeptLedger(Ledger):
         self._keeping.note_keepalive(sized, at, self._charge(served, at))
 
     def _charge(self, served: CacheUsage, at: float) -> float:
-        """What a keep-alive request costs. In the pictures it stands with the call that it follows."""
+        """Return the cost of a keep-alive request. The pictures show it with the call before it."""
         cost, tally = bill(served, self.prices, at), self.tally
         tally.cost += cost
         tally.read += served.read
@@ -146,7 +149,9 @@ class KeptLedger(Ledger):
         return cost
 
     def _answer(self, sized: SizedCall) -> list[tuple[Block, float]]:
-        """The blocks of the answer to a call, as the next request will hold them, with their tokens; none of a later answer."""
+        """Return the blocks of the answer to a call and their tokens, as in the next request; without blocks of later
+        answers.
+        """
         first = sized.call.blocks[1]
         blocks = self.recording.calls.blocks
         said = takewhile(lambda block: block.message is sized.call.message, islice(blocks, first, None))

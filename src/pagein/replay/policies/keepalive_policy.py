@@ -1,7 +1,8 @@
-"""pagein with lifetimes and keep-alive requests of its own, as a policy of the replay (`policy.economics.cache_keepalive`).
+"""pagein with cache TTLs and keep-alive requests of its own, as a policy of the replay
+(`policy.economics.cache_keepalive`).
 
-What the policy must know beyond the window, sizes and what was written, the provider's usage tells it at work; here the ledger does.
-A sub-agent is kept alive while a tool runs and never behind its end.
+In production the provider's usage reports sizes and written tokens; in a replay the ledger does. The window of a
+sub-agent is kept alive while a tool runs, but never after the end of the sub-agent.
 """
 
 import math
@@ -25,7 +26,7 @@ from pagein.replay.prompt.recording import BillableSession
 
 
 class KeepAlivePagein(PageinPolicy):
-    """The engine at work, and the cache's lifetimes chosen beside it."""
+    """The engine at work, with cache TTLs chosen beside it."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class KeepAlivePagein(PageinPolicy):
     ) -> None:
         super().__init__(recording, open_engine, prices, name, usual)
         rules = prices.cache
-        # elsewhere nobody is asked for a lifetime, or for another than a client's marks can say
+        # other providers accept no TTL, or another one than a client's cache breakpoints can express
         self._works = rules.model == "breakpoints" and (rules.ttl, rules.long_ttl) == (FIVE_MINUTES, ONE_HOUR)
         self.lifetimes = Lifetimes(
             float(recording.ttl), prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff
@@ -52,13 +53,13 @@ class KeepAlivePagein(PageinPolicy):
 
     @property
     def ttl(self) -> int | None:  # type: ignore[override]
-        """The lifetime of the request that is about to leave."""
+        """The cache TTL of the request about to be sent, seconds."""
         if not self._works:
             return None
         return ONE_HOUR if self._asking > self.lifetimes.short else FIVE_MINUTES
 
     def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
-        """Choose the lifetime, then let the engine decide by it."""
+        """Choose the cache TTL, then let the engine decide on this basis."""
         if not self._works:
             return super().decide(sized, ledger)
         if sized.opens_segment:
@@ -70,7 +71,7 @@ class KeepAlivePagein(PageinPolicy):
         floor = ledger.recording.floor[0]
         goes_on = before.held > 0 and not sized.opens_segment
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
-        # of what others hold of a front nobody knows before the answer
+        # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
         asked, in_hand = cache_keepalive.UpcomingRequest(at, size, certain), self._in_hand
         self._asking = cache_keepalive.chosen(before, self.lifetimes, asked, in_hand)
@@ -85,7 +86,9 @@ class KeepAlivePagein(PageinPolicy):
         return hide
 
     def _economics(self, now: float) -> Economics | None:
-        """The prices of this moment: when the cache is cold, what a change would void, and what was saved beside the window."""
+        """Return the prices at this moment: when the cache is cold, which part a change would void, and the savings
+        outside the window.
+        """
         usual = self._settings.residency.economics
         expires = self.lease.expires()
         if usual is None or expires is None or self.lease.sent is None:
@@ -101,22 +104,22 @@ class KeepAlivePagein(PageinPolicy):
 
     @property
     def _in_hand(self) -> float:
-        """What may be risked beside what lifetimes saved."""
+        """BIT that may be risked, without the savings by cache TTLs."""
         account = self._session.journal.state_at(self._session.leaf).account
         economics = self._settings.residency.economics
         return account.saved + (0.0 if economics is None else at_risk(account, economics))
 
     def note_usage(self, sized: SizedCall, served: CacheUsage) -> None:
-        """Told what the provider says of a request."""
+        """Receive the usage reported by the provider for a request."""
         if self._works:
-            cached = served.read + served.written  # of what is too small to be cached nothing is held
+            cached = served.read + served.written  # a prompt below the minimum size is not cached at all
             front = self._front
             request = Request(sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front)
             self.lease = cache_keepalive.lease_after_request(self.lease, self.lifetimes, request)
             self._fresh, self._rewrites = 0.0, False
 
     def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:  # noqa: ARG002 -- the keeper's interface
-        """Whether the window is to be kept alive behind this answer."""
+        """Return whether to keep the window alive after this answer."""
         if not self._works:
             return False
         in_hand = self._in_hand
@@ -127,12 +130,12 @@ class KeepAlivePagein(PageinPolicy):
         return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer)
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
-        """A keep-alive request went out."""
+        """Record a keep-alive request that went out."""
         self.course.kept.add(sized.call.index)
         self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)
 
 
 def _tokens_spared(hide: Hide) -> float:
-    """Tokens that do not enter, less those that enter besides."""
+    """Return the tokens that do not enter the prompt, minus the tokens of inserts."""
     previews = sum(one.block.tokens - one.tokens for one in hide.previews)
     return previews + sum(one.block.tokens - one.tokens for one in hide.rereads) - hide.notices

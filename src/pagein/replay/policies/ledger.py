@@ -1,19 +1,20 @@
-"""One policy at work on one session: its prompt, what it hid, and what every call was billed.
+"""One policy at work on one session: its prompt, the blocks hidden by the policy, and the bill of every call.
 
-The loop is the same for all policies; a policy only says, before each call, which removable blocks to hide
-(`replay.policies.baselines`). Order within a call: new blocks, the policy, needs and recalls, the request. Quotes are looked at
-before the recall. Definitions: DESIGN section 9; notes on real sessions, 2.
+The loop is the same for all policies; a policy only decides, before each call, which removable blocks to hide
+(`replay.policies.baselines`). Order within a call: new blocks, the policy, needs and recalls, the request. Quotes are
+checked before the recall.
 """
 
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
 from pagein.model.bill import EpochMark
-from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, CacheUsage, Chains, Reason, bill
+from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, CacheUsage, Chains, bill
 from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.tally import Tally, Trace
 from pagein.replay.prompt.hidden_tokens import HiddenGrowth
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import (
@@ -40,10 +41,12 @@ _SYSTEM_POSITION = 1
 
 
 class Policy(Protocol):
-    """Decides what leaves the prompt. Told every call in order; asked once per call, before its request.
+    """Decides which blocks leave the prompt. Receives every call in order, one decision per call, before its request.
 
-    name: its key in the bill. recall: how much a recall brings back. stressed: whether the stress model draws on
-    what it hides. ttl: lifetime it asks for, None = what the host asked for. caches: False prices every token fresh.
+    name: key of the policy in the bill.
+    recall: how much text a recall returns.
+    ttl: the cache TTL asked for, seconds; None: as the host asked.
+    caches: False bills every prompt token as fresh.
     """
 
     @property
@@ -56,55 +59,16 @@ class Policy(Protocol):
     def caches(self) -> bool: ...
 
     def decide(self, sized: SizedCall, ledger: "Ledger") -> Hide:
-        """What to hide before this call. `ledger` is to be looked at only."""
+        """Return the changes before this call. The ledger is read-only here."""
         ...
 
     def frontier(self, ledger: "Ledger") -> int:
-        """Position of the first block that a later decision may change, 0 where no mark is spent on it."""
+        """Return the position of the first block that a later decision may change; 0 if no breakpoint is spent on it."""
         ...
 
     def note_recall(self, copy: Removable, ledger: "Ledger") -> None:
-        """Told that a recalled text was appended to the prompt."""
+        """Receive the copy of a recalled text, now at the end of the prompt."""
         ...
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a policy cost so far. Tokens are not rounded until they are reported."""
-
-    cost: float = 0.0
-    read: float = 0.0
-    written: float = 0.0
-    fresh: float = 0.0
-    output: float = 0.0
-    floor: float = 0.0
-    calls: int = 0
-    faults: int = 0
-    recall_cost: float = 0.0
-    stress_recalls: int = 0
-    rereads: int = 0
-    quotes_visible: int = 0
-    quotes_lost: int = 0
-    quotes_total: int = 0
-    stubs: int = 0
-    epochs: int = 0
-    refused: int = 0
-    unrecoverable_bytes: int = 0
-    keep_alives: int = 0
-    keep_alive_cost: float = 0.0
-
-
-@dataclass(slots=True)
-class Trace:
-    """Per call, for the pictures."""
-
-    read: list[float] = field(default_factory=list)
-    written: list[float] = field(default_factory=list)
-    fresh: list[float] = field(default_factory=list)
-    cost: list[float] = field(default_factory=list)
-    parts: list[dict[Part, float]] = field(default_factory=list)
-    epochs: list[EpochMark] = field(default_factory=list)
-    reasons: list[Reason] = field(default_factory=list)
 
 
 class Ledger:
@@ -119,28 +83,26 @@ class Ledger:
         self.tally = Tally()
         self.trace = Trace() if trace else None
         self.window = PromptWindow(Chains())
-        self.resident: deque[Removable] = deque()  # what may leave, oldest first
+        self.resident: deque[Removable] = deque()  # blocks that may be evicted, oldest first
         self.resident_tokens = 0.0
-        self.hidden: dict[int, Removable] = {}  # originals that a stub stands for, by ordinal
-        self.gone_before = 0  # ordinals below are in no window any more (compaction by the policy)
+        self.hidden: dict[int, Removable] = {}  # originals replaced by a stub, by ordinal
+        self.gone_before = 0  # blocks with lower ordinals are in no window any more (compaction by the policy)
         self._stress = stress
         self._simulator = CacheSimulator(prices.cache)
-        self.arguments: dict[str, Removable] = {}  # by call, in its place
-        self._cover: dict[
-            int, tuple[tuple[int, int], ...]
-        ] = {}  # of previewed originals and masked arguments: what is shown
-        self._answers: dict[
-            int, int | None
-        ] = {}  # of reads that were answered, with the earlier read that is shown again
+        self.arguments: dict[str, Removable] = {}  # by call id
+        # character ranges still shown of previewed originals and masked arguments
+        self._cover: dict[int, tuple[tuple[int, int], ...]] = {}
+        # answered reads, each with the earlier read shown again
+        self._answers: dict[int, int | None] = {}
         self._position: dict[int, int] = {}
         self._growth = HiddenGrowth()
         self._copies: dict[int, list[Removable]] = {}
         self._due: dict[int, list[int]] = {}
         self._previous_end = 0
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
-        self._frontier = 0  # position of the frontier mark of the last request, 0: none
-        self._told = 0  # position of what tells of turns that left, 0: none
-        self._rewritten = 0  # position of the end of the last request that was written anew, 0: none
+        self._frontier = 0  # position of the frontier breakpoint of the last request, 0: none
+        self._told = 0  # position of the note about evicted turns, 0: none
+        self._rewritten = 0  # end position of the last rewritten request, 0: none
         self._recalls = self._windows = 0
         self._served_before = False
 
@@ -162,7 +124,7 @@ class Ledger:
             self._look(sized, needs)
             self._serve(sized, sized.output, cap=sized.cap)
 
-    # ── what enters ────────────────────────────────────────────────────────
+    # ── new blocks ─────────────────────────────────────────────────────────
 
     def _enter(self, sized: SizedCall) -> None:
         if sized.opens_segment:
@@ -175,7 +137,7 @@ class Ledger:
 
     def _begin(self, ordinal: int) -> None:
         whole, kept = self.recording.floor
-        # the rest of the floor is said anew after a compaction, so no cache of an earlier window holds it
+        # the rest of the prompt prefix is written anew after a compaction, so no cache of an earlier window holds it
         own = ("floor", "own", self._windows)
         self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
         self._windows += 1
@@ -204,13 +166,13 @@ class Ledger:
         self.resident_tokens += removable.tokens
 
     def user_blocks(self) -> Iterator[tuple[int, int, float]]:
-        """Blocks of the user's that stand as they were said: their ordinals, positions and tokens."""
+        """Yield the user's unchanged blocks: ordinal, position and tokens of each."""
         blocks = self.recording.calls.blocks
         for ordinal, position in self._position.items():
             if blocks[ordinal].kind == "user" and ordinal not in self.hidden:
                 yield ordinal, position, self.window.tokens_at(position)
 
-    # ── what leaves ────────────────────────────────────────────────────────
+    # ── evictions ──────────────────────────────────────────────────────────
 
     def _hide(self, sized: SizedCall, hide: Hide) -> None:
         gone = {removable.key for removable, _ in hide.stubs}
@@ -248,7 +210,7 @@ class Ledger:
             )
 
     def _leave(self, index: int, gone: RemovedTurns, changes: Changes) -> list[Removable]:
-        """Whole turns leave: nothing of them stands any more, and one text tells of all that left so. Returns what left."""
+        """Evict whole turns: one text replaces all turns evicted so far. Return the evicted blocks."""
         blocks = self.recording.calls.blocks
         left: list[Removable] = []
         for ordinal in gone.ordinals:
@@ -281,7 +243,7 @@ class Ledger:
         return left
 
     def _mask(self, masked: MaskedArguments, index: int) -> tuple[tuple[object, ...], Part, float]:
-        """Texts in arguments leave; what stays is shown as before."""
+        """Mask texts in arguments; the rest is shown as before."""
         block = masked.block
         ordinal = block.holder
         if ordinal not in self.hidden:
@@ -292,7 +254,7 @@ class Ledger:
         return (("m", ordinal, masked.shown), part, masked.tokens)
 
     def _preview(self, sized: SizedCall, one: PreviewedBlock) -> None:
-        """A block that no request held yet enters as a preview: nothing before the tail changes."""
+        """Replace a block by a preview before its first request: nothing before the tail changes."""
         whole = one.block
         chars = self.recording.calls.blocks[whole.holder].chars
         small = replace(whole, key=("p", whole.holder), tokens=one.tokens)
@@ -301,7 +263,7 @@ class Ledger:
         self._draw_preview(sized.call.index, whole.holder)
 
     def _read_again(self, one: ReadAgain) -> None:
-        """A read that no request held yet enters as what rests on other text: nothing before the tail changes."""
+        """Replace a read by its shorter answer before its first request: nothing before the tail changes."""
         whole = one.block
         small = replace(whole, key=("a", whole.holder), tokens=one.tokens)
         self._stand_in(whole, small)
@@ -311,7 +273,7 @@ class Ledger:
             self._copies.setdefault(one.again, []).append(small)
 
     def _unanswer(self, index: int, answer: Removable) -> None:
-        """An answer leaves, and what it was given for with it."""
+        """Evict an answer together with the text it was given for."""
         del self._cover[answer.holder]
         again = self._answers.pop(answer.holder)
         if again is not None:
@@ -319,7 +281,7 @@ class Ledger:
         self._draw(index, answer.holder)
 
     def _stand_in(self, whole: Removable, small: Removable) -> None:
-        """A block stands as another one, in its place."""
+        """Put a smaller block in the place of another."""
         self.resident = deque(small if other.key == whole.key else other for other in self.resident)
         self.resident_tokens += small.tokens - whole.tokens
         self.window.replace({whole.position: (small.key, "stubs", small.tokens)})
@@ -327,7 +289,7 @@ class Ledger:
         self.tally.stubs += 1
 
     def _compact(self, sized: SizedCall, hide: Hide) -> None:
-        """One more request writes a summary; the window becomes floor, summary and what is new."""
+        """Write a summary by one more request; the window becomes prompt prefix, summary and new blocks."""
         before = self.window.size
         self._serve(sized, SUMMARY_OUTPUT, counted=False)
         first, last = sized.call.blocks
@@ -342,7 +304,7 @@ class Ledger:
             self.trace.epochs.append(EpochMark(call=sized.call.index, reason=hide.reason, paged=0, tokens=saved))
 
     def _draw(self, index: int, ordinal: int) -> None:
-        """Stress model: a share of what was hidden is wanted again although no text shows it."""
+        """Stress model: a share of the hidden blocks is needed again although no text shows it."""
         if not self._stress:
             return
         digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
@@ -350,12 +312,12 @@ class Ledger:
             self._due.setdefault(index + 1 + digest[4] % STRESS_REACH, []).append(ordinal)
 
     def _draw_preview(self, index: int, ordinal: int) -> None:
-        """Stress model: a quarter of what enters as a preview is wanted at once."""
+        """Stress model: a quarter of the previewed blocks is needed at once."""
         digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
         if self._stress and int.from_bytes(digest[8:12]) < STRESS_PREVIEWS * (1 << 32):
             self._due.setdefault(index, []).append(ordinal)
 
-    # ── what was needed ────────────────────────────────────────────────────
+    # ── needs and recalls ──────────────────────────────────────────────────
 
     def _look(self, sized: SizedCall, needs: Needs) -> None:
         tally = self.tally
@@ -381,11 +343,11 @@ class Ledger:
             self._bring_back(sized, wanted.values())
 
     def _whole(self, ordinal: int) -> bool:
-        """Whether the whole block is visible as it was."""
+        """Return whether the whole block is visible unchanged."""
         return ordinal >= self.gone_before and ordinal not in self.hidden
 
     def _is_shown(self, ordinal: int) -> bool:
-        """Whether the whole block is visible, in place or as a recalled copy."""
+        """Return whether the whole block is visible, in place or as a recalled copy."""
         chars = self.recording.calls.blocks[ordinal].chars
         return self._whole(ordinal) or any(
             copy.first == 0 and copy.last >= chars for copy in self._copies.get(ordinal, ())
@@ -400,12 +362,12 @@ class Ledger:
         )
 
     def _is_covered(self, holder: Holder, length: int) -> bool:
-        """Whether a preview, or what stayed of arguments, shows it."""
+        """Return whether a preview or the rest of masked arguments shows this text."""
         runs = self._cover.get(holder.ordinal, ())
         return any(first <= holder.offset and (holder.offset + length <= last) for first, last in runs)
 
     def _bring_back(self, sized: SizedCall, wanted: Iterable[Holder]) -> None:
-        """One extra request before the real one; the recalled texts join the prompt."""
+        """Send one extra request before the real one; append the recalled texts to the prompt."""
         holders = list(wanted)
         before = self.tally.cost
         self._serve(sized, RECALL_OUTPUT * len(holders), cap=sized.cap, counted=False)
@@ -430,7 +392,7 @@ class Ledger:
         position = self.window.append(key, "recalled", tokens)
         return Removable(key, position, tokens, index, holder.ordinal, f"pagein-recall-{self._recalls}", first, last)
 
-    # ── what is sent ───────────────────────────────────────────────────────
+    # ── requests ───────────────────────────────────────────────────────────
 
     def _serve(self, sized: SizedCall, output: float, *, cap: float | None = None, counted: bool = True) -> CacheUsage:
         call = sized.call
@@ -471,8 +433,10 @@ class Ledger:
         return tuple(Breakpoint(position, ttl) for position in sorted(positions))
 
     def _readable(self, frontier: int) -> int:
-        """Where a mark stands so that a rewritten request reads what stands in front of its first change, as the engine's own marks do
-        (`engine.cache.cache_breakpoints`, rule 4): in front of the change there are ends of requests; but what was written anew last has no entry but at its frontier.
+        """Return the breakpoint position from which a rewritten request reads the prompt before its first change.
+
+        The engine places its own breakpoints by the same rule (`engine.cache.cache_breakpoints`, rule 4): before the
+        change there are ends of earlier requests, but the part written last has no cache entry except at its frontier.
         """
         first = self._first_changed
         if frontier > 0 and first > self._rewritten:

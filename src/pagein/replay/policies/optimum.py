@@ -1,8 +1,8 @@
-"""How far one could get: the offline optimum and the position-free lower bound, with the whole session known.
+"""Limits of any policy that knows the whole session: the offline optimum, and the position-free lower bound.
 
-Both are computed on the recording alone and recall nothing. What is removable: tool results of 100 tokens and more
-(a 40-token stub remains), and of tool-call arguments from 1,200 characters all but 200 characters (15 tokens remain).
-A block is *dead* after the last call that needs it. Notes on cache economics, 3; on real sessions, 5.
+Both are computed from the recording alone and recall nothing. Removable: tool results of 100 tokens and more (a
+40-token stub remains), and tool-call arguments from 1,200 characters, all but 200 characters (15 tokens remain). A
+block is *dead* after the last call that needs it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.token_prices import charge
-from pagein.replay.policies.ledger import Tally
+from pagein.replay.policies.tally import Tally
 from pagein.replay.prompt.recording import BillableSession
 
 _MIN_TOKENS, _RESULT_STUB, _ARGUMENT_STUB = 100.0, 40.0, 15.0
@@ -24,9 +24,10 @@ Split: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class _PromptPart:
-    """Something in the prompt: tokens from call `born` to the one before `gone`; `gain` of them may leave after call `last`.
+    """A part of the prompt, in the prompt from call `born` to the call before `gone`.
 
-    uses: calls that need it.
+    gain: tokens of the part that may be evicted after call `last`.
+    uses: calls that need the part.
     """
 
     born: int
@@ -39,7 +40,9 @@ class _PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """The calls between two compactions: times, caps and parts in order of appearance. warm: tokens its first call may read."""
+    """The calls between two compactions: times, caps, and parts in order of appearance. warm: tokens readable at the
+    first call.
+    """
 
     first: int
     calls: int
@@ -49,24 +52,24 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True)
 class _CacheOption:
-    """One way to have prompts cached: at these prices, for the short lifetime or for the long one."""
+    """A way to have prompts cached: at these prices, with the short or the long TTL."""
 
     prices: Prices
     long: bool = False
 
     @property
     def lasts(self) -> float:
-        """Seconds after which nothing is left."""
+        """Seconds until a cache entry has expired."""
         rules = self.prices.cache
         return (rules.long_ttl if self.long else rules.ttl) + rules.grace
 
     def readable(self, tokens: float) -> float:
-        """How much is read of a prefix of this size that was sent before."""
+        """Return the readable tokens of a previously sent prefix of this size."""
         rules = self.prices.cache
         return tokens * rules.hit_probability if tokens >= rules.min_prefix else 0.0
 
     def split(self, size: float, held: float) -> Split:
-        """A prompt of this size as (fresh, read, written short, written long)."""
+        """Split a prompt of this size into (fresh, read, written short, written long)."""
         rules = self.prices.cache
         if rules.model == "none" or (rules.model == "breakpoints" and size < rules.min_prefix):
             return size, 0.0, 0.0, 0.0
@@ -77,10 +80,11 @@ class _CacheOption:
 
 
 def optimum(recording: BillableSession, prices: Prices) -> Tally:
-    """Cheapest choice of edit times in the class: append-only order; at an edit every dead block becomes a stub.
+    """Return the bill of the cheapest edit times: append-only order, and at an edit every dead block becomes a stub.
 
-    Exact over edit times per segment, under the better of the provider's lifetimes for the session; assumes a perfectly
-    placed frontier mark, knows every need, so nothing faults. Recorded misses are replayed as for every policy.
+    Exact over edit times per segment, under the better of the provider's TTLs for the session. Assumes a perfectly
+    placed frontier breakpoint and knows every need, so nothing is recalled. Recorded misses are replayed as for every
+    policy.
     """
     leases = [_CacheOption(prices)]
     if prices.cache.model == "breakpoints":
@@ -101,16 +105,16 @@ def _tally_for_option(recording: BillableSession, segments: Sequence[_Segment], 
 
 
 def bound(recording: BillableSession, prices: Prices) -> Tally:
-    """What no layout can undercut that shows every needed block in full: each block paid only where it is used.
+    """Return the lower bound for any layout with every needed block in full: each block is paid only for its uses.
 
-    Position-free: an endless lifetime, no minimum, no misses, no stubs, no recalls, no price cliffs, no peak hours.
+    Position-free: an endless TTL, no minimum, no misses, no stubs, no recalls, no price cliffs, no peak hours.
     """
     carrier = _Carrier(prices)
     for segment in _segments(recording):
         end = segment.first + segment.calls
         ahead = segment.warm
         for part in (_PromptPart(segment.first, recording.floor[0], 0.0, end, ()), *segment.parts):
-            # what others keep warm is read and never written; the front of the prompt comes first
+            # tokens kept warm by other sessions are read and never written; the prompt prefix comes first
             held = min(ahead, part.tokens - part.gain)
             ahead -= held
             requests = min(part.gone, end) - part.born
@@ -124,7 +128,7 @@ def bound(recording: BillableSession, prices: Prices) -> Tally:
 
 
 class _Carrier:
-    """Adds up blocks that are each carried through some requests at the cheapest price there is."""
+    """Adds up blocks, each carried through a number of requests at the lowest price."""
 
     def __init__(self, prices: Prices) -> None:
         rules = prices.cache
@@ -136,7 +140,10 @@ class _Carrier:
         self.cost = self.fresh = self.read = self.written = 0.0
 
     def carry(self, tokens: float, requests: int, *, paid: bool = False) -> None:
-        """A block in `requests` requests: written once (`paid`: by others) and read after, or fresh in each where that is cheaper."""
+        """Add a block carried through `requests` requests: written once and read after, or fresh in each where cheaper.
+
+        paid: another session wrote the block.
+        """
         if requests <= 0 or tokens <= 0:
             return
         hits = self._warm * requests if paid else self._hit * (requests - 1)
@@ -152,7 +159,7 @@ class _Carrier:
 
 
 def _shared_tally(recording: BillableSession) -> Tally:
-    """What both have in common: the output, the number of calls, the floor."""
+    """Return the figures common to both limits: output, number of calls, prompt prefix."""
     tally = Tally(output=sum(sized.output for sized in recording.sized), calls=len(recording.sized))
     tally.floor = recording.floor[0] * tally.calls
     return tally
@@ -175,7 +182,7 @@ def _note_uses(recording: BillableSession, index: int, uses: dict[int, list[int]
     for need in recording.needs[index].needs:
         kinds = (blocks[holder.ordinal].kind for holder in need.holders)
         if not any(kind in ("user", "assistant") for kind in kinds):
-            # the newest holder has to stay: it is the one a recall would bring back
+            # the newest holder has to stay: a recall would return this one
             uses.setdefault(need.holders[-1].ordinal, []).append(index)
 
 
@@ -198,7 +205,9 @@ def _parts(recording: BillableSession, start: int, end: int, uses: dict[int, lis
 
 
 def _hidden(recording: BillableSession, start: int, end: int) -> list[list[tuple[float, int]]]:
-    """Per call, the tokens that entered unseen, in pieces with the call that took them back: the newest go first."""
+    """Return, per call, the hidden tokens that entered, in pieces with the call of their removal; the newest are
+    removed first.
+    """
     pieces: list[list[tuple[float, int]]] = [[] for _ in range(start, end)]
     there: list[tuple[int, float]] = []
     for index in range(start, end):
@@ -219,11 +228,11 @@ def _hidden(recording: BillableSession, start: int, end: int) -> list[list[tuple
 
 
 def _best(recording: BillableSession, segment: _Segment, lease: _CacheOption) -> "_EditState":
-    """Dynamic program over the call of the last edit.
+    """Return the cheapest edits of a segment, by a dynamic program over the call of the last edit.
 
-    A state is the call q of the last edit (0: none yet). At each call every state may go on or edit; of all edits
-    only the cheapest counts, for they lead to the same prompt. A state that costs no less than one with a later edit
-    is dropped: the later one has a prompt at most as large and, before anything newly dead, the same blocks.
+    A state is the call q of the last edit (0: none yet). At each call every state may continue or edit; of all edits
+    only the cheapest counts, because they lead to the same prompt. A state with no lower cost than one with a later
+    edit is dropped: the later one has a prompt at most as large and, before any newly dead block, the same blocks.
     """
     sizes = _Sizes(recording, segment)
     states: list[_EditState] = [_EditState(0, sizes.stubbed_before(0))]
@@ -253,7 +262,7 @@ def _best(recording: BillableSession, segment: _Segment, lease: _CacheOption) ->
 
 @dataclass(frozen=True, slots=True)
 class _CallPrice:
-    """What one call is billed by, whatever its prompt: when it was, what it put out, how much was readable at most."""
+    """The billing facts of one call, independent of its prompt: time, output tokens, maximum readable tokens."""
 
     lease: _CacheOption
     at: float
@@ -263,7 +272,9 @@ class _CallPrice:
 
 @dataclass(slots=True)
 class _EditState:
-    """Cheapest way to here with the last edit at call `edited`. front: index of the first part that died since."""
+    """The cheapest edits so far, with the last one at call `edited`. front: index of the first part that died since
+    then.
+    """
 
     edited: int
     stubbed: Sequence[float]
@@ -285,7 +296,10 @@ class _EditState:
 
 
 def _drop_dominated(states: list[_EditState], cacheable: list[bool]) -> list[_EditState]:
-    """cacheable: whether each prompt is long enough to be cached. One that is too short may cost more, so it rules out nothing."""
+    """Drop states dominated by a later edit at a lower cost.
+
+    cacheable: whether each prompt is long enough to be cached. A shorter prompt may cost more, so it dominates nothing.
+    """
     kept: list[_EditState] = []
     least = float("inf")
     for state, cached in sorted(zip(states, cacheable, strict=True), key=lambda one: -one[0].edited):
@@ -296,7 +310,7 @@ def _drop_dominated(states: list[_EditState], cacheable: list[bool]) -> list[_Ed
 
 
 class _Sizes:
-    """Prompt sizes n(q, t) and unchanged prefixes c(q, t) of one segment (notes on cache economics, 3.3)."""
+    """Prompt sizes n(q, t) and unchanged prefixes c(q, t) of one segment."""
 
     def __init__(self, recording: BillableSession, segment: _Segment) -> None:
         first = segment.first
@@ -325,24 +339,24 @@ class _Sizes:
         self._freed = list(accumulate(freed))
 
     def at(self, q: int, t: int) -> float:
-        """Prompt at call t when the last edit was at call q: what died before q is stubs."""
+        """Return the size of the prompt at call t with the last edit at call q: parts that died before q are stubs."""
         return self._full[t] - self._freed[q]
 
     def sent(self, q: int, t: int) -> float:
-        """What call t still shows of the prompt of the call before it, when the last edit was at call q."""
+        """Return the tokens of the previous call's prompt still shown at call t, with the last edit at call q."""
         return self.at(q, t - 1) - self._shrunk[t] if t else 0.0
 
     def stubbed_before(self, q: int) -> Sequence[float]:
-        """Per part, the tokens that stubs spare in front of it when everything dead before call q is stubbed."""
+        """Return, per part, the tokens spared by stubs in front of it if every part dead before call q is a stub."""
         return list(accumulate((gain if died < q else 0.0 for died, gain in self._deaths), initial=0.0))
 
     def age(self, state: _EditState, t: int) -> None:
-        """Note what died at the call before t."""
+        """Note the parts that died at the call before t."""
         if t and t - 1 >= state.edited and t - 1 in self._dying:
             state.front = min(state.front, self._dying[t - 1])
 
     def unchanged(self, state: _EditState, t: int) -> float:
-        """Tokens in front of the first part that an edit at call t would newly stub."""
+        """Return the tokens in front of the first part newly replaced by a stub at an edit at call t."""
         if state.front == NEVER:
             return 0.0
         gone = sum(tokens for i, call, tokens in self._taken_back if call <= t and i < state.front)

@@ -1,7 +1,7 @@
 """pagein itself as a policy of the replay: the real engine on a real store, byte for byte.
 
-The engine is fed the recorded messages and decides; the ledger prices what it decided. Every request is checked as its
-provider would check it, and in the end everything that was paged out is recalled and compared with the original.
+The engine reads the recorded messages and decides; the ledger bills its decisions. Every request passes the checks of
+its provider. At the end every evicted text is recalled and compared with the original.
 """
 
 import tempfile
@@ -36,7 +36,8 @@ from pagein.replay.policies.answered_rereads import RecordedRereads
 from pagein.replay.policies.decision_worth import DecisionWorth, Steps, idle
 from pagein.replay.policies.frontier import Frontier
 from pagein.replay.policies.keepalive_bill import Course
-from pagein.replay.policies.ledger import Ledger, Recall, Tally
+from pagein.replay.policies.ledger import Ledger, Recall
+from pagein.replay.policies.tally import Tally
 from pagein.replay.policies.turn_removal import TurnLedger
 from pagein.replay.prompt.context_limit import window_of
 from pagein.replay.prompt.model_calls import Block, strings_in
@@ -48,30 +49,30 @@ USUAL: Final = Settings()
 
 
 class OpenEngine(Protocol):
-    """Opens an engine on a new store at this path. Given by whoever chooses implementations; a worker must be able to import it."""
+    """Opens an engine on a new store at this path. Worker processes must be able to import the implementation."""
 
     def __call__(self, store: Path, *, counter: TokenCounter, settings: Settings) -> Engine: ...
 
 
 def settings_for(prices: Prices, lifetime: int, usual: Settings = USUAL) -> Settings:
-    """The engine's usual settings under these prices, with the lifetime that the host asks its cache for: the short one or the long."""
+    """Return the engine's usual settings with these prices and the cache TTL that the host asks for, short or long."""
     economics = economics_of(prices, long=lifetime == ONE_HOUR)
     return replace(usual, residency=replace(usual.residency, economics=economics))
 
 
 def _is_shown_thinking(prices: Prices) -> bool:
-    """Whether the models of these prices are shown again what they thought, in blocks that may be left out."""
+    """Return whether models at these prices are shown their earlier thinking, in blocks that may be omitted."""
     return prices.cache.name.startswith("anthropic") and not prices.strips_thinking
 
 
 class PageinPolicy:
-    """The engine at work on one recording, on a store of its own that is gone afterwards.
+    """The engine at work on one recording, on a temporary store of its own.
 
-    name: `pagein`, or what it is called without some of its layers (`replay.policies.ablation`).
+    name: `pagein`, or its name without some layers (`replay.policies.ablation`).
     """
 
     recall: Recall = "slice"
-    ttl: int | None = None  # the host's own marks and lifetimes are respected
+    ttl: int | None = None  # the host's own breakpoints and TTLs are kept
     caches = True
 
     def __init__(
@@ -114,8 +115,8 @@ class PageinPolicy:
         self._departed = TurnLedger(recording)
         self._paged: dict[tuple[str, str], str] = {}  # object id by call id and part
         self._takes_thinking = settings.residency.thinking == "leaves" and _is_shown_thinking(prices)
-        self._turn = 0  # the call that began the turn
-        self._recalled = 0.0  # tokens that were recalled behind the last request
+        self._turn = 0  # index of the call that began the turn
+        self._recalled = 0.0  # tokens recalled since the last request
         self._refused = self._lost = 0
 
     def __enter__(self) -> Self:
@@ -128,10 +129,10 @@ class PageinPolicy:
         self._folder.cleanup()
 
     def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
-        """Feed what was said since the last call and let the engine prepare the request."""
+        """Append the messages since the last call, and let the engine prepare the request."""
         self._report(sized, ledger)
         if sized.opens_segment and not sized.call.opens_segment:
-            # The host dropped its window without saying so: what the call still shows is what came since the last one.
+            # The host dropped its window without notice: the call shows only the messages since the last one.
             self._feed(sized.call.said - self._new(sized, ledger))
             self._session.note_compaction()
         self._feed(sized.call.said)
@@ -145,12 +146,15 @@ class PageinPolicy:
         self._session.forget()
         return hide
 
-    def _economics(self, now: float) -> Economics | None:  # noqa: ARG002 those who choose lifetimes look at the clock
-        """The prices at this moment."""
+    def _economics(self, now: float) -> Economics | None:  # noqa: ARG002 subclasses that choose TTLs use the clock
+        """Return the prices at this moment."""
         return self._settings.residency.economics
 
     def _answers_tools(self, sized: SizedCall, ledger: Ledger) -> bool:
-        """Whether tools have answered since the model last spoke: there a model that binds its thinking lets nothing in front of it change."""
+        """Return whether tools have answered since the model last spoke.
+
+        A model that binds its thinking lets nothing in front of such an answer change.
+        """
         said = self._messages[sized.call.said - self._new(sized, ledger) : sized.call.said]
         return any(isinstance(block, ToolResult) for message in said for block in message.blocks)
 
@@ -193,17 +197,17 @@ class PageinPolicy:
         )
 
     def _window(self) -> list[WindowPiece]:
-        """The request that was prepared last."""
+        """Return the request prepared last."""
         return pieces_since(self._session.journal.state_at(self._session.leaf).sent, 0)
 
     def _shorten(self, paged: PagedOut, ledger: Ledger) -> MaskedArguments | None:
-        """What stays of a long text of the user's, None for what is none."""
+        """Return the rest of a shortened long user text, or None for another eviction."""
         return self._departed.shorten(paged, ledger.user_blocks()) if paged.part == "text" else None
 
     def _enter(
         self, prepared: WindowRequest, residents: Mapping[str, Removable]
     ) -> tuple[list[PreviewedBlock], list[ReadAgain]]:
-        """What entered with this call as something else than was recorded, and did not leave at once."""
+        """Return the results that entered with this call in another form than recorded and were not evicted at once."""
         left = {one.call_id for one in prepared.opened.paged} if prepared.opened is not None else set[str]()
         entered = [one for one in prepared.previewed if one.call_id in residents and one.call_id not in left]
         reads = self._session.client_reads if entered else START
@@ -217,7 +221,7 @@ class PageinPolicy:
         return previews, rereads
 
     def _notices(self) -> float:
-        """Tokens of the texts of ours that entered with the request that was prepared last."""
+        """Return the tokens of the inserts that entered with the request prepared last."""
         tokens, name = 0.0, self._session.leaf
         entry = None if name is None else self._session.journal.entry(name)
         while entry is not None and entry.parent is not None:
@@ -228,7 +232,7 @@ class PageinPolicy:
         return tokens
 
     def _mask(self, paged: PagedOut, block: Removable) -> MaskedArguments:
-        """What of a call's arguments stays, by the texts in them."""
+        """Return the rest of a call's arguments, by comparing the texts in them."""
         original = self._originals[paged.call_id, "arguments"].text
         runs: list[tuple[int, int]] = []
         at = 0
@@ -244,17 +248,17 @@ class PageinPolicy:
         return PreviewedBlock(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
 
     def frontier(self, ledger: Ledger) -> int:
-        """The oldest result that the engine may still page out."""
+        """Return the position of the oldest result that the engine may still evict."""
         return self._frontier.position(ledger)
 
     def _first(self) -> tuple[str, bool] | None:
-        """The first call of which anything may leave one day, and whether that is its arguments."""
+        """Return the first call with something to evict, and whether this is its arguments."""
         standing = self._session.journal.state_at(self._session.leaf).standing
         first = next(iter(standing.all()), None)
         return None if first is None else (first.call_id, first.form != "result")
 
     def note_recall(self, copy: Removable, ledger: Ledger) -> None:
-        """The model asks for a slice of what was paged out; the engine answers from the store."""
+        """Append the model's request for a slice of an evicted text, and the engine's answer from the store."""
         self._recalled += copy.tokens
         original = ledger.recording.calls.blocks[copy.holder]
         part = "arguments" if original.kind == "arguments" else "result"
@@ -272,7 +276,7 @@ class PageinPolicy:
             self._departed.add_message(what)
 
     def why(self, ledger: Ledger, *, stress: bool = True) -> Why:
-        """Why it did what it did, once the ledger has run."""
+        """Explain the decisions of the session, after the ledger has run."""
         residency = self.steps.residency
         state = self._session.journal.state_at(self._session.leaf)
         if residency.economics is not None and state.sent_at is not None:
@@ -283,7 +287,7 @@ class PageinPolicy:
         return reckoning.why(self.steps.all, idle(state, residency))
 
     def prove(self, tally: Tally) -> None:
-        """Recall everything that was ever paged out and compare it, byte for byte, with what the recording holds."""
+        """Recall every evicted text, and compare it byte for byte with the recording."""
         for name, object_id in self._paged.items():
             original = self._originals.get(name)
             self._exact(object_id, None if original is None else original.text)
@@ -293,7 +297,7 @@ class PageinPolicy:
         tally.unrecoverable_bytes = self._lost
 
     def _report(self, sized: SizedCall, ledger: Ledger) -> None:
-        """What the provider said of the last request: of the one that pagein sent, not of the recorded one."""
+        """Report the provider's usage of the last request: the one sent by pagein, not the recorded one."""
         recalled, self._recalled = self._recalled, 0.0
         if sized.opens_segment or not sized.call.index:
             return
@@ -313,12 +317,14 @@ class PageinPolicy:
             self._session.note_compaction()
 
     def _new(self, sized: SizedCall, ledger: Ledger) -> int:
-        """How many messages stand between the reply of the call before and this call."""
+        """Return the number of messages between the reply of the call before and this call."""
         before = ledger.recording.calls.calls[sized.call.index - 1].said if sized.call.index else 0
         return sized.call.said - before
 
     def _stored_text(self, object_id: str, block: Block) -> str:
-        """The text of a block out of the object that holds it, alone or among others; out of its own, where it left before its turn did."""
+        """Return the text of a block from its object: its own object if it was evicted before its turn, else the shared
+        one.
+        """
         own = self._paged.get((block.call_id, "arguments" if block.kind == "arguments" else "result"))
         if own is not None and block.call_id:
             return self._exact(own, block.text)
@@ -334,7 +340,7 @@ class PageinPolicy:
         return text
 
     def _shortened_texts(self) -> set[str]:
-        """Names of long texts of the user's that left by themselves."""
+        """Return the names of long user texts evicted by themselves."""
         return {name for name, part in self._paged if part == "text"}
 
     def _exact(self, object_id: str, original: str | None) -> str:
@@ -342,7 +348,7 @@ class PageinPolicy:
             text = self._session.recall(object_id)
         except (CallerError, StoreError):
             text = None
-        if original is None:  # a copy that had been recalled before: its own original was compared then
+        if original is None:  # a copy recalled before: its own original was compared then
             return text or ""
         if text != original:
             self._lost += len(original.encode("utf-8", "surrogatepass"))

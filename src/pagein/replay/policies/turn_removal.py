@@ -1,4 +1,4 @@
-"""Whole turns that leave the window of a replay: which recorded blocks these are, and where each can be had back."""
+"""Whole turns evicted in a replay: their recorded blocks, and the object that holds each block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,13 +13,12 @@ from pagein.replay.prompt.recording import BillableSession
 
 @dataclass(slots=True)
 class TurnLedger:
-    """What left one session with whole turns. objects: by recorded block, the object that holds it."""
+    """The blocks of one session evicted with whole turns. objects: the holding object by ordinal of the block."""
 
     recording: BillableSession
     objects: dict[int, str] = field(default_factory=dict)
-    _said: list[int | Removable | None] = field(
-        default_factory=list
-    )  # by number of message: of the recording, or a copy
+    # by message number: index of a recorded message, or a recalled copy
+    _said: list[int | Removable | None] = field(default_factory=list)
     _gone: set[int] = field(default_factory=set)
     _blocks: dict[int, list[Block]] = field(default_factory=dict)
 
@@ -28,11 +27,13 @@ class TurnLedger:
             self._blocks.setdefault(block.message.start, []).append(block)
 
     def add_message(self, what: int | Removable | None) -> None:
-        """The session was told one more message: the recorded one of this number, or one that holds a copy, or nothing of the kind."""
+        """Record one more message of the session: the index of a recorded one, a recalled copy, or None for another
+        message.
+        """
         self._said.append(what)
 
     def removed_with(self, opened: EpochEntry, window: list[WindowPiece]) -> RemovedTurns | None:
-        """What leaves with this epoch, given the window behind it; None where no turn does."""
+        """Return the blocks evicted with this epoch, given the window after it; None for an epoch without turns."""
         if not opened.turns:
             return None
         told = [one for piece in window for one in piece.absent]
@@ -56,7 +57,7 @@ class TurnLedger:
         return RemovedTurns(tuple(ordinals), tuple(copies), spared, stands)
 
     def shorten(self, paged: PagedOut, positions: Iterator[tuple[int, int, float]]) -> MaskedArguments | None:
-        """What of a long text of the user's stays. positions: of blocks of the user's, by ordinal, with their tokens."""
+        """Return the rest of a shortened long user text. positions: ordinal, position and tokens of the user's blocks."""
         for ordinal, position, tokens in positions:
             block = self.recording.calls.blocks[ordinal]
             text = block.text if block.kind == "user" and block.chars >= paged.chars else ""

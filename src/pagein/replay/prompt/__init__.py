@@ -1,1 +1,1 @@
-"""The prompt of each recorded call: its blocks, their sizes, and what the call needed of them."""
+"""The prompt of each recorded call: its blocks, their sizes, and the blocks the call needed."""

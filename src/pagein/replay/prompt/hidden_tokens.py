@@ -1,7 +1,8 @@
-"""What a prompt holds beyond what is visible in it, and the thinking among it, under one policy.
+"""The hidden tokens of a prompt under one policy, and the thinking among them.
 
-How much of that is thinking is told by what the reply before was billed for (`SizedCall.thought`), and only so much may ever leave. It stands
-behind the blocks of its call although the model thought in front of them, so what entered with the block at the frontier stays.
+The bill of the previous reply limits the share of thinking (`SizedCall.thought`); only this share may ever be removed.
+Hidden tokens are placed after the blocks of their call although the model thought before writing them, so the tokens
+that entered with the block at the frontier stay.
 """
 
 from collections.abc import Mapping
@@ -12,12 +13,16 @@ from pagein.replay.prompt.prompt_sizes import SizedCall
 from pagein.replay.prompt.prompt_window import Part, PromptWindow
 
 Changes: TypeAlias = Mapping[int, tuple[tuple[object, ...], Part, float]]
-"""Blocks by the position at which they take the place of others, as in `Window.replace`."""
+"""Replacement blocks by position, as in `PromptWindow.replace`."""
 
 
 @dataclass(slots=True)
 class _Grown:
-    """Growth at one call. thought: tokens of thinking that are still in it; gone: tokens of thinking that left."""
+    """The hidden growth at one call.
+
+    thought: tokens of thinking still in the prompt.
+    gone: tokens of thinking removed.
+    """
 
     call: int
     position: int
@@ -32,11 +37,11 @@ class HiddenGrowth:
         self._grown: list[_Grown] = []  # oldest first
 
     def clear(self) -> None:
-        """The window begins anew."""
+        """Start a new window."""
         self._grown.clear()
 
     def enter(self, sized: SizedCall, window: PromptWindow) -> None:
-        """What a call brings beyond its blocks, which stand already; and what its recording took back."""
+        """Add the hidden tokens of a call after its blocks, and subtract the tokens removed in the recording."""
         index = sized.call.index
         if sized.hidden:
             position = window.append(("h", index), "hidden", sized.hidden)
@@ -44,8 +49,10 @@ class HiddenGrowth:
         self._take_back(sized.shrunk, window)
 
     def thinking_removed(self, born: int, before: int, window: PromptWindow) -> Changes:
-        """The thinking that leaves with an epoch. born: the call that saw the block at its frontier first; before: what was thought
-        before this call is finished.
+        """Return the thinking removed with an epoch.
+
+        born: the first call with the block at the frontier.
+        before: thinking before this call is finished.
         """
         changes: dict[int, tuple[tuple[object, ...], Part, float]] = {}
         for one in self._grown:
@@ -56,7 +63,10 @@ class HiddenGrowth:
         return changes
 
     def _take_back(self, tokens: float, window: PromptWindow) -> None:
-        """The recorded prompt shrank. What left here by our doing may be what left there, so it counts first."""
+        """Shrink the hidden tokens as the recorded prompt shrank.
+
+        Thinking removed by pagein may be the part that shrank in the recording, so it counts first.
+        """
         for one in reversed(self._grown):
             if tokens <= 0:
                 return

@@ -1,9 +1,9 @@
-"""From what was said to model calls and the blocks of their prompts.
+"""Model calls and the blocks of their prompts, from recorded messages.
 
-A *model call* is one assistant message; messages of the model `<synthetic>` were made up by the host and are none, nor are those that
-a rewritten prompt repeats.
-A call starts when the last tool result or user message before it was there. Its prompt holds every block said since
-the last compaction; a block is *born* at the first call whose prompt holds it. Method: notes on real sessions, 1.2.
+A *model call* is one assistant message. Messages of the model `<synthetic>` come from the host and are no calls;
+neither are messages repeated by a rewritten prompt. A call starts when the last tool result or user message before it
+was there. Its prompt holds every block since the last compaction; a block is *born* at the first call whose prompt
+holds it.
 """
 
 import re
@@ -42,9 +42,11 @@ _FIRST_GUTTER = re.compile(r"\s*\d+(?:→|\t|\||: )")
 class Block:
     """One block of the prompt.
 
-    ordinal: its number in the session, in order of appearance. born: index of the first call whose prompt holds it.
-    call_id: for arguments and results, the id of the tool call, unique in the session. chars: what it weighs.
-    message, place: what said it, and which of its blocks it is.
+    ordinal: number of the block in the session, in order of appearance.
+    born: index of the first call whose prompt holds the block.
+    chars: size, characters.
+    message, place: the message of the block, and the index of the block in it.
+    call_id: for arguments and results, the id of the tool call, unique in the session.
     """
 
     ordinal: int
@@ -60,7 +62,7 @@ class Block:
 
     @property
     def text(self) -> str:
-        """What a model sees of it. Read from disk: take it once."""
+        """The text as shown to the model. Read from disk: take it once."""
         match self.message.get().blocks[self.place]:
             case ToolCall() as call:
                 return call.arguments
@@ -75,10 +77,14 @@ class RecordedCall:
     """One model call.
 
     at, answered_at: start of the request and of its answer as recorded, seconds; never running backwards.
-    segment: number of compactions before it; `opens_segment` on the first call of each segment.
-    blocks: ordinals first seen by this call, [first, last). said: how many messages of `Calls.messages` precede it.
-    message: the reply. reported: its usage, as recorded. output_chars: text, thinking and arguments of the reply.
-    thought_chars: its thinking alone, as far as it was recorded; None where it holds none.
+    segment: number of compactions before the call.
+    opens_segment: True for the first call of each segment.
+    blocks: ordinals first seen by this call, [first, last).
+    said: number of messages of `Calls.messages` before the call.
+    message: the reply.
+    reported: usage of the reply, as recorded.
+    output_chars: text, thinking and arguments of the reply, characters.
+    thought_chars: recorded thinking of the reply, characters; None for a reply without thinking.
     """
 
     index: int
@@ -102,13 +108,13 @@ class RecordedCall:
 
     @property
     def usage(self) -> Usage | None:
-        """Recorded usage, None where the recording has none (a prompt of nothing is no usage)."""
+        """The recorded usage, or None without one (an empty prompt counts as no usage)."""
         return self.reported if self.reported is not None and self.reported.prompt > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCompaction:
-    """The host compacted before the message with index `said`."""
+    """A compaction by the host before the message with index `said`."""
 
     said: int
     kept: int = 0
@@ -116,9 +122,10 @@ class RecordedCompaction:
 
 @dataclass(slots=True)
 class RecordedCalls:
-    """A session as calls and blocks. `messages` holds every message in order, with unique call ids.
+    """A session as calls and blocks.
 
-    absurd: how many usages were left out because no model can have had them.
+    messages: every message in order, with unique call ids.
+    absurd: number of usages discarded because no model can produce them.
     """
 
     calls: list[RecordedCall] = field(default_factory=list)
@@ -131,12 +138,12 @@ class RecordedCalls:
 
 
 def without_gutter(text: str) -> str:
-    """Text without the line numbers that hosts put before each line of a read (metric definitions: visible text)."""
+    """Return the text without the line numbers that hosts put before each line of a read."""
     return _GUTTER.sub("", text) if _FIRST_GUTTER.match(text) else text
 
 
 def strings_in(arguments: str) -> Iterator[str]:
-    """Every string leaf of a call's arguments, in order."""
+    """Yield every string leaf of a call's arguments, in order."""
     try:
         stack: list[object] = [msgspec.json.decode(arguments)]
     except (msgspec.DecodeError, UnicodeError):
@@ -167,11 +174,11 @@ def gather(entries: Iterable[Recorded]) -> RecordedCalls:
 
 
 class _CallGatherer:
-    """The fold behind `gather`: what is known after the entries so far."""
+    """The fold behind `gather`: the state after the entries so far."""
 
     def __init__(self) -> None:
         self.into = RecordedCalls()
-        self.pending_from = 0  # ordinal of the first block that no call has seen yet
+        self.pending_from = 0  # ordinal of the first block not yet in any call
         self.segment = 0
         self.opens_segment = True
         self.clock = 0.0
@@ -179,7 +186,7 @@ class _CallGatherer:
         self.user_turn = False
         self.seen_ids: dict[str, int] = {}
         self.current_id: dict[str, str] = {}
-        self.reads: set[str] = set()  # ids of the calls of the latest assistant message that read a file
+        self.reads: set[str] = set()  # ids of the file reads among the calls of the latest assistant message
 
     def message(self, said: Message) -> None:
         if said.role == "assistant" and said.model == "<synthetic>":
@@ -258,7 +265,7 @@ class _CallGatherer:
         self.into.blocks.append(block)
 
     def _unique(self, block: Said) -> Said:
-        """Recordings repeat ids where they were redacted; a call and its result must still find one another."""
+        """Rename repeated ids of redacted recordings, so that each call still matches its result."""
         if isinstance(block, ToolCall):
             count = self.seen_ids.get(block.id, 0)
             self.seen_ids[block.id] = count + 1
@@ -272,7 +279,9 @@ class _CallGatherer:
 
 
 def _weight(block: Said) -> int:
-    """Characters a block puts into a prompt. Thinking is not logged with its true size: it counts as hidden growth."""
+    """Return the characters of a block in a prompt. Thinking is not logged with its true size: it counts as hidden
+    growth.
+    """
     match block:
         case Text():
             return len(block.text)

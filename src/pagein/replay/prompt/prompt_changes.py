@@ -1,4 +1,4 @@
-"""What a policy does to a prompt before a call: which blocks leave it, and what stands in their place."""
+"""The changes made by a policy to a prompt before a call: removed blocks and their replacements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Removable:
-    """A block that may leave the prompt: a tool result, or the copy of one that was recalled.
+    """A block that may leave the prompt: a tool result, arguments, or a recalled copy of a result.
 
-    position: where it stands. born: index of the first call that saw it. holder: ordinal of the original block.
-    first, last: the characters of the original that it shows.
+    position: place in the prompt.
+    born: index of the first call that saw the block.
+    holder: ordinal of the original block.
+    first, last: the range of the original shown, characters.
     """
 
     key: tuple[object, ...]
@@ -25,7 +27,11 @@ class Removable:
 
 @dataclass(frozen=True, slots=True)
 class MaskedArguments:
-    """Arguments some texts in which leave. tokens: what stays; shown: runs of characters of their texts that stay."""
+    """Arguments with some texts masked.
+
+    tokens: size of the rest.
+    shown: character ranges of the texts that stay.
+    """
 
     block: Removable
     tokens: float
@@ -34,7 +40,7 @@ class MaskedArguments:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedBlock:
-    """A block that enters as a preview of `tokens`. head, tail: characters of it that stand at its beginning and end."""
+    """A block that enters as a preview of `tokens`. head, tail: characters shown of its beginning and its end."""
 
     block: Removable
     tokens: float
@@ -44,9 +50,11 @@ class PreviewedBlock:
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """A read that enters as an answer of `tokens` resting on other text in the window. shown: runs of characters of it that the answer holds itself.
+    """A repeated read that enters as a shorter answer and depends on other text in the window.
 
-    again: ordinal of an earlier read whose whole text the answer is, None for a marker or a diff.
+    tokens: size of the answer.
+    shown: character ranges of the read contained in the answer itself.
+    again: ordinal of an earlier read with the same whole text; None for a marker or a diff.
     """
 
     block: Removable
@@ -57,9 +65,12 @@ class ReadAgain:
 
 @dataclass(frozen=True, slots=True)
 class RemovedTurns:
-    """Blocks that leave with whole turns. ordinals: of the recorded ones; copies: of what was recalled. spared: tokens, about.
+    """Blocks evicted with whole turns.
 
-    stands: tokens of the texts that tell of all that left so, this time and before.
+    ordinals: the recorded blocks.
+    copies: the recalled copies.
+    spared: tokens saved, approximately.
+    stands: tokens of the texts in place of all turns evicted so far.
     """
 
     ordinals: Sequence[int]
@@ -70,10 +81,16 @@ class RemovedTurns:
 
 @dataclass(frozen=True, slots=True)
 class Hide:
-    """What a policy does before a call: the stub that replaces each block, in tokens; what enters as a preview; reads that are answered
-    by what stands in the window; arguments that are masked; or a compaction. notices: tokens of texts of its own at the end.
+    """The changes of a policy before a call.
 
-    gone: what leaves with whole turns. finished: with what leaves goes what was thought behind it and before the call of this index; 0: none of it.
+    stubs: each evicted block with the tokens of its stub.
+    previews: results that enter as previews.
+    rereads: repeated reads answered by text in the window.
+    masked: arguments with masked texts.
+    notices: tokens of inserts at the end.
+    compact: whether the policy compacts the window.
+    finished: thinking after the first eviction and before the call of this index is removed; 0: none.
+    gone: blocks evicted with whole turns.
     """
 
     stubs: Sequence[tuple[Removable, float]] = ()
@@ -88,7 +105,7 @@ class Hide:
 
     @property
     def rewrites(self) -> bool:
-        """Whether what was sent before changes."""
+        """Whether a part of the prompt sent before changes."""
         return bool(self.stubs or self.masked or self.gone)
 
 

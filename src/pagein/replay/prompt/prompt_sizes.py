@@ -1,9 +1,8 @@
-"""How large each prompt really was: recorded sizes laid over the blocks.
+"""The real size of each prompt: recorded sizes distributed over the blocks.
 
-The recording tells how many tokens each prompt had, not where they were. Visible blocks are estimated from their
-characters; what a prompt grew beyond them is *hidden* (thinking, reminders, attachments) and cannot be removed;
-what was there before the first word is the *floor* (system prompt, tool schemas). Method and constants: notes on
-real sessions, 1.2, "Growth rule".
+A recording reports the tokens of each prompt, not their place. Visible blocks are estimated from their characters.
+Growth beyond them is *hidden* (thinking, reminders, attachments) and cannot be removed. The tokens before the first
+message are the *floor*, the prompt prefix (system prompt, tool schemas).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +26,11 @@ FIVE_MINUTES, ONE_HOUR = 300, 3600
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What the sessions of one source say together about each of them.
+    """Facts common to the sessions of one source, all in tokens.
 
-    floor: by role (`main`, `sub`), for sessions whose first call has no usage. compacted_read: what is read at the
-    first call after a compaction. cold_read: what other sessions keep warm across a pause (E_cold). All in tokens.
+    floor: prompt prefix by role (`main`, `sub`), for sessions without usage at the first call.
+    compacted_read: tokens read at the first call after a compaction.
+    cold_read: tokens kept warm by other sessions across a pause (E_cold).
     """
 
     floor: Mapping[str, float]
@@ -40,20 +40,20 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class FirstPrompt:
-    """The first prompt of a session: recorded tokens, characters that were visible in it, and the smallest prompt after."""
+    """The first prompt of a session: recorded tokens, visible characters, and the smallest later prompt."""
 
     tokens: float
     chars: int
     smallest: float
 
     def floor(self, chars_per_token: float) -> float:
-        """Tokens of system prompt and tool schemas: what is not visible, at most the smallest prompt."""
+        """Return the tokens of the prompt prefix: the invisible ones, at most the smallest prompt."""
         return max(_least(self.smallest), min(self.tokens - self.chars / chars_per_token, self.smallest))
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """What one session contributes to its source's facts. first: None where its first call has no usage."""
+    """The contribution of one session to the facts of its source. first: None without usage at the first call."""
 
     role: str
     first: FirstPrompt | None
@@ -63,13 +63,15 @@ class SessionFacts:
 
 @dataclass(frozen=True, slots=True)
 class SizedCall:
-    """One call with sizes. `blocks`: tokens of each new block, in order. `hidden`: tokens that entered unseen.
+    """One call with sizes, in tokens.
 
-    thought: how many of these count as what the model thought in its reply before; none where it is not known to be shown that for good.
-
-    shrunk: tokens taken back from earlier hidden growth, newest first. opens_segment: a new window begins here,
-    recorded or, where the prompt collapsed without notice, inferred. cap: what the recording read at a miss inside the
-    lifetime or a host-side change, None elsewhere.
+    blocks: size of each new block, in order.
+    hidden: tokens that entered unseen.
+    thought: the part of `hidden` known to be thinking of the previous reply; 0 for models not known to keep their
+    thinking.
+    shrunk: tokens removed from earlier hidden growth, newest first.
+    opens_segment: whether a new window begins here, as recorded or, after a sudden collapse of the prompt, as inferred.
+    cap: tokens read in the recording at a miss inside the TTL or after a change by the host; None elsewhere.
     """
 
     call: RecordedCall
@@ -85,20 +87,22 @@ class SizedCall:
 
 
 def chars_new(calls: RecordedCalls, call: RecordedCall) -> int:
-    """Characters of the blocks a call sees first."""
+    """Return the characters of the blocks first seen by a call."""
     first, last = call.blocks
     return sum(block.chars for block in calls.blocks[first:last])
 
 
 def host_ttl(calls: RecordedCalls) -> int:
-    """Lifetime the host asked for: an hour where it wrote more one-hour tokens than five-minute ones."""
+    """Return the cache TTL asked for by the host, seconds: an hour if it wrote more one-hour tokens than five-minute
+    ones.
+    """
     usages = [call.usage for call in calls.calls if call.usage]
     hour = sum(usage.written_1h for usage in usages)
     return ONE_HOUR if hour > sum(usage.written for usage in usages) - hour else FIVE_MINUTES
 
 
 def session_facts(calls: RecordedCalls, *, is_sub: bool) -> SessionFacts:
-    """What this session tells about its source."""
+    """Return the contribution of this session to its source."""
     ttl = host_ttl(calls)
     compacted, cold = [], []
     before: RecordedCall | None = None
@@ -116,7 +120,7 @@ def session_facts(calls: RecordedCalls, *, is_sub: bool) -> SessionFacts:
 
 
 def source_facts(sessions: Sequence[tuple[SessionFacts, float]]) -> SourceFacts:
-    """Medians over the sessions of a source, each with its characters per token."""
+    """Return the medians over the sessions of a source, each given with its characters per token."""
     floors: dict[str, float] = {}
     for role in ("main", "sub"):
         known = [one.first.floor(ratio) for one, ratio in sessions if one.role == role and one.first is not None]
@@ -135,7 +139,7 @@ def _first_prompt(calls: RecordedCalls) -> FirstPrompt | None:
 
 
 def floors(calls: RecordedCalls, facts: SourceFacts, chars_per_token: float, *, is_sub: bool) -> tuple[float, float]:
-    """(whole floor, the part of it that stays cached across a compaction), in tokens."""
+    """Return (whole prompt prefix, the part still cached after a compaction), in tokens."""
     first = _first_prompt(calls)
     if first is not None:
         own = first.floor(chars_per_token)
@@ -149,12 +153,12 @@ def floors(calls: RecordedCalls, facts: SourceFacts, chars_per_token: float, *, 
 
 
 def _least(smallest: float) -> float:
-    """The least that a floor may be beside a smallest prompt: a log of whole requests shows nearly all that was sent."""
+    """Return the minimum prompt prefix for this smallest prompt: a log of whole requests shows nearly every token sent."""
     return min(MINIMUM_FLOOR, smallest / 2)
 
 
 def grow(calls: RecordedCalls, floor: float, chars_per_token: float, *, misses: bool) -> list[SizedCall]:
-    """Size every call. misses: whether recorded cache misses are facts of the provider that is priced."""
+    """Size every call. misses: whether recorded cache misses are facts of the priced provider."""
     sized: list[SizedCall] = []
     size, pool = floor, 0.0
     before: RecordedCall | None = None
@@ -184,14 +188,14 @@ def grow(calls: RecordedCalls, floor: float, chars_per_token: float, *, misses: 
 
 
 def _is_collapse(usage: Usage | None, earlier: float | None, size: float) -> bool:
-    """A prompt far below both its predecessor and what it should be: the host compacted without saying so."""
+    """Return whether the prompt is far below its predecessor and its expected size: a compaction without notice."""
     if usage is None or earlier is None:
         return False
     return usage.prompt < _PSEUDO_COMPACTION * earlier and usage.prompt < _PSEUDO_COMPACTION * size
 
 
 def _fit(growth: float, estimate: float, pool: float) -> tuple[float, float, float]:
-    """(scale of the new blocks, tokens that entered hidden, tokens taken back from the hidden pool)."""
+    """Return (scale of the new blocks, tokens that entered hidden, tokens removed from the hidden pool)."""
     if growth >= estimate:
         return 1.0, growth - estimate, 0.0
     if growth >= _TRUSTED_FROM * estimate and estimate > 0:
@@ -200,10 +204,11 @@ def _fit(growth: float, estimate: float, pool: float) -> tuple[float, float, flo
 
 
 def _thought(before: RecordedCall, call: RecordedCall, chars_per_token: float) -> float:
-    """Tokens of thinking in a reply that the next prompt may hold: what was billed for it beyond what is visible of it.
+    """Return the tokens of thinking in a reply that the next prompt may hold: the billed output minus the visible
+    output.
 
-    0 where the recording shows no thinking; and where a model drops that of finished turns by itself, or is not known not to: what went
-    away in the recording must not be saved once more.
+    0 for a recording without thinking, and for models that drop the thinking of finished turns or are not known to keep
+    it: tokens removed in the recording must not be saved a second time.
     """
     if before.thought_chars is None or not all(abilities(one.model).carries_thinking for one in (before, call)):
         return 0.0
@@ -213,7 +218,7 @@ def _thought(before: RecordedCall, call: RecordedCall, chars_per_token: float) -
 
 
 def count_misses(sized: Sequence[SizedCall]) -> int:
-    """How many calls read far less from their cache than the prompt before them had put there, within the shortest lifetime."""
+    """Return the number of calls that read far less than the prompt before had written, within the shortest TTL."""
     missed = 0
     for before, one in pairwise(sized):
         usage = one.call.usage
@@ -226,9 +231,9 @@ def count_misses(sized: Sequence[SizedCall]) -> int:
 def _cap(
     call: RecordedCall, before: RecordedCall | None, earlier: float, *, opens: bool, dropped: bool, ttl: int
 ) -> float | None:
-    """Recorded read where something unforeseeable kept it down: a miss inside the lifetime, a drop, another model.
+    """Return the recorded read where an unforeseeable event limited it: a miss inside the TTL, a drop, another model.
 
-    earlier: size of the prompt of the call before.
+    earlier: size of the prompt of the call before, tokens.
     """
     if before is None or opens or call.usage is None:
         return None

@@ -1,7 +1,7 @@
-"""The prompt under one policy: which blocks stand in it, rendered how, and where each begins.
+"""The prompt under one policy: its blocks, the form and the position of each.
 
-A prompt is a chain of blocks. Appending one costs one step; replacing one in place costs the blocks behind it, as it
-does at the provider. The chain ids are what the cache simulator knows a prefix by.
+A prompt is a chain of blocks. Appending a block costs one step; replacing one costs the blocks after it, as at the
+provider. The cache simulator identifies a prefix by its chain id.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ ROOT = 0
 
 
 class PromptWindow:
-    """The prompt of the next call. Positions count blocks from 1, as marks do; position p covers blocks 1..p."""
+    """The prompt of the next call. Positions count blocks from 1, as breakpoints do; position p covers blocks 1..p."""
 
     def __init__(self, chains: Chains) -> None:
         self._chains = chains
@@ -54,7 +54,7 @@ class PromptWindow:
         return len(self.chain)
 
     def replace(self, changes: Mapping[int, tuple[tuple[object, ...], Part, float]]) -> int:
-        """Put other blocks at these positions. Returns the first position whose prefix changed."""
+        """Put other blocks at these positions. Return the first position with a changed prefix."""
         for position, (key, part, tokens) in changes.items():
             at = position - 1
             self.by_part[self._parts[at]] -= self._tokens[at]
@@ -65,11 +65,11 @@ class PromptWindow:
         return first
 
     def after(self, parent: int, key: tuple[object, ...]) -> int:
-        """The chain id of a block behind a prefix, without putting it there."""
+        """Return the chain id of a block after a prefix, without appending the block."""
         return self._chains.extend(parent, key)
 
     def shrink(self, position: int, tokens: float) -> None:
-        """Correct the size of a block that stays the same block: its prefix keeps its identity."""
+        """Correct the size of a block without changing the identity of its prefix."""
         at = position - 1
         self.by_part[self._parts[at]] -= self._tokens[at] - tokens
         self._tokens[at] = tokens
@@ -79,11 +79,11 @@ class PromptWindow:
             self.cumulative[i] = total
 
     def tokens_at(self, position: int) -> float:
-        """Tokens of the block at a position."""
+        """Return the tokens of the block at a position."""
         return self._tokens[position - 1]
 
     def before(self, position: int) -> float:
-        """Tokens in front of the block at a position."""
+        """Return the tokens in front of the block at a position."""
         return self.cumulative[position - 2] if position > 1 else 0.0
 
     def _relink(self, at: int) -> None:

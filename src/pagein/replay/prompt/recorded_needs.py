@@ -1,9 +1,9 @@
-"""What each recorded call needed to see: the textual lower bound of what a model would miss.
+"""The texts needed by each recorded call: a lower bound, by text, of a model's needs.
 
-Three kinds (notes on real sessions, 1.2): **L** a long line or identifier in the reply that stood verbatim earlier in
-the window; **E** the quoted old text of an exact-match edit; **P** a context or removed line of a patch. A need is met
-while any of its holders is visible. Beside them: the *quotes* of edits, whose visibility is a metric of its own, and
-*re-reads* of a file whose earlier result may be gone by then.
+Three kinds: **L** a long line or identifier in the reply, present verbatim earlier in the window; **E** the quoted old
+text of an exact-match edit; **P** a context or removed line of a patch. A need is met while any of its holders is
+visible. Besides: the *quotes* of edits, with their visibility as a separate metric, and *rereads* of a file whose
+earlier result may be evicted.
 """
 
 import re
@@ -26,7 +26,7 @@ _MOST_HOLDERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A block that holds a needed text, `offset` characters from its start."""
+    """A block with a needed text, `offset` characters from its start."""
 
     ordinal: int
     offset: int
@@ -34,7 +34,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class NeededText:
-    """A text the reply to a call used, and who holds it. `length` in characters."""
+    """A text used by the reply to a call, and the blocks with this text. length: characters."""
 
     kind: NeedKind
     length: int
@@ -43,10 +43,12 @@ class NeededText:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """An exact edit quote. `holders`: blocks that hold it alone; `spans`: blocks that hold it only together.
+    """An exact edit quote.
 
-    Both empty: the raw window did not show it either. places: where it stands in arguments of calls, last, and in reads of files;
-    length: its characters.
+    holders: blocks with the whole quote. spans: blocks with the quote only together. Both empty: not even the raw
+    window showed it.
+    places: last position of the quote in arguments of calls, and its position in reads of files.
+    length: characters.
     """
 
     holders: tuple[int, ...]
@@ -56,13 +58,13 @@ class Quote:
 
     @property
     def visible_raw(self) -> bool:
-        """Whether the append-only window showed it."""
+        """Whether the append-only window showed the quote."""
         return bool(self.holders or self.spans)
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Of one call: what its reply needs, quotes and re-reads. `rereads`: ordinals of the earlier results re-read."""
+    """The needs, quotes and rereads of one call. rereads: ordinals of the earlier results read again."""
 
     needs: tuple[NeededText, ...] = ()
     quotes: tuple[Quote, ...] = ()
@@ -73,7 +75,7 @@ NOTHING = Needs()
 
 
 def needs_of(calls: RecordedCalls, opens: list[bool]) -> list[Needs]:
-    """The needs of every call. opens: whether a new window begins at the call (nothing older is reachable)."""
+    """Return the needs of every call. opens: whether a new window begins at the call (nothing older is reachable)."""
     found: list[Needs] = []
     index = _Index()
     for call in calls.calls:
@@ -94,7 +96,7 @@ class _Index:
         self.short: dict[str, list[Holder]] = {}  # patch context: lines too short to be needs by themselves
         self.texts: list[tuple[int, str]] = []
         self.arguments: set[int] = set()
-        self.partly: set[int] = set()  # of which a part may stand in the window: arguments, and reads of files
+        self.partly: set[int] = set()  # blocks that may be shown in part: arguments, and reads of files
         self.accesses: dict[str, tuple[FileAccess, ...]] = {}
         self.reads: dict[str, list[tuple[int, FileAccess]]] = {}
 
@@ -107,7 +109,7 @@ class _Index:
         offset = 0
         for line in text.split("\n"):
             size = len(line)
-            if size >= 12:  # noqa: PLR2004 shortest patch context, notes 1.2 kind P
+            if size >= 12:  # noqa: PLR2004 shortest patch context, kind P
                 bare = line.strip()
                 if SHORTEST_LINE <= len(bare) <= LONGEST_LINE:
                     self.lines.setdefault(bare, []).append(Holder(block.ordinal, offset))
@@ -170,7 +172,7 @@ class _Index:
         return Quote((), self._spanning(old))
 
     def _spanning(self, old: str) -> tuple[int, ...]:
-        """Blocks that show the text only where they meet: pieces of the visible text are joined by a newline."""
+        """Return the blocks that show the text only across their boundaries: visible texts are joined by a newline."""
         visible = "\n".join(text for _, text in self.texts)
         start = visible.find(old)
         if start < 0:
@@ -188,7 +190,9 @@ class _Index:
             yield Holder(ordinal, self._place(ordinal, texts[ordinal], old))
 
     def _place(self, ordinal: int, text: str, old: str) -> int:
-        """Where a block holds a text. In arguments the last place: behind the text that an edit replaced stands the text that it wrote."""
+        """Return the offset of a text in a block: in arguments the last one, where an edit writes its new text after
+        the old one.
+        """
         return text.rfind(old) if ordinal in self.arguments else text.find(old)
 
     def _patched(self, lines: tuple[str, ...]) -> Iterator[NeededText]:
@@ -198,7 +202,7 @@ class _Index:
                 yield NeededText("P", len(line), tuple(holders[-_MOST_HOLDERS:]))
 
     def _reread(self, call: ToolCall) -> Iterator[int]:
-        """Earlier results whose lines this call reads again. The newest of each path stands for them."""
+        """Yield earlier results whose lines this call reads again: the newest of each path."""
         reading = tuple(access for access in call.accesses if access.op == "read")
         if reading:
             self.accesses[call.id] = reading
@@ -210,7 +214,7 @@ class _Index:
 
 
 def _words(block: Block) -> str:
-    """What of a block can recur: the strings of arguments, a result without its line numbers."""
+    """Return the text of a block that can recur: the strings of arguments, a result without its line numbers."""
     text = block.text
     if block.kind == "arguments" and text:
         return "\n".join(strings_in(text))
@@ -218,7 +222,7 @@ def _words(block: Block) -> str:
 
 
 def is_distinctive(line: str) -> bool:
-    """Whether a line says enough that its recurrence is no accident."""
+    """Return whether a line is distinctive enough that a recurrence is no accident."""
     return len(set(line)) > _MIN_DISTINCT and sum(map(str.isalnum, line)) >= _MIN_ALNUM
 
 

@@ -1,4 +1,4 @@
-"""A session ready to be billed: sized calls, what each needed, and the facts of its provider."""
+"""A session ready to be billed: sized calls, their needs, and the facts of its provider."""
 
 from dataclasses import dataclass, field, replace
 
@@ -15,11 +15,14 @@ from pagein.replay.record.usage_tally import UsageTotals
 
 @dataclass(frozen=True, slots=True)
 class BillableSession:
-    """Everything the policies are measured on.
+    """A recorded session as measured under every policy.
 
-    floor: (all of it, the part that outlives a compaction), tokens. chars_per_token: the calibrated ratio.
-    ttl: seconds the host asked the cache to live. first_read: what the first call read. cold_read: see
-    SourceFacts; at most the floor. client: what the host's tools mean, by the calls that were made of them.
+    floor: (whole prompt prefix, the part that survives a compaction), tokens.
+    chars_per_token: the calibrated ratio.
+    ttl: cache TTL asked for by the host, seconds.
+    first_read: tokens read at the first call.
+    cold_read: see SourceFacts; at most the prompt prefix, tokens.
+    client: profile of the host's tools, recognised by the calls of these tools.
     """
 
     head: SessionHead
@@ -36,7 +39,7 @@ class BillableSession:
 
 
 def provider_family(model: str) -> str:
-    """`anthropic`, `openai` or `other`, by the model's name: whose cache the recording's misses are facts of."""
+    """Return `anthropic`, `openai` or `other` by the model's name: the provider whose cache caused the recorded misses."""
     name = model.lower()
     if "claude" in name or "anthropic" in name:
         return "anthropic"
@@ -53,10 +56,12 @@ def record(
     prices: Prices,
     told: UsageTotals | None = None,
 ) -> BillableSession:
-    """Lay recorded sizes over the calls of a session and collect their needs.
+    """Distribute recorded sizes over the calls of a session and collect their needs.
 
-    told: what the recording's own usage lines add up to; where that is not what was counted, the flags tell the difference. Recorded cache misses and lifetimes are facts of the recording's own provider: they are replayed only where that
-    kind of cache is priced.
+    told: the sum of the recording's own usage lines; flags report a difference from the counted usage.
+
+    Recorded cache misses and TTLs are facts of the recording's own provider: they are replayed only if the same kind of
+    cache is priced.
     """
     floor = floors(calls, facts, chars_per_token, is_sub=head.parent is not None)
     own = _is_own(head, calls, prices)
@@ -84,7 +89,7 @@ def record(
         chars_per_token=chars_per_token,
         ttl=host_ttl(calls) if own else FIVE_MINUTES,
         first_read=float(first.read) if first else 0.0,
-        # others can keep warm only what they share with this session: its floor
+        # other sessions can keep warm only the part shared with this session: its prompt prefix
         cold_read=min(facts.cold_read, floor[0]),
         client=profile_by_calls(
             block for call in calls.calls for block in call.reply.blocks if isinstance(block, ToolCall)
@@ -94,7 +99,7 @@ def record(
 
 
 def _differences(calls: RecordedCalls, told: UsageTotals | None) -> dict[str, object]:
-    """What the usage lines of a recording tell beyond what was counted (negative: what was counted beyond them)."""
+    """Return the usage in the recording's usage lines beyond the counted usage (negative: counted beyond the lines)."""
     with_usage = [usage for call in calls.calls if (usage := call.usage) is not None]
     if told is None or not told.calls:
         return {}
@@ -107,7 +112,7 @@ def _differences(calls: RecordedCalls, told: UsageTotals | None) -> dict[str, ob
 
 
 def on_own_cache(recording: BillableSession, prices: Prices, *, misses: bool) -> BillableSession:
-    """The same recording on the cache it ran on, with its unexplained misses or without."""
+    """Return the same recording on its original cache, with or without its unexplained misses."""
     own = _is_own(recording.head, recording.calls, prices)
     sized = grow(recording.calls, recording.floor[0], recording.chars_per_token, misses=misses and own)
     return replace(recording, sized=tuple(sized), ttl=host_ttl(recording.calls) if own else FIVE_MINUTES)

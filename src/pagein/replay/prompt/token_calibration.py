@@ -1,4 +1,4 @@
-"""Characters per token of a model, from what a recording says its prompts weighed."""
+"""Characters per token of a model, from the prompt sizes reported in a recording."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,12 +8,12 @@ from pagein.replay.prompt.model_calls import RecordedCall, RecordedCalls
 
 __all__ = ["Sample", "accesses_files", "chars_per_token", "samples"]
 
-# Calls whose growth is mostly tool results measure best (notes on real sessions, 1.3).
+# Calls whose growth is mostly tool results measure best.
 _LEAST_RESULT_CHARS, _MOST_USER_CHARS = 2000, 500
 
 
 def samples(calls: RecordedCalls) -> Iterator[Sample]:
-    """Growth of the prompt beside the characters that came in, for calls that tell."""
+    """Yield the growth of the prompt and the new characters of each suitable call."""
     before: RecordedCall | None = None
     for call in calls.calls:
         usage, earlier = call.usage, before
@@ -29,11 +29,11 @@ def samples(calls: RecordedCalls) -> Iterator[Sample]:
 
 
 def chars_per_token(model: str, sampled: Sequence[Sample]) -> float:
-    """The ratio for a model, its prior corrected by samples of its usage."""
+    """Return the ratio for a model: its prior, corrected by samples of its usage."""
     return ratio_counter(model).calibrate(sampled).result
 
 
 def accesses_files(calls: RecordedCalls) -> bool:
-    """Whether the session's agent works on files at all: what tells a coding session from others."""
+    """Return whether the session's agent works on files at all, which distinguishes coding sessions from others."""
     said = (block for message in calls.messages for block in message.blocks)
     return any(isinstance(block, ToolCall) and block.accesses for block in said)

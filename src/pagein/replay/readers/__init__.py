@@ -1,4 +1,4 @@
-"""Readers of recorded sessions, one module per format, and the detection that chooses among them."""
+"""Readers of recorded sessions, one module per format, and the detection of the format."""
 
 from pagein.replay.readers.detection import read_source
 from pagein.replay.readers.discovery import FoundSession, discover

@@ -1,4 +1,4 @@
-"""Responses of model APIs, whole or as a recorded event stream, as one assistant message with its usage."""
+"""Convert a response of a model API, whole or as a recorded event stream, to one assistant message with its usage."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,9 @@ from pagein.replay.readers.rows import decode_json
 
 
 def answer(response: object, calls: SessionCalls, at: float | None, model: str | None) -> Message | None:
-    """The message of a response: an object, its JSON text, or the text of its event stream. None where it is neither."""
+    """Return the message of a response: an object, its JSON text, or the text of its event stream; None for other
+    input.
+    """
     row = _whole(response)
     if not row:
         return None
@@ -37,7 +39,9 @@ def answer(response: object, calls: SessionCalls, at: float | None, model: str |
 
 
 def usage(row: Row) -> Usage | None:
-    """Usage of any of the three APIs; OpenAI counts cached tokens into the prompt, Anthropic beside it."""
+    """Return the usage in any of the three wire formats; OpenAI counts cached tokens in the prompt, Anthropic apart
+    from it.
+    """
     if not row:
         return None
     details = object_at(row, "prompt_tokens_details") or object_at(row, "input_tokens_details")
@@ -74,7 +78,7 @@ def _events(stream: str) -> Iterator[Row]:
 
 
 def _join_stream(events: list[Row]) -> Row:
-    """The response that an event stream adds up to; of a torn stream, as much as came."""
+    """Return the response of an event stream; for a torn stream, as far as received."""
     done = [
         object_at(event, "response")
         for event in events

@@ -1,4 +1,4 @@
-"""What Claude Code inserts beside the conversation: its attachments, as the text that the model is shown."""
+"""The attachments inserted by Claude Code beside the conversation, as the text shown to the model."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,9 +13,9 @@ _FOR_PEOPLE: Final = frozenset(
 
 
 def attachment_text(row: Row) -> Text | None:
-    """The text of an attachment, or None where it is empty or made for people only.
+    """Return the text of an attachment, or None for an empty one and for one made for people only.
 
-    The wording around the content is close to the client's, not equal: it is there to be counted.
+    The wording around the content is close to the client's, not equal: it serves to be counted.
     """
     kind = text(row, "type") or "attachment"
     if kind in _FOR_PEOPLE:

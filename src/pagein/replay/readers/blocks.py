@@ -1,4 +1,4 @@
-"""Content blocks as the Anthropic Messages format writes them (Claude Code and request logs share it)."""
+"""Content blocks in the Anthropic Messages format, shared by Claude Code and request logs."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,9 +12,9 @@ REMINDER: Final = "<system-reminder>"
 
 @dataclass(slots=True)
 class SessionCalls:
-    """The tool calls of one session so far: a result names only its call, and the call knows the tool.
+    """The tool calls of one session so far. A result names only its call; the call names the tool.
 
-    cwd: folder of the session; accesses inside it are told relative to it.
+    cwd: folder of the session; paths inside it are reported relative to it.
     """
 
     cwd: str | None = None
@@ -23,9 +23,9 @@ class SessionCalls:
     _answered: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def add_call(self, call_id: str, name: str, arguments: str) -> ToolCall:
-        """A tool call, with the accesses that its arguments tell.
+        """Return a tool call with the file accesses found in its arguments.
 
-        An id that was used before gets a number: some servers count their calls anew in each turn, and some recordings hide ids.
+        A repeated id gets a number: some servers count their calls anew in each turn, and some recordings hide ids.
         """
         uses = self._uses.get(call_id, 0)
         self._uses[call_id] = uses + 1
@@ -34,12 +34,12 @@ class SessionCalls:
         return ToolCall(own, name, arguments, accesses(name, arguments, self.cwd))
 
     def begin_anew(self) -> None:
-        """The window was begun anew: results from now on answer calls that stand in it."""
+        """Begin a new window: later results answer only calls of this window."""
         self._waiting.clear()
         self._answered.clear()
 
     def answers(self, call_id: str) -> tuple[str, str]:
-        """Id and tool of the call that a result with this id answers; the tool is "" if no such call is recorded."""
+        """Return id and tool of the call answered by a result with this id; the tool is "" for an unrecorded call."""
         waiting = self._waiting.get(call_id)
         if waiting:
             self._answered[call_id] = waiting.pop(0)
@@ -47,14 +47,14 @@ class SessionCalls:
 
 
 def content_blocks(content: object, calls: SessionCalls, injected: str | None = None) -> tuple[Block, ...]:
-    """The blocks of a message's content, which is text or a list."""
+    """Return the blocks of a message's content, text or list."""
     if isinstance(content, str):
         return (spoken(content, injected),) if content else ()
     return tuple(_block(row, calls, injected) for row in objects(content))
 
 
 def spoken(words: str, injected: str | None = None) -> Text:
-    """Text of a user or model, or of the host where it shows that by its wrapper."""
+    """Return a text of the user or the model, or of the host where its wrapper shows this."""
     if injected is None and words.startswith(REMINDER):
         return Text(words, "system_reminder")
     return Text(words, injected)
@@ -75,14 +75,14 @@ def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
 
 
 def result_of_block(row: Row, calls: SessionCalls, shown: ShownLines | None = None) -> ToolResult:
-    """A tool result block."""
+    """Return the tool result of a block."""
     call_id, name = calls.answers(text(row, "tool_use_id") or "")
     words, images = flat(row.get("content"))
     return ToolResult(call_id, words, name, row.get("is_error") is True, images, shown)
 
 
 def flat(content: object) -> tuple[str, tuple[Image, ...]]:
-    """The text of a result and its images; texts of several blocks are joined by a line break."""
+    """Return the text and the images of a result; texts of several blocks are joined by a line break."""
     if isinstance(content, str):
         return content, ()
     words: list[str] = []
@@ -101,7 +101,7 @@ def flat(content: object) -> tuple[str, tuple[Image, ...]]:
 
 
 def image(row: Row) -> Image:
-    """An image block of any of the formats. Its data is left in the recording; only the size is told."""
+    """Return an image block of any format. Its data stays in the recording; only the size is reported."""
     source = object_at(row, "source") or row
     data = text(source, "data", "image_url", "url") or text(object_at(row, "image_url"), "url") or ""
     kind = text(source, "media_type", "mimeType", "mime") or data.partition(":")[2].partition(";")[0]
@@ -109,7 +109,7 @@ def image(row: Row) -> Image:
 
 
 def anthropic_usage(row: Row) -> Usage | None:
-    """Usage as the Anthropic API reports it; None where nothing is reported."""
+    """Return the usage as reported by the Anthropic API, or None without a report."""
     if not row:
         return None
     parts = object_at(row, "cache_creation")

@@ -1,4 +1,6 @@
-"""Claude Code transcripts: one JSON line per content block, prompt, attachment or event; sub-agents inside or beside them."""
+"""Read Claude Code transcripts: one JSON line per content block, prompt, attachment or event; sub-agents inside or
+beside them.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +33,7 @@ _SCALARS: Final = (str, int, float, bool)
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """The main conversation of a transcript, then each sub-agent recorded in the same file as a session of its own."""
+    """Yield the main conversation of a transcript, then each sub-agent in the same file as a session of its own."""
     for lane in lanes(marks):
         said = thread(lane)
         head = _head(source, lane, said)
@@ -68,7 +70,7 @@ def _head(source: Source, lane: Lane, said: Thread) -> SessionHead:
 
 
 def _parent_folder(source: Source) -> str | None:
-    """The parent session of a sub-agent's file, which lies in `<session>/subagents/`."""
+    """Return the parent session of a sub-agent's file in `<session>/subagents/`."""
     folders = PurePosixPath(source.label.replace("\\", "/")).parts
     place = folders.index("subagents") if "subagents" in folders else 0
     return folders[place - 1] if place else None
@@ -76,7 +78,7 @@ def _parent_folder(source: Source) -> str | None:
 
 @dataclass(slots=True)
 class _Open:
-    """A model call whose lines are not all read yet, and what came in between its lines."""
+    """A model call with lines still to read, and the entries between its lines."""
 
     uuids: list[str]
     message: Message
@@ -85,7 +87,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _ClaudePass:
-    """Where the second pass stands. `placed`: how many messages came before the one with this uuid."""
+    """The state of the second pass. placed: number of messages before the one with this uuid."""
 
     last: dict[str, int]
     calls: SessionCalls
@@ -101,7 +103,7 @@ class _ClaudePass:
         return entry
 
     def kept_from(self, uuid: str | None) -> int:
-        """How many of the messages so far stand from the one of this uuid on."""
+        """Return the number of messages so far from the one with this uuid on."""
         place = self.placed.get(uuid or "")
         return 0 if place is None else self.emitted - place
 
@@ -155,7 +157,7 @@ def _assistant_line(line: int, row: Row, reading: _ClaudePass) -> Iterator[Recor
 
 
 def _merge_lines(first: Message, more: Message) -> Message:
-    """The lines of one model call are one message: its blocks in order, its last usage, the reason it stopped."""
+    """Merge the lines of one model call into one message: its blocks in order, its last usage, its stop reason."""
     return Message(
         role="assistant",
         blocks=first.blocks + more.blocks,
@@ -199,7 +201,7 @@ def _entry(row: Row, calls: SessionCalls) -> Iterator[Recorded]:
 
 
 def _user(row: Row, at: float | None, calls: SessionCalls) -> Iterator[Recorded]:
-    """A user line; its tool results become a message of their own, as they are in every other format."""
+    """Yield the messages of a user line; its tool results become a message of their own, as in every other format."""
     injected = (
         "compact_summary" if row.get("isCompactSummary") is True else "meta" if row.get("isMeta") is True else None
     )

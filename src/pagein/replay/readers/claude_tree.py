@@ -1,9 +1,9 @@
-"""Which lines of a Claude Code transcript are one conversation: lanes of sub-agents, rewinds, repeated lines.
+"""The lines of a Claude Code transcript that form one conversation: lanes of sub-agents, rewinds, repeated lines.
 
-A transcript is a tree by `parentUuid`, but a loose one: results of parallel calls hang beside the path, hooks and progress lines stand
-in between, compaction starts a new root, and later versions write whole stretches a second time. So the order of the file is
-the conversation, except where a prompt goes back to an earlier message: then what came after that message was left behind,
-until a line follows it after all. The way to the last line is what the host would go on from.
+A transcript is a tree by `parentUuid`, but a loose one: results of parallel calls hang beside the path, hooks and
+progress lines stand in between, compaction starts a new root, and later versions write whole stretches a second time.
+So the order of the file is the conversation, except where a prompt goes back to an earlier message: then everything
+after that message is abandoned, unless a line follows it later. The host would continue from the path to the last line.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,7 +26,7 @@ _TURNS: Final = _FOLLOWING | {
 
 @dataclass(slots=True)
 class Lane:
-    """The lines of one conversation, in file order. `agent`: the sub-agent's name, None for the main conversation."""
+    """The lines of one conversation, in file order. agent: name of the sub-agent; None for the main conversation."""
 
     session: str | None
     agent: str | None
@@ -35,7 +35,7 @@ class Lane:
 
 @dataclass(slots=True)
 class Thread:
-    """What of a lane was really said. `last`: the last line of each model call, by the call's id."""
+    """The valid lines of a lane. last: the last line of each model call, by the call's id."""
 
     marks: list[IndexedLine]
     last: dict[str, int]
@@ -45,7 +45,7 @@ class Thread:
 
 
 def lanes(marks: Sequence[IndexedLine]) -> list[Lane]:
-    """The conversations of a file: the main one (several, if files were joined), then its sub-agents."""
+    """Return the conversations of a file: the main one (several, if files were joined), then its sub-agents."""
     mains: list[Lane] = []
     sides: dict[str, Lane] = {}
     lane_of: dict[str, Lane] = {}
@@ -91,7 +91,7 @@ def _main(mark: IndexedLine, mains: list[Lane]) -> Lane:
 
 
 def thread(lane: Lane) -> Thread:
-    """Follow the rewinds of a lane, and drop lines and calls that stand in the file twice."""
+    """Follow the rewinds of a lane, and drop lines and calls repeated in the file."""
     marks, repeated = _first_lines(lane.marks)
     path = _RewindPath(marks)
     for place in range(len(marks)):
@@ -125,16 +125,16 @@ def _first_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], int]:
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """Places that were taken off the path. after: the place that they followed, -1 for the beginning."""
+    """Places removed from the path. after: the place before them, -1 for the beginning."""
 
     after: int
     places: list[int]
 
 
 class _RewindPath:
-    """The places from the first line to the last one read, and the tails that rewinds left behind.
+    """The places from the first line to the last one read, and the tails abandoned by rewinds.
 
-    A tail may go on: another process, or the user, may take an earlier way up again. Then that way is the path.
+    A tail may continue: another process, or the user, may return to an earlier way. Then this way is the path.
     """
 
     def __init__(self, marks: Sequence[IndexedLine]) -> None:
@@ -146,17 +146,17 @@ class _RewindPath:
 
     @property
     def branches(self) -> int:
-        """How many ways were left and not taken up again."""
+        """The number of abandoned tails."""
         return len(self._tails)
 
     @property
     def abandoned(self) -> set[str]:
-        """The model calls of the ways that were left, by id or line."""
+        """The model calls of the abandoned tails, by id or line."""
         left = (self._marks[place] for tail in self._tails for place in tail.places)
         return {mark.call or str(mark.line) for mark in left if mark.kind == "assistant"}
 
     def append(self, place: int) -> None:
-        """Put the next line on the path, after what it follows."""
+        """Put the next line on the path, after its predecessor."""
         mark = self._marks[place]
         if mark.kind in _FOLLOWING and self.places and mark.id not in self._followed:
             self._follow(place)
@@ -167,7 +167,7 @@ class _RewindPath:
             self._followed.add(mark.parent)
 
     def _follow(self, place: int) -> None:
-        """Go back to what a line follows, where that is not the end of the path."""
+        """Go back to the predecessor of a line if this is not the end of the path."""
         found = self._said_before(place)
         if found is None:
             return
@@ -190,7 +190,7 @@ class _RewindPath:
             self.places = path
 
     def _leave(self, way: Sequence[int], path: Sequence[int]) -> None:
-        """Keep as a tail what stands on a way and not on the path that is taken instead."""
+        """Keep as a tail the places of a way missing from the new path."""
         on_path = set(path)
         left = [place for place in way if place not in on_path]
         if any(self._marks[place].kind in _CONVERSATION for place in left):
@@ -198,11 +198,11 @@ class _RewindPath:
             self._tails.append(_Tail(way[before - 1] if before else -1, left))
 
     def _taken_up(self, place: int) -> list[int]:
-        """The way to a place off the path, to the end of its tail. It is no tail any more."""
+        """Return the way to a place off the path, to the end of its tail, and remove the tail."""
         ways: list[list[int]] = []
         while place >= 0 and not _holds(self.places, place):
             n = next((n for n, tail in enumerate(self._tails) if _holds(tail.places, place)), None)
-            if n is None:  # a line beside what was said, of which nothing was kept
+            if n is None:  # a line beside the conversation; no tail holds it
                 break
             tail = self._tails[n]
             cut = bisect_right(tail.places, place) if ways else len(tail.places)
@@ -214,7 +214,7 @@ class _RewindPath:
         return [one for way in reversed(ways) for one in way]
 
     def _said_before(self, place: int) -> tuple[int, set[int]] | None:
-        """The message that a line follows (-1: none, it begins anew) and the lines in between; None: not known."""
+        """Return the message before a line (-1: a new beginning) and the lines in between; None if unknown."""
         chain: set[int] = set()
         parent = self._marks[place].parent
         while parent is not None:
@@ -228,10 +228,10 @@ class _RewindPath:
         return -1, chain
 
     def _is_rewind(self, before: Sequence[int], behind: Sequence[int]) -> bool:
-        """Whether going back to the end of `before` leaves a prompt or another model call behind.
+        """Return whether going back to the end of `before` abandons a prompt or another model call.
 
-        Results of parallel calls beside the path are no branch. Nor is a compaction behind which nothing has been said yet:
-        the messages that it keeps are the parents of the next prompt.
+        Results of parallel calls beside the path are no branch. Neither is a compaction without later messages: the
+        messages it keeps are the parents of the next prompt.
         """
         call = next((self._marks[at].call for at in reversed(before) if self._marks[at].kind == "assistant"), None)
         boundary = max((at for at in behind if self._marks[at].kind == "compact_boundary"), default=None)
@@ -242,11 +242,11 @@ class _RewindPath:
 
 
 def _holds(places: Sequence[int], place: int) -> bool:
-    """Whether an ascending list holds a place."""
+    """Return whether an ascending list holds a place."""
     at = bisect_left(places, place)
     return at < len(places) and places[at] == place
 
 
 def to_decode(marks: Sequence[IndexedLine]) -> Iterator[IndexedLine]:
-    """The lines that hold something that was said, ascending."""
+    """Yield the lines with content of the conversation, ascending."""
     return (mark for mark in marks if mark.kind != "progress")

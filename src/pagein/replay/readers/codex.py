@@ -1,8 +1,9 @@
-"""codex rollouts: response items as the API returned them, with token counts that arrive behind them.
+"""Read codex rollouts: response items as returned by the API, followed by token counts.
 
-A model call is the run of assistant items up to its tool outputs, its token count or the next message to the model; the count that
-follows belongs to it. A count that finds no such call is of one whose items nobody wrote down, as that of a compaction: it is a call, too.
-Older rollouts write the bare items without their wrapper; newer ones tell usage twice, as a count and as a record of the response.
+A model call is the run of assistant items up to its tool outputs, its token count or the next message to the model; the
+next token count belongs to this call. A count without such a call belongs to a call with unrecorded items, for example
+a compaction, and makes a call of its own. Older rollouts write the bare items without a wrapper; newer ones report
+usage twice, as a count and as a record of the response.
 """
 
 import re
@@ -52,7 +53,7 @@ _TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """The one session of a rollout. Turns that were rolled back are left out and counted."""
+    """Yield the one session of a rollout, without the turns rolled back, which are counted."""
     metas = [mark for mark in marks if mark.begins]
     row: Row = {}
     if metas:
@@ -95,7 +96,9 @@ def _window(source: Source, marks: Sequence[IndexedLine]) -> int | None:
 
 
 def _surviving_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], int, int]:
-    """The lines that were not rolled back, the number of rollbacks, and the model calls that they undid."""
+    """Return the lines without rolled-back turns, the number of rollbacks, and the number of model calls undone by
+    them.
+    """
     kept: list[IndexedLine] = []
     turns: list[int] = []
     settled = True  # whether the prompt of the last turn is known to be complete
@@ -111,7 +114,7 @@ def _surviving_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], i
         elif mark.call == "user_message" or (mark.call == "message" and mark.role == "user"):
             if settled:
                 turns.append(len(kept))
-            elif mark.call == "message":  # what codex itself says before a prompt is no part of the turn
+            elif mark.call == "message":  # codex's own messages before a prompt are no part of the turn
                 turns[-1] = len(kept)
             settled = mark.call == "user_message"
             kept.append(mark)
@@ -123,7 +126,7 @@ def _surviving_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], i
 
 @dataclass(slots=True)
 class _Call:
-    """A model call, open until the next one begins: its token count comes behind its tool outputs."""
+    """A model call, open until the next one begins: its token count follows its tool outputs."""
 
     at: float | None
     model: str | None
@@ -143,10 +146,11 @@ class _Call:
 
 @dataclass(slots=True)
 class _CodexPass:
-    """Where the pass over the lines stands.
+    """The state of the pass over the lines.
 
-    counted: the totals of the last token count. unpaired: the last usage of each way to tell it, until the other way tells it, too.
-    compacted: a compaction whose call may still be told of.
+    counted: totals of the last token count.
+    unpaired: the last usage of each way to report it, until the other way reports the same.
+    compacted: a compaction whose call may still be reported.
     """
 
     calls: SessionCalls
@@ -158,17 +162,17 @@ class _CodexPass:
     compacted: list[Recorded] = field(default_factory=list)
 
     def end_call(self) -> None:
-        """What comes now is no part of the open call, but for its token count."""
+        """Close the open call to new blocks; only its token count may follow."""
         if self.call is not None:
             self.call.ended = True
 
     def settle(self) -> Iterator[Recorded]:
-        """What was compacted stands before all that follows."""
+        """Yield the pending compaction before all later entries."""
         held, self.compacted = self.compacted, []
         yield from held
 
     def spend(self, way: str, line: int, usage: Usage, at: float | None) -> Iterator[Recorded]:
-        """Usage that is told in one of two ways: of the open call, else of one of which nothing else was written."""
+        """Assign a usage reported in either way: to the open call, else to a call of its own without items."""
         other = next((one for one in self.unpaired if one != way), None)
         if not usage.prompt or (other is not None and self.unpaired[other] == usage):
             self.unpaired.clear()
@@ -190,7 +194,7 @@ class _CodexPass:
             yield from call.entries()
 
     def behind(self, entry: Recorded) -> Iterator[Recorded]:
-        """An entry that waits for the open call's token count, if a call is open."""
+        """Yield an entry, or hold it until the open call has its token count."""
         if self.call is None:
             yield entry
         else:
@@ -247,7 +251,7 @@ def _event(line: int, payload: Row, at: float | None, reading: _CodexPass) -> It
 
 
 def _count(line: int, info: Row, at: float | None, reading: _CodexPass) -> Iterator[Recorded]:
-    """A token count. Repeated counts, which carry news of limits, are passed over."""
+    """Yield the entries of a token count. Repeated counts, reporting only limits, are ignored."""
     total, last = object_at(info, "total_token_usage"), object_at(info, "last_token_usage")
     now = tuple(sorted(total.items()))
     if last and (not total or now != reading.counted):
@@ -305,7 +309,7 @@ def _output(item: Row, at: float | None, reading: _CodexPass) -> Iterator[Record
 
 
 def _message_blocks(item: Row, role: str) -> Iterator[Block]:
-    """The blocks of a message to the model; what codex itself puts there is told from its first words."""
+    """Yield the blocks of a message to the model; codex's own insertions are recognised by their first words."""
     content = item.get("content")
     rows = objects(content) if not isinstance(content, str) else iter(({"type": "input_text", "text": content},))
     for row in rows:
@@ -346,7 +350,7 @@ def _shell_arguments(action: Row) -> str:
 
 
 def _compaction(payload: Row, at: float | None) -> Iterator[Recorded]:
-    """The event, then what stands in the window instead: all of it counts as summary."""
+    """Yield the event, then the replacement in the window, counted as summary as a whole."""
     replaced = list(objects(payload.get("replacement_history")))
     summary = text(payload, "message") or ""
     size = len(json_text(replaced)) if replaced else len(summary)

@@ -1,7 +1,7 @@
-"""Copilot CLI sessions: events of the session, one a line. A message of the model is one model call.
+"""Read Copilot CLI sessions: one event per line. One message of the model is one model call.
 
-The events tell what each call answered and hardly ever what its prompt weighed; the sum over all calls stands in the event that
-ends the session.
+The events report the output of each call, and rarely the size of its prompt; the sum over all calls is in the event at
+the end of the session.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _EVENTS: Final = {"session.error": "api_error", "abort": "turn_aborted", "sessio
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """The main conversation, then each sub-agent as a session of its own."""
+    """Yield the main conversation, then each sub-agent as a session of its own."""
     kept, lost = _surviving(marks)
     begun = next((mark for mark in kept if mark.begins), None)
     decoded = next((row for _, row in rows_of(source, [begun])), None) if begun is not None else None
@@ -54,7 +54,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
 
 
 def _surviving(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], list[int]]:
-    """The lines that no rewind took back, and how many calls each rewind undid."""
+    """Return the lines left after all rewinds, and the number of calls undone by each rewind."""
     kept: list[IndexedLine] = []
     lost: list[int] = []
     for mark in marks:
@@ -69,7 +69,7 @@ def _surviving(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], list[in
 
 
 class _CopilotPass:
-    """Where the second pass stands. told: what the session's own last account says of all calls, by model."""
+    """The state of the second pass. told: the session's final account of all calls, by model."""
 
     def __init__(self, head: SessionHead) -> None:
         self.calls = SessionCalls(head.cwd)
@@ -144,7 +144,7 @@ def _result(data: Row, calls: SessionCalls) -> ToolResult:
 
 
 def _compaction(data: Row, at: float | None, reading: _CopilotPass) -> Iterator[Recorded]:
-    """The call that made the summary, where it is told; then what stands in the window instead."""
+    """Yield the call of the summary, where recorded; then the replacement in the window."""
     if data.get("success") is False:
         return
     spent = object_at(data, "compactionTokensUsed")

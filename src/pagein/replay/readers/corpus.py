@@ -1,4 +1,4 @@
-"""Sessions in the normalised schema `pagein-session/1`: a header line, then messages and events in order."""
+"""Read sessions in the normalised schema `pagein-session/1`: a header line, then messages and events in order."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -34,7 +34,7 @@ _OPS: Final = ("read", "edit", "write", "delete")
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """The one session of a header and its lines; without the header, a session named after the file."""
+    """Yield the one session of a header and its lines; without a header, a session named after the file."""
     header = next((mark for mark in marks if mark.begins), None)
     row: Row = {}
     if header is not None:

@@ -1,4 +1,4 @@
-"""Reading a source: what is in it is told by its content, and each format's module makes the sessions."""
+"""Read a source: detect its format by content, and pass its lines to the reader of this format."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -44,10 +44,10 @@ _LARGEST_DOCUMENT: Final = 1 << 30
 
 
 def read_source(source: Source) -> Iterator[RecordedSession]:
-    """The recorded sessions of one source, each with entries that are read as they are asked for.
+    """Yield the recorded sessions of one source, each with entries read on demand.
 
-    A file may hold several: sub-agents inside their parent's file, sessions one behind the other, two agents' lines
-    mixed. Raises BadInput, naming file and line, where nothing in it is a session.
+    A file may hold several: sub-agents inside their parent's file, sessions one after the other, mixed lines of two
+    agents. Raises BadInput, naming file and line, for a source without any session.
     """
     if source.member is not None or _is_database(source):
         yield from opencode.sessions_of_database(source)
@@ -58,7 +58,7 @@ def read_source(source: Source) -> Iterator[RecordedSession]:
 
 
 def check(source: Source) -> None:
-    """Raise what `read` would raise, without reading more of the file than it takes to find a message in it."""
+    """Raise the errors of `read_source`, but read the file only as far as its first message."""
     if source.member is not None or _is_database(source):
         next(opencode.sessions_of_database(source), None)
         return
@@ -91,7 +91,7 @@ def _of_lines(source: Source, found: Sequence[IndexedLine]) -> Iterator[Recorded
 
 
 def _head(source: Source) -> bytes:
-    """The first bytes. Raises BadInput where there are none, or none of text."""
+    """Return the first bytes. Raises BadInput for an empty or a binary file."""
     try:
         with open_stream(source) as stream:
             head = stream.read(_HEAD)
@@ -107,13 +107,15 @@ def _head(source: Source) -> bytes:
 
 
 def _is_wide(head: bytes) -> bool:
-    """Whether this is text of two or four bytes a letter, with its mark or, for plain letters, without."""
+    """Return whether these bytes are text of two or four bytes a letter, with a byte order mark or, for plain letters,
+    without.
+    """
     some = head[: _LONGEST_MARK * 16]
     return some.startswith(_WIDE_MARKS) or (any(some) and not (any(some[::2]) and any(some[1::2])))
 
 
 def _is_document(head: bytes) -> bool:
-    """Whether a file that begins so is one JSON value over several lines, or a list."""
+    """Return whether a file with this beginning is one JSON value over several lines, or a list."""
     first, _, rest = head.removeprefix(_BOM).lstrip().partition(b"\n")
     return first.startswith(b"[") or (first.strip() == b"{" and bool(rest.strip()))
 
@@ -129,9 +131,10 @@ def _is_database(source: Source) -> bool:
 
 
 def _stretches(found: Sequence[IndexedLine]) -> list[list[IndexedLine]]:
-    """The lines of each session that the shapes of the lines tell apart; those of sub-agents are still together.
+    """Return the lines of each session distinguishable by the shapes of lines; those of sub-agents stay together.
 
-    Lines of one format go on with the last session of that format. A line that is nothing goes where the line before it went.
+    Lines of one format continue the last session of this format. A line of no known format joins the session of the
+    line before.
     """
     stretches: list[list[IndexedLine]] = []
     open_of: dict[str, list[IndexedLine]] = {}
@@ -157,15 +160,15 @@ def _tells(mark: IndexedLine) -> bool:
 
 
 def _is_proved(marked: Sequence[IndexedLine]) -> bool:
-    """Whether lines that several agents write so are this one's: pi's messages have the shape of others'."""
+    """Return whether lines with a shape common to several agents belong to this one: pi's messages look like others'."""
     return all(mark.format != "pi" for mark in marked) or any(mark.proof for mark in marked)
 
 
 def _begins_another(mark: IndexedLine, stretch: Sequence[IndexedLine]) -> bool:
-    """Whether this line opens a new session, rather than going on with the one before it.
+    """Return whether this line opens a new session instead of continuing the one before.
 
-    A codex rollout repeats its own header when it is resumed, and holds those of the threads it was forked from. Others may
-    repeat theirs as well.
+    A codex rollout repeats its own header when resumed, and holds the headers of the threads it was forked from. Other
+    agents may repeat their header as well.
     """
     if mark.format == "opencode":
         return True
@@ -178,7 +181,7 @@ def _begins_another(mark: IndexedLine, stretch: Sequence[IndexedLine]) -> bool:
 
 
 def _speaks(mark: IndexedLine) -> bool:
-    """Whether this line is part of what was said, rather than something beside it."""
+    """Return whether this line is part of the conversation, and not a note beside it."""
     kinds = _SPEAKING.get(mark.format)
     return bool(mark.format) if kinds is None else mark.kind in kinds
 
@@ -196,7 +199,7 @@ def _sessions(source: Source, marked: Sequence[IndexedLine]) -> Iterator[Recorde
 def _flag_sessions(
     sessions: Iterator[RecordedSession], marked: Sequence[IndexedLine], *, mixed: bool
 ) -> Iterator[RecordedSession]:
-    """Say so where a session shares its file with another format, and tell sessions without a name of their own apart."""
+    """Flag sessions in a file shared with another format; the first line distinguishes sessions without a name."""
     first = next(mark.line for mark in marked if mark.format)
     for session in sessions:
         head = session.head
@@ -205,7 +208,7 @@ def _flag_sessions(
 
 
 def _document(source: Source, found: Sequence[IndexedLine] = ()) -> Iterator[RecordedSession]:
-    """The sessions of a JSON document. `found`: its lines, if it was taken for a file of lines before."""
+    """Yield the sessions of a JSON document. found: its lines, if the file was first read as lines."""
     try:
         document = _decode_source(source, found)
     except BadInput:

@@ -1,4 +1,4 @@
-"""The sessions that the user's own agents recorded on this machine."""
+"""Find the sessions recorded by the user's own agents on this machine."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,9 +17,11 @@ _LOOKED_AT: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class FoundSession:
-    """A recorded session on this machine, and what can be told of it without reading it.
+    """A recorded session on this machine, with the facts available without reading it.
 
-    mtime: last change, in seconds since 1970. size: in bytes, 0 where one file holds many. title, cwd: None where not cheap.
+    mtime: last change, seconds since 1970.
+    size: bytes; 0 for a file with many sessions.
+    title, cwd: None where not cheap to find.
     """
 
     source: Source
@@ -32,10 +34,13 @@ class FoundSession:
 
 
 def discover(home: Path, env: Mapping[str, str]) -> list[FoundSession]:
-    """The recorded sessions of Claude Code, codex, pi, OpenCode, Gemini CLI and Copilot CLI, newest first. Reads only; what cannot be read is left out.
+    """Return the recorded sessions of Claude Code, codex, pi, OpenCode, Gemini CLI and Copilot CLI, newest first.
 
-    home: the user's home folder. env: CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, XDG_DATA_HOME, OPENCODE_DB, GEMINI_CLI_HOME
-    and COPILOT_HOME move folders.
+    Reads only; an unreadable file or folder is omitted.
+
+    home: the user's home folder.
+    env: CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, XDG_DATA_HOME, OPENCODE_DB, GEMINI_CLI_HOME and
+    COPILOT_HOME move folders.
     """
     readers = (_claude_code, _codex, _pi, _opencode, _gemini_cli, _copilot_cli)
     found = [session for reader in readers for session in reader(home, env)]
@@ -144,7 +149,7 @@ def _looked_at(path: Path, agent: str) -> Iterator[FoundSession]:
 
 
 def _title_and_cwd(path: Path) -> tuple[str | None, str | None]:
-    """What the first lines of a file tell. Damage is for the reader to report."""
+    """Return title and folder from the first lines of a file. Damage is left for the reader to report."""
     title: str | None = None
     cwd: str | None = None
     try:

@@ -1,4 +1,4 @@
-"""Whole files before recorded edits, kept beside the sessions that edited them."""
+"""Whole files before recorded edits, stored beside the sessions of these edits."""
 
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from pagein.replay.readers.source import Source
 
 
 class FileSnapshots(Mapping[str, str]):
-    """File contents by name, read from one file when the first is asked for. Raises BadInput if that file is damaged."""
+    """File contents by name, read from one file at the first access. Raises BadInput for a damaged file."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

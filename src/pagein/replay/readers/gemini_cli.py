@@ -1,7 +1,8 @@
-"""Gemini CLI sessions: one record of messages, or lines that build it: messages (a later one of an id takes its place), changes, rewinds.
+"""Read Gemini CLI sessions: one record of messages, or lines that build a record.
 
-One message of the model is one model call, with its tool calls and their results inside it. `$set` with messages replaces what the
-model sees: where it brings messages that nobody has seen yet, the host compacted.
+A line is a message (replacing an earlier one of the same id), a change, or a rewind. One message of the model is one
+model call, with its tool calls and their results inside. `$set` with messages replaces the window of the model: with
+messages not seen before, the host has compacted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +37,7 @@ _SETTING_UP: Final = ("This is the Gemini CLI", "<session_context>")
 
 
 def is_record(row: Row) -> bool:
-    """Whether this is a session in one record."""
+    """Return whether this row is a session in one record."""
     messages = row.get("messages")
     if text(row, "sessionId") is None or not isinstance(messages, list):
         return False
@@ -44,14 +45,14 @@ def is_record(row: Row) -> bool:
 
 
 def session_of_record(source: Source, row: Row) -> RecordedSession:
-    """The session of one record."""
+    """Return the session of one record."""
     record = _GeminiRecord()
     record.apply(row)
     return _session(source, record, {} if any(_at(one) is not None for one in record.rows) else {"no_times": True})
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """The one session of a file of lines."""
+    """Yield the one session of a file of lines."""
     record = _GeminiRecord()
     for _, row in rows_of(source, marks):
         if isinstance(row, UnreadableLine):
@@ -70,7 +71,7 @@ def _at(row: Row) -> float | None:
 
 @dataclass(slots=True)
 class _Window:
-    """The messages that entered one window, by id; and which of the one before stayed in it."""
+    """The messages that entered one window, by id; and the ones kept from the window before."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
@@ -78,7 +79,7 @@ class _Window:
 
 @dataclass(slots=True)
 class _GeminiRecord:
-    """The session as the lines so far build it."""
+    """The session as built by the lines so far."""
 
     facts: dict[str, object] = field(default_factory=dict)
     windows: list[_Window] = field(default_factory=lambda: [_Window()])
@@ -91,7 +92,7 @@ class _GeminiRecord:
         return (row for window in self.windows for row in window.rows.values())
 
     def apply(self, row: Row) -> None:
-        """One line: a rewind, a change, a message, or the facts that a session begins with."""
+        """Apply one line: a rewind, a change, a message, or the facts at the beginning of a session."""
         rewind = text(row, "$rewindTo")
         if rewind is not None:
             self._rewind(rewind)
@@ -109,7 +110,7 @@ class _GeminiRecord:
             self._replace({text(one, "id") or f"#{place}": one for place, one in enumerate(rows)})
 
     def _rewind(self, to: str) -> None:
-        """Take a message and all behind it back; all of them where it is not known, as the host does."""
+        """Remove a message and everything after it; all messages if it is unknown, as the host does."""
         rows = self.windows[-1].rows
         names = list(rows)
         self._drop(names[names.index(to) if to in rows else 0 :])
@@ -121,7 +122,9 @@ class _GeminiRecord:
         self.abandoned_calls += calls
 
     def _replace(self, rows: dict[str, Row]) -> None:
-        """The host says anew what the model sees: more than before, less (an aborted turn), or a summary in front of what it kept."""
+        """Replace the window of the model: by more than before, by less (an aborted turn), or by a summary and kept
+        messages.
+        """
         window = self.windows[-1]
         seen = list(window.rows)
         news = {name: row for name, row in rows.items() if name not in window.rows}
@@ -162,7 +165,9 @@ def _entries(record: _GeminiRecord, transcript: "_GeminiTranscript") -> Iterator
 
 
 def _calls_joined(rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
-    """A message of tool calls alone belongs to the call before it: the host writes these where thoughts came in between."""
+    """Join a message with only tool calls to the call before it: the host writes such messages after thoughts in
+    between.
+    """
     held: tuple[str, Row] | None = None
     for name, row in rows:
         if held is not None and _is_rest(row) and text(held[1], "type") == "gemini":
@@ -181,7 +186,7 @@ def _is_rest(row: Row) -> bool:
 
 
 class _GeminiTranscript:
-    """Turns recorded messages into entries; remembers where each began, for what a compaction keeps."""
+    """Converts recorded messages to entries; remembers the start of each, for the messages kept by a compaction."""
 
     def __init__(self, cwd: str | None, tally: UsageTally) -> None:
         self._tally = tally
@@ -191,7 +196,7 @@ class _GeminiTranscript:
         self._answered: set[str] = set()
 
     def compaction(self, window: _Window) -> HostEvent:
-        """The host began a new window; the last messages of the one before may stay behind its summary."""
+        """Return the event of a new window; the last messages of the previous window may stay after its summary."""
         first = self._emitted
         for name, place in reversed(self._placed.items()):
             if name not in window.kept:
@@ -200,7 +205,7 @@ class _GeminiTranscript:
         return HostEvent("compaction", None, json_text({"kept": self._emitted - first}))
 
     def entries(self, name: str, row: Row, *, is_summary: bool) -> Iterator[Recorded]:
-        """The entries of one recorded message."""
+        """Yield the entries of one recorded message."""
         kind, at = text(row, "type"), _at(row)
         if kind == "error":
             yield HostEvent("api_error", at)
@@ -260,7 +265,7 @@ class _GeminiTranscript:
 
 
 def _carried_over(said: Iterable[Message]) -> Iterator[Message]:
-    """What a new window begins with is no call and nobody's new words: a summary."""
+    """Mark the first messages of a new window as summary: neither a call nor new words of the user."""
     for message in said:
         blocks = tuple(Text(one.text, "compact_summary") if isinstance(one, Text) else one for one in message.blocks)
         stop = CARRIED_OVER if message.role == "assistant" else None
@@ -268,7 +273,7 @@ def _carried_over(said: Iterable[Message]) -> Iterator[Message]:
 
 
 def _parts(content: object) -> Iterator[Row]:
-    """The parts of a content, which is text, a part, or a list of either."""
+    """Yield the parts of a content: text, a part, or a list of either."""
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
             if part:
@@ -290,7 +295,7 @@ def _thought(row: Row) -> Thinking:
 
 
 def _usage(row: Row) -> Usage | None:
-    """Tokens of one call: the prompt counts what was read from the cache, thinking is counted beside the output."""
+    """Return the usage of one call: the prompt includes tokens read from the cache, the output excludes thinking."""
     if not row:
         return None
     read = count(row, "cached")

@@ -1,6 +1,6 @@
-"""The first pass over a file of lines: what each line is, told from its shape, without keeping its content.
+"""The first pass over a file of lines: an index of the lines, by their shape, without their content.
 
-A mark is what the second pass needs to know before it starts: which format, which session, which place in the tree.
+An indexed line holds the facts needed before the second pass: format, session, place in the tree.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,11 +19,16 @@ Format: TypeAlias = Literal[
 
 
 class IndexedLine(msgspec.Struct, gc=False):
-    """One line. `format` is "" for a line that is no JSON object or of no known format; `why` then tells which.
+    """One line of a recorded file.
 
-    kind: the type of the line in its format's own word. id, parent: its place in the tree. call: the model call that it
-    belongs to. lane: the sub-agent that it belongs to. role: of its message. begins: it opens a session.
-    proof: only this format has such a line; asked for where other formats have lines of the same shape.
+    format: "" for a line of no known format; `why` then gives the reason.
+    kind: type of the line, in the words of its format.
+    id, parent: place in the tree.
+    call: the model call of the line.
+    lane: the sub-agent of the line.
+    role: role of its message.
+    begins: whether the line opens a session.
+    proof: whether only this format has such a line; needed where other formats have lines of the same shape.
     """
 
     line: int
@@ -150,7 +155,7 @@ _PI_LINES: Final = frozenset(
 
 
 def marks(source: Source) -> Iterator[IndexedLine]:
-    """The marks of a file of lines, in order."""
+    """Yield the indexed lines of a file, in order."""
     for item in raw_lines(source):
         if isinstance(item, UnreadableLine):
             yield IndexedLine(item.line, "", why=item.why)
@@ -159,7 +164,7 @@ def marks(source: Source) -> Iterator[IndexedLine]:
 
 
 def rows_of(source: Source, marks: Iterable[IndexedLine]) -> Iterator[tuple[int, Row | UnreadableLine]]:
-    """The second pass: the content of the marked lines. A line that was of no known format is unreadable here too."""
+    """Yield the content of the indexed lines, for the second pass. A line of no known format is unreadable here too."""
     kept = list(marks)
     unknown = {mark.line: mark.why for mark in kept if not mark.format}
     for line, row in rows_at(source, [mark.line for mark in kept]):
@@ -170,7 +175,7 @@ def rows_of(source: Source, marks: Iterable[IndexedLine]) -> Iterator[tuple[int,
 
 
 def mark_of(number: int, raw: bytes) -> IndexedLine:
-    """What this line is."""
+    """Return the index entry of this line."""
     try:
         return _shape(number, raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -248,14 +253,14 @@ def _codex(number: int, probe: _Probe) -> IndexedLine | None:
 
 
 def _bare_codex_header(number: int, probe: _Probe) -> IndexedLine | None:
-    """The first line of rollouts before lines had a type, and the state records between their items."""
+    """Return the entry of a first line of rollouts without line types, or of a state record between their items."""
     if _word(probe.id) and _word(probe.timestamp) and _there(probe.instructions):
         return IndexedLine(number, "codex", "bare_meta", id=_word(probe.id), begins=True)
     return IndexedLine(number, "codex", "bare_state") if _word(probe.record_type) else None
 
 
 def codex_parent(named: object, source: object) -> str | None:
-    """The thread that started this one as a sub-agent: named outright, or in the source of older versions."""
+    """Return the thread that started this one as a sub-agent: named directly, or in the source of older versions."""
     if isinstance(named, str):
         return named
     while isinstance(source, dict):
@@ -316,7 +321,9 @@ def _claude(number: int, probe: _Probe) -> IndexedLine | None:
 
 
 def _claude_kind(kind: str, probe: _Probe) -> str:
-    """The line's type, with user lines told apart: prompt, result, meta, summary; and boundaries of compaction."""
+    """Return the line's type; user lines are split into prompt, result, meta and summary, and compaction boundaries are
+    named.
+    """
     if kind == "system" and probe.subtype in ("compact_boundary", "microcompact_boundary"):
         return cast("str", probe.subtype)
     if kind != "user":
@@ -331,7 +338,7 @@ def _claude_kind(kind: str, probe: _Probe) -> str:
 
 
 def _gemini(number: int, probe: _Probe) -> IndexedLine | None:
-    """A line of a Gemini CLI session: its record or the beginning of one, a message, or a change to what came before."""
+    """Return the entry of a Gemini CLI line: a record or its beginning, a message, or a change of earlier lines."""
     if _there(probe.settings) or _word(probe.rewind):
         return IndexedLine(number, "gemini-cli", "rewind" if _word(probe.rewind) else "set")
     kind, session = _word(probe.type), _word(probe.session_id)
@@ -345,7 +352,7 @@ def _gemini(number: int, probe: _Probe) -> IndexedLine | None:
 
 
 def _copilot(number: int, probe: _Probe) -> IndexedLine | None:
-    """An event of Copilot CLI: a dotted type and its data."""
+    """Return the entry of a Copilot CLI event: a dotted type and its data."""
     kind = _word(probe.type) or ""
     if not _is_object(probe.data) or probe.uuid is not None or ("." not in kind and kind != "abort"):
         return None

@@ -1,6 +1,7 @@
-"""OpenCode sessions: exported documents, the storage folder of JSON files, and the SQLite database of newer versions.
+"""Read OpenCode sessions: exported documents, the storage folder of JSON files, and the SQLite database of newer
+versions.
 
-All three hold the same: session info, message infos in order, and the parts of each message.
+Each holds the same content: session info, message infos in order, and the parts of each message.
 """
 
 import sqlite3
@@ -38,17 +39,17 @@ _FAILED: Final = ("MessageAbortedError", "aborted")
 
 
 def is_export(document: Row) -> bool:
-    """Whether this document is an exported session."""
+    """Return whether this document is an exported session."""
     return bool(object_at(document, "info")) and isinstance(document.get("messages"), list)
 
 
 def is_info(document: Row) -> bool:
-    """Whether this document is the info file of a session in the storage folder."""
+    """Return whether this document is the info file of a session in the storage folder."""
     return (text(document, "id") or "").startswith("ses_") and bool(object_at(document, "time"))
 
 
 def session_of_export(source: Source, document: Row) -> RecordedSession:
-    """The session of an exported document."""
+    """Return the session of an exported document."""
     stored: list[Stored] = []
     for place, row in enumerate(document.get("messages") or ()):  # type: ignore[var-annotated, arg-type]
         if isinstance(row, dict) and object_at(row, "info"):
@@ -60,7 +61,7 @@ def session_of_export(source: Source, document: Row) -> RecordedSession:
 
 
 def folder_session(source: Source, info: Row) -> RecordedSession:
-    """The session of an info file whose messages and parts lie in the folders beside it."""
+    """Return the session of an info file, with messages and parts in the folders beside it."""
     if source.path is None:
         raise BadInput(
             f"{source.label}: the messages of this OpenCode session lie in files beside it; unpack them first"
@@ -94,7 +95,9 @@ def _file(path: Path) -> Row | UnreadableLine:
 
 
 def database_sessions(path: Path) -> list[tuple[str, str, str, float]]:
-    """id, title, folder and time of last change of each session in a database. Raises BadInput where it is none."""
+    """Return id, title, folder and time of the last change of each session in a database. Raises BadInput for another
+    file.
+    """
     try:
         with closing(_open_database(path)) as database:
             rows = database.execute("SELECT id, title, directory, time_updated FROM session ORDER BY id").fetchall()
@@ -108,7 +111,7 @@ def _open_database(path: Path) -> sqlite3.Connection:
 
 
 def sessions_of_database(source: Source) -> Iterator[RecordedSession]:
-    """The sessions of a database: the one that the source names, or all of them."""
+    """Yield the sessions of a database: the one named by the source, or all of them."""
     if source.path is None:
         raise BadInput(f"{source.label}: a database inside an archive; unpack it first")
     known = [session[0] for session in database_sessions(source.path)]
@@ -193,7 +196,7 @@ def _entries(stored: Iterator[Stored], transcript: "_OpencodeTranscript", revert
 
 
 class _OpencodeTranscript:
-    """Turns stored messages into entries; remembers what a compaction and a pruning refer back to."""
+    """Converts stored messages to entries; remembers the references of compactions and prunings."""
 
     def __init__(self, cwd: str | None, tally: UsageTally) -> None:
         self.calls = SessionCalls(cwd)
@@ -204,7 +207,7 @@ class _OpencodeTranscript:
         self._asked_to_compact: tuple[int, str | None] | None = None
 
     def entries(self, info: Row, parts: list[Row]) -> Iterator[Recorded]:
-        """The entries of one stored message."""
+        """Yield the entries of one stored message."""
         self._placed[text(info, "id") or ""] = self.emitted
         at = seconds(object_at(info, "time").get("created"))
         yield from self.prunings.due(at)
@@ -236,7 +239,7 @@ class _OpencodeTranscript:
             yield from self._compaction(parts, seconds(object_at(info, "time").get("completed")) or at)
 
     def _told(self, info: Row, parts: list[Row]) -> None:
-        """Each step that was finished tells its tokens; a message without one tells them itself."""
+        """Tally the tokens reported by each finished step, or by the message if no step has finished."""
         finished = [part for part in parts if part.get("type") == "step-finish" and object_at(part, "tokens")]
         for place, part in enumerate(finished):
             self._tally.add((self.emitted, place), _usage(object_at(part, "tokens")))
@@ -286,7 +289,9 @@ class _OpencodeTranscript:
         return ToolResult(call_id, words, name, state.get("status") == "error", shown=shown)
 
     def _compaction(self, parts: list[Row], at: float | None) -> Iterator[Recorded]:
-        """The summary stands for all before it, but for a tail that newer versions keep before the request to compact."""
+        """Yield the summary in place of all earlier messages, except a tail kept by newer versions before the
+        compaction request.
+        """
         summary = "\n".join(text(part, "text") or "" for part in parts if part.get("type") == "text")
         began, tail = self._asked_to_compact or (self.emitted, None)
         first = self._placed.get(tail or "", began)
@@ -300,7 +305,7 @@ def _failure(error: Row) -> str:
 
 
 def _steps(parts: list[Row]) -> list[list[Row]]:
-    """The model calls of a stored message: older versions put all steps of a turn into one."""
+    """Return the model calls of a stored message: older versions put all steps of a turn into one message."""
     steps: list[list[Row]] = [[]]
     for part in parts:
         if part.get("type") == "step-start" and any(old.get("type") != "step-start" for old in steps[-1]):

@@ -1,7 +1,7 @@
-"""pi session files, versions 1 to 3: an append-only tree of entries, replayed along the path to its last entry.
+"""Read pi session files, versions 1 to 3: an append-only tree of entries, replayed along the path to its last entry.
 
-Source: notes on pi's session format, version 3, and its migrations. Version 1 is a line without ids; from version 2 on
-entries name their parents. As in pi, the last entry of the file is the leaf.
+Version 1 is a sequence without ids; from version 2 on entries name their parents. As in pi, the last entry of the file
+is the leaf.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ _CAME_BACK: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _PiPath:
-    """Which lines are on the path to the leaf, and what was left behind."""
+    """The lines on the path to the leaf, and counts of the abandoned ones."""
 
     marks: list[IndexedLine]
     branches: int
@@ -49,7 +49,7 @@ class _PiPath:
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """The one session of a pi file."""
+    """Yield the one session of a pi file."""
     header = next((mark for mark in marks if mark.begins), None)
     row: Row = {}
     if header is not None:
@@ -93,7 +93,10 @@ def _path(marks: Sequence[IndexedLine]) -> _PiPath:
 
 
 def _parents(marks: Sequence[IndexedLine], known: Mapping[str, int]) -> list[int | None]:
-    """The entry before each. Version 1 has no ids; and a parent whose line is damaged stood behind the entry before its first child."""
+    """Return the entry before each entry.
+
+    Version 1 has no ids; and a parent with a damaged line is taken to follow the entry before its first child.
+    """
     parents: list[int | None] = []
     lost: dict[str, int | None] = {}
     before: int | None = None
@@ -112,7 +115,7 @@ def _parents(marks: Sequence[IndexedLine], known: Mapping[str, int]) -> list[int
 
 @dataclass(slots=True)
 class _PiTranscript:
-    """What the entries after a compaction ask about the ones before it."""
+    """The positions of earlier entries, needed by the entries after a compaction."""
 
     readable: Sequence[int]
     calls: SessionCalls
@@ -122,14 +125,14 @@ class _PiTranscript:
     first_by_line: dict[int, int] = field(default_factory=dict)
 
     def note(self, line: int, row: Row) -> None:
-        """The next message that is emitted belongs to this entry."""
+        """Record the next emitted message as the first of this entry."""
         self.first_by_line[line] = self.emitted
         entry = text(row, "id")
         if entry is not None:
             self.first_by_id[entry] = self.emitted
 
     def kept(self, row: Row) -> int:
-        """How many of the last messages the compaction in this row keeps in the window."""
+        """Return the number of last messages kept in the window by the compaction in this row."""
         first = self.first_by_id.get(text(row, "firstKeptEntryId") or "")
         index = number(row, "firstKeptEntryIndex")
         if first is None and index is not None and 0 <= index < len(self.readable):
@@ -150,7 +153,7 @@ def _entries(source: Source, marks: Sequence[IndexedLine], transcript: _PiTransc
 
 
 def _usage_in(row: Row) -> Usage | None:
-    """The usage in a line, if it is a message of the model."""
+    """Return the usage in a line, if the line is a message of the model."""
     message = object_at(row, "message")
     return _usage(object_at(message, "usage")) if text(message, "role") == "assistant" else None
 

@@ -1,4 +1,4 @@
-"""Tool results that a host later dropped from its window, told on the result and due at another time."""
+"""Tool results dropped by a host from its window: recorded with the result, effective at a later time."""
 
 import heapq
 from collections.abc import Iterator
@@ -8,17 +8,17 @@ from pagein.replay.readers.row_fields import json_text
 
 
 class Prunings:
-    """Holds back what was pruned until the recording reaches the time at which the host did it."""
+    """Holds prunings back until the recording reaches their time."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[float, str]] = []
 
     def note(self, at: float, call_id: str) -> None:
-        """The result of this call was dropped at this time."""
+        """Record the time at which the result of this call was dropped."""
         heapq.heappush(self._waiting, (at, call_id))
 
     def due(self, now: float | None) -> Iterator[HostEvent]:
-        """A `pruned` event for all that was dropped up to now (None: the end), each time once."""
+        """Yield one `pruned` event for each time of a drop up to now (None: the end)."""
         while self._waiting and (now is None or self._waiting[0][0] <= now):
             at, first = heapq.heappop(self._waiting)
             calls = [first]

@@ -1,17 +1,20 @@
-"""Which requests of a log are one session.
+"""Assign the requests of a log to sessions.
 
-Rules of this file
-------------------
-1. A request goes on with the one that it extends, block by block: a client puts what its user says after an interruption into
-   the same message. At the beginning, where no answer is shared yet, instructions or tools must be the same, too.
-2. One that extends the request before the last is the same session, if nothing goes on from the last: that was asked aside, or its
-   answer thrown away. It is left out and counted, as in the recordings of agents.
-3. Any other that shares a beginning with a session, or none, goes on with it in a window begun anew if that has ended by then and
-   has the same instructions or tools. It shows so by what it holds of the session beyond its first request: more than that
-   from the beginning, messages that were kept, or the words of an answer given since, as a summary is. Where the client
-   names the session, it need not show that with all in front the same, unless another conversation of that session waits meanwhile:
-   then it is the next sub-agent.
-4. All else begins a session: parallel ways, sub-agents, titles, and a beginning that is said again.
+Rules of this file ------------------
+1. A request continues the request it extends, block by block: a client puts its user's words after an interruption into
+the
+   same message. At the beginning, before any shared answer, instructions or tools must be the same, too.
+2. A request that extends the last but one belongs to the same session, if nothing continues the last: the last was
+asked aside,
+   or its answer was discarded. The last is then omitted and counted, as in the recordings of agents.
+3. Any other request continues a session in a new window if the session has ended by then and has the same instructions
+or tools.
+   It proves this by content of the session beyond the first request: more than this request from the beginning, kept
+   messages,
+   or the words of a later answer, as in a summary. If the client names the session, an equal prompt prefix is proof
+   enough,
+   unless another conversation of this session waits meanwhile: then the request is the next sub-agent.
+4. All other requests begin a session: parallel ways, sub-agents, titles, and a repeated beginning.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,19 +22,19 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
-# A message shorter than this may be said twice by chance, and so may a line.
+# A message or a line shorter than this may recur by chance.
 _TELLING: Final = 100
 _LINE: Final = 40
 _LINES: Final = 20
 _MOST_OF: Final = 0.5
-# How far back answers are looked for in a new window, and how much of it is looked at, in characters.
+# The number of recent sessions whose answers are searched for in a new window, and the searched length, in characters.
 _RECENT: Final = 8
 _LOOKED_AT: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What tells a session and its agent on the wire. is_session: a session's own name, and no user's or cache's."""
+    """The name of a session and its agent on the wire. is_session: a session's own name, not a user's or a cache's."""
 
     text: str | None = None
     is_session: bool = False
@@ -39,21 +42,23 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Digests of what stands in front of a conversation; b"" for nothing."""
+    """Digests of the prompt prefix of a conversation; b"" for an empty part."""
 
     system: bytes
     tools: bytes
 
     def resembles(self, other: "Front") -> bool:
-        """Whether instructions or tools are the same."""
+        """Return whether instructions or tools are the same."""
         return self == other or (self.system == other.system != b"") or (self.tools == other.tools != b"")
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """A request as far as it tells where it belongs. blocks: names of its blocks by content, and their weights in characters.
+    """The facts of a request that show its session.
 
-    follows: id of the answer that it says it goes on with. words: gives all text that it holds.
+    blocks: names of its blocks by content, with their sizes in characters.
+    follows: id of the answer that the request claims to continue.
+    words: returns all its text.
     """
 
     name: Name
@@ -65,7 +70,7 @@ class LoggedRequest:
 
 @dataclass(frozen=True, slots=True)
 class KnownAnswer:
-    """What is known of the answer to a request."""
+    """The known facts of the answer to a request."""
 
     id: str | None = None
     words: str = ""
@@ -73,7 +78,10 @@ class KnownAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of a session. known: how many blocks stood in the request before it; -1: the window was begun anew; None: no request."""
+    """One line of a session.
+
+    known: number of blocks in the request before; -1: a new window; None: no request.
+    """
 
     line: int
     known: int | None
@@ -81,11 +89,14 @@ class LogLine:
 
 @dataclass(slots=True)
 class Line:
-    """Requests that grow out of one another, and what was joined to them since.
+    """Requests that grow out of one another, and later requests joined to them.
 
-    begins, ends: the blocks of its first and of its last request. said: telling lines of its last answer. quoted: lines whose last answers
-    its first request repeats. forked: whether it begins within a conversation that was known. aside: the request that it extends, where
-    only one other did before. left: requests that were left out.
+    begins, ends: blocks of the first and of the last request.
+    said: distinctive lines of the last answer.
+    quoted: lines whose last answers are repeated by the first request.
+    forked: whether the line begins within a known conversation.
+    aside: the extended request, if only one other request had extended it before.
+    left: number of omitted requests.
     """
 
     name: Name
@@ -102,18 +113,18 @@ class Line:
 
     @property
     def first(self) -> int:
-        """Its first line in the log."""
+        """The number of its first line in the log."""
         return self.steps[0].line
 
     @property
     def last(self) -> int:
-        """Its last line in the log."""
+        """The number of its last line in the log."""
         return self.steps[-1].line
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where a request ended: its line in the log, and how many blocks it had."""
+    """The end of a request: its line in the log, and the number of its blocks."""
 
     of: Line
     at: int
@@ -125,22 +136,22 @@ class _End:
 
 
 class Lineage:
-    """Takes the requests of a log one by one, and tells the sessions when all are known."""
+    """Reads the requests of a log one by one, then returns the sessions."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
         self._ends: dict[bytes, _End] = {}
         self._answers: dict[str, Line] = {}
-        self._names: dict[bytes, bytes] = {}  # of each block, once in memory
+        self._names: dict[bytes, bytes] = {}  # names of blocks, each once in memory
         self._telling: set[bytes] = set()
         self._lost: list[int] = []
 
     def lost(self, line: int) -> None:
-        """A line without a request."""
+        """Record a line without a request."""
         self._lost.append(line)
 
     def add_request(self, line: int, asked: LoggedRequest, answered: KnownAnswer) -> Line:
-        """A request, and its answer. Returns the line that it stands in."""
+        """Add a request and its answer. Return its line."""
         blocks = tuple(self._names.setdefault(name, name) for name, _ in asked.blocks)
         self._telling.update(name for name, weight in asked.blocks if weight >= _TELLING)
         chain = _beginning_names(asked)
@@ -154,7 +165,7 @@ class Lineage:
         return at
 
     def sessions(self) -> list[Line]:
-        """The sessions, in the order in which they begin. To be asked once, when all is told."""
+        """Return the sessions in the order of their beginnings. Call once, after the last request."""
         found: list[Line] = []
         owners: dict[int, Line] = {}
         for line in self._lines:
@@ -170,7 +181,7 @@ class Lineage:
         return self._with_lost(found)
 
     def _place(self, asked: LoggedRequest, chain: Sequence[bytes], blocks: tuple[bytes, ...]) -> tuple[Line, int]:
-        """Where a request belongs, and how many of its blocks are known there."""
+        """Return the line of a request, and the number of blocks known there."""
         linked = self._answers.get(asked.follows) if asked.follows is not None else None
         if linked is not None and linked.name == asked.name:
             return linked, 0
@@ -191,7 +202,7 @@ class Lineage:
         return begun, 0
 
     def _before(self, line: Line, found: Sequence[Line], owners: dict[int, Line]) -> tuple[Line | None, int]:
-        """The session that goes on in this line, None where it is one of its own; and how much of it is known there."""
+        """Return the session continued by this line, or None for a new session; and the number of known blocks."""
         if line.aside is not None:
             session = owners[id(line.aside.of)]
             if [step.line for step in session.steps[-2:-1]] == [line.aside.at] and session.last < line.first:
@@ -201,7 +212,7 @@ class Lineage:
         return self._in_new_window(line, found), -1
 
     def _in_new_window(self, line: Line, found: Sequence[Line]) -> Line | None:
-        """The session that goes on in this line with a window begun anew."""
+        """Return the session continued by this line with a new window."""
         ended = [one for one in found if one.name == line.name and one.last < line.first]
         goes_on = [one for one in ended if one.front.resembles(line.front) and self._holds(line, one)]
         if not goes_on and line.name.is_session:
@@ -210,7 +221,7 @@ class Lineage:
         return max(goes_on, key=lambda one: (_shared_blocks(one.ends, line.begins), one.last), default=None)
 
     def _holds(self, line: Line, session: Line) -> bool:
-        """Whether a line begins with something of a session that stood not in its first request already."""
+        """Return whether a line begins with content of a session from after its first request."""
         known = len(session.begins)
         if known < len(line.begins) and _shared_blocks(session.begins, line.begins) == known:
             return True
@@ -232,7 +243,7 @@ class Lineage:
 
 
 def _beginning_names(asked: LoggedRequest) -> list[bytes]:
-    """A name for each beginning of a request, within the session that it names."""
+    """Return a name for each beginning of a request, within its named session."""
     found: list[bytes] = []
     last = repr(asked.name).encode("utf-8", "surrogatepass")
     for name, _ in asked.blocks:
@@ -242,12 +253,14 @@ def _beginning_names(asked: LoggedRequest) -> list[bytes]:
 
 
 def _goes_on(end: _End, asked: LoggedRequest) -> bool:
-    """Whether what extends a request is of its conversation: more than its beginning is shared, or what stands in front is."""
+    """Return whether an extending request belongs to the conversation: more than the beginning is shared, or the prompt
+    prefix is.
+    """
     return end.blocks > len(end.of.begins) or end.of.front.resembles(asked.front)
 
 
 def _leaves_one_aside(end: _End, blocks: Sequence[bytes]) -> bool:
-    """Whether all that came behind an earlier request so far is one that has nothing of its own in common with this one."""
+    """Return whether a single request came after an earlier one, with no content of its own shared with this request."""
     before = end.of.steps[-2].line if end.of.steps[1:] else None
     if before != end.at or end.blocks == len(blocks) == len(end.of.begins):
         return False
@@ -257,12 +270,14 @@ def _leaves_one_aside(end: _End, blocks: Sequence[bytes]) -> bool:
 
 
 def _waits(other: Line, one: Line, line: Line) -> bool:
-    """Whether another conversation of a session waits while this one and the next come and go: they do the work of sub-agents."""
+    """Return whether another conversation of a session waits during this one and the next: both then work as
+    sub-agents.
+    """
     return other is not one and other.name == one.name and other.first < one.first and other.last > line.first
 
 
 def _shared_blocks(first: Sequence[bytes], second: Sequence[bytes]) -> int:
-    """How many blocks two requests begin with alike."""
+    """Return the number of equal blocks at the beginning of two requests."""
     both = zip(first, second, strict=False)
     return next((place for place, (one, other) in enumerate(both) if one != other), min(len(first), len(second)))
 
@@ -273,5 +288,5 @@ def _telling_lines(answer: str) -> tuple[str, ...]:
 
 
 def _repeats(words: str, said: Sequence[str]) -> bool:
-    """Whether a text holds most of what was said."""
+    """Return whether a text repeats most of the given lines."""
     return sum(line in words for line in said) >= _MOST_OF * len(said)

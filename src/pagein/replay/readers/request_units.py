@@ -1,4 +1,6 @@
-"""Bodies of model requests (Anthropic Messages, OpenAI Chat Completions, OpenAI Responses) as units and as messages."""
+"""Convert bodies of model requests (Anthropic Messages, OpenAI Chat Completions, OpenAI Responses) to units and
+messages.
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,7 @@ _MARKS: Final = frozenset(("cache_control",))
 
 
 def units(body: Row) -> list[Row]:
-    """What a request holds in order, one message or item each, its system prompt left out."""
+    """Return the content of a request in order, one message or item each, without its system prompt."""
     if isinstance(body.get("messages"), list):
         return list(objects(body.get("messages")))
     given = body.get("input")
@@ -30,7 +32,10 @@ def units(body: Row) -> list[Row]:
 
 
 def pieces(unit: Row) -> list[Row]:
-    """A message or item as one of each block, where it says nothing beside them: clients put into one what others say in two."""
+    """Split a message or item into one per block, if the message has no other content.
+
+    Some clients put into one message the blocks that others put into two.
+    """
     content = unit.get("content")
     if not isinstance(content, list) or not content or not unit.keys() <= _SAYS:
         return [unit]
@@ -38,7 +43,7 @@ def pieces(unit: Row) -> list[Row]:
 
 
 def behind(rows: Sequence[Row], known: int) -> list[Row]:
-    """What units hold behind so many pieces."""
+    """Return the rest of the units after this number of pieces."""
     for place, unit in enumerate(rows):
         parts = pieces(unit)
         if known < len(parts):
@@ -49,12 +54,12 @@ def behind(rows: Sequence[Row], known: int) -> list[Row]:
 
 
 def system_text(body: Row) -> str:
-    """The system prompt that stands beside the messages, "" where there is none."""
+    """Return the system prompt beside the messages; "" without one."""
     return flat(body.get("system"))[0] or text(body, "instructions") or ""
 
 
 def instructions(body: Row) -> str:
-    """All that the model is instructed by before anybody speaks, beside the messages or as the first of them."""
+    """Return all instructions before the conversation, beside the messages or as the first of them."""
     first = [flat(unit.get("content"))[0] for unit in takewhile(_instructs, units(body))]
     return "\n".join((system_text(body), *first)).strip()
 
@@ -64,7 +69,7 @@ def _instructs(unit: Row) -> bool:
 
 
 def name(unit: Row) -> bytes:
-    """A name by content. Cache marks and the two spellings of plain text make no difference."""
+    """Return a name by content. Cache breakpoints and the two spellings of plain text make no difference."""
     return hashlib.blake2b(json_text(_plain(unit)).encode(), digest_size=16).digest()
 
 
@@ -80,12 +85,12 @@ def _plain(value: object) -> object:
 
 
 def is_ours(unit: Row) -> bool:
-    """Whether the model said this, rather than the user or a tool."""
+    """Return whether this unit comes from the model, not from the user or a tool."""
     return text(unit, "role") == "assistant" or text(unit, "type") in _MODEL_ITEMS
 
 
 def messages(rows: Sequence[Row], calls: SessionCalls, at: float | None) -> Iterator[Message]:
-    """Units as messages. Neighbouring items of the model are one message: one call made them."""
+    """Yield units as messages. Neighbouring items of the model form one message, because one call made them."""
     ours: list[Block] = []
     for unit in rows:
         if is_ours(unit):
@@ -113,7 +118,7 @@ def _theirs(unit: Row, calls: SessionCalls, at: float | None) -> Iterator[Messag
 
 
 def blocks(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
-    """The blocks of one message or item."""
+    """Return the blocks of one message or item."""
     kind, call_id = text(unit, "type") or "message", text(unit, "call_id", "id") or ""
     if kind.endswith("_output"):
         return (_result(call_id, unit.get("output"), calls),)
@@ -164,6 +169,6 @@ def _result(call_id: str, content: object, calls: SessionCalls) -> ToolResult:
 
 
 def repeat_message(message: Message) -> Message:
-    """A message that stands again in a rewritten prompt: nobody said it anew, and no call of a model made it."""
+    """Mark a message repeated in a rewritten prompt: neither new words nor a new call of a model."""
     blocks = tuple(replace(one, injected=CARRIED_OVER) if isinstance(one, Text) else one for one in message.blocks)
     return replace(message, blocks=blocks, stop=CARRIED_OVER if message.role == "assistant" else message.stop)

@@ -1,7 +1,8 @@
-"""Plain logs of model requests: bodies, or pairs of request and response, one a line or in one JSON list.
+"""Read plain logs of model requests: bodies, or pairs of request and response, one per line or in one JSON list.
 
-A log has no sessions, only requests that grow; which of them are one is told by `lineage`. A prompt that was rewritten, or a window that
-was begun anew, counts as a compaction. An answer that the client left out of what it said next is of its call, and of no prompt.
+A log has no sessions, only growing requests; `request_lineage` assigns them to sessions. A rewritten prompt or a new
+window counts as a compaction. An answer omitted by the client from its next request belongs to its call, and to no
+prompt.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +51,7 @@ _AGENT: Final = "x-claude-code-agent-id"
 
 @dataclass(frozen=True, slots=True)
 class LoggedExchange:
-    """One logged request. `name`: of the session that the client names on the wire."""
+    """One logged request. name: the session as named by the client on the wire."""
 
     body: Row
     response: object
@@ -60,19 +61,19 @@ class LoggedExchange:
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """What the head of a session tells of a request."""
+    """The facts of a request needed for the head of a session."""
 
     model: str | None
     timed: bool
 
 
 def is_request(row: Row) -> bool:
-    """Whether this is a logged request."""
+    """Return whether this row is a logged request."""
     return exchange(row) is not None
 
 
 def exchange(row: Row) -> LoggedExchange | None:
-    """The request in a row of a log, and its response if it is there."""
+    """Return the request in a row of a log, with its response if recorded."""
     for holder in (row, *(_object_in(row, key) for key in _REQUESTS)):
         body = object_at(holder, "body") or object_at(holder, "json") or holder
         if _is_conversation(body.get("messages")) or (body.get("input") and (body.get("model") or holder is not row)):
@@ -85,7 +86,10 @@ def exchange(row: Row) -> LoggedExchange | None:
 
 
 def _is_conversation(messages: object) -> bool:
-    """Whether this is the `messages` of a request: each tells who speaks. Recordings of agents have lists of that name, too."""
+    """Return whether this value is the `messages` of a request: each names its speaker.
+
+    Recordings of agents have lists of this name, too.
+    """
     return isinstance(messages, list) and all(isinstance(one, dict) and text(one, "role") for one in messages)
 
 
@@ -100,7 +104,7 @@ def _object_in(row: Row, key: str) -> Row:
 
 
 def _name(body: Row, headers: Row) -> Name:
-    """A name of the session by its client; of a cache or a user where it tells no more."""
+    """Return the name given to the session by its client, else the name of a cache or a user."""
     lowered = {key.lower(): value for key, value in headers.items()}
     told, agent = text(lowered, *_HEADERS), text(lowered, _AGENT)
     if told is not None:
@@ -112,12 +116,12 @@ def _name(body: Row, headers: Row) -> Name:
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """The sessions of a log with one request a line."""
+    """Yield the sessions of a log with one request per line."""
     yield from _sessions(source, lambda lines: rows_at(source, lines), [mark.line for mark in marks], flags_of(marks))
 
 
 def sessions_of_list(source: Source, rows: Sequence[Row]) -> Iterator[RecordedSession]:
-    """The sessions of a log that is one JSON list, or of one single request."""
+    """Yield the sessions of a log in one JSON list, or of one single request."""
 
     def numbered(lines: Sequence[int]) -> Iterator[Numbered]:
         return ((line, rows[line - 1]) for line in lines)
@@ -218,7 +222,7 @@ def _entries(
 
 
 class _News:
-    """What a request adds to the one before it."""
+    """The content added by a request to the one before."""
 
     def __init__(self, step: LogLine, logged: LoggedExchange) -> None:
         self._known, self._at = step.known or 0, logged.at
@@ -229,7 +233,9 @@ class _News:
             self._echo += 1
 
     def before(self, reply: Message, calls: SessionCalls) -> Iterator[Message]:
-        """The answer to the request before, as far as this one says it again: where the log did not hold it, in its words."""
+        """Yield the answer to the previous request as far as this request repeats it; if the log lacks the answer, in
+        the repeated words.
+        """
         if reply.stop != "unanswered":
             yield reply if self._echo or self._known <= 0 else replace(reply, blocks=())
             return
@@ -240,7 +246,7 @@ class _News:
             yield Message("assistant", message.blocks, reply.at, reply.model)
 
     def said(self, calls: SessionCalls, *, begins: bool) -> Iterator[Recorded]:
-        """What else is new."""
+        """Yield the rest of the new content."""
         if self._known >= 0:
             yield from messages(self._rows[self._echo :], calls, self._at)
             return

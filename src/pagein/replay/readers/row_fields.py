@@ -1,4 +1,4 @@
-"""Forgiving access to the fields of a decoded line (see `pagein.model.fields`), and what only recordings need: times, and JSON text."""
+"""Tolerant access to the fields of a decoded line (see `pagein.model.fields`), with times and JSON text for recordings."""
 
 import json
 import math
@@ -11,13 +11,16 @@ from pagein.model.fields import Row, count, lines_of, number, object_at, objects
 
 __all__ = ["Row", "count", "json_text", "lines_of", "number", "object_at", "objects", "seconds", "sequence", "text"]
 
-_FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, in milliseconds 1973: nobody recorded an agent in either
+_FIRST_MILLISECONDS = 1e11  # in seconds the year 5138, in milliseconds 1973: no recording is from either
 _FIRST_OF_NEXT = 1e3  # so microseconds begin at 1e14, nanoseconds at 1e17
 _EPOCH = re.compile(r"\d{9,19}(?:\.\d+)?")
 
 
 def seconds(value: object) -> float | None:
-    """A time as hosts write it (ISO 8601; seconds, milliseconds, micro- or nanoseconds since 1970), in seconds since 1970."""
+    """Return a time in seconds since 1970.
+
+    value: a time as hosts write it: ISO 8601, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -48,7 +51,7 @@ def _epoch(value: float) -> float | None:
 
 
 def json_text(value: object) -> str:
-    """JSON text of a decoded value, in the order of its keys."""
+    """Return the JSON text of a decoded value, in the order of its keys."""
     try:
         return msgspec.json.encode(value).decode()
     except (msgspec.MsgspecError, OverflowError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""From the bytes of a source to numbered lines and decoded objects. Damage becomes a value, never an exception."""
+"""Read the bytes of a source as numbered lines and decoded objects. Damage becomes a value, never an exception."""
 
 import json
 import zlib
@@ -22,9 +22,9 @@ _LONGEST_LINE: Final = 256 * 1024 * 1024
 
 
 def raw_lines(source: Source) -> Iterator[Numbered | UnreadableLine]:
-    """The lines of a source with their numbers (from 1), blank ones left out.
+    """Yield the lines of a source with their numbers (from 1), without blank ones.
 
-    Ends with an Unreadable where the file is damaged or a line is too long to be one.
+    Ends with an UnreadableLine at damage in the file or at an overlong line.
     """
     number = 0
     try:
@@ -41,7 +41,7 @@ def raw_lines(source: Source) -> Iterator[Numbered | UnreadableLine]:
 
 
 def decode(number: int, raw: bytes) -> Row | UnreadableLine:
-    """One line as an object, or why it is none."""
+    """Decode one line as an object, or return the reason of the failure."""
     try:
         value = decode_json(raw)
     except ValueError as error:
@@ -53,7 +53,7 @@ def decode(number: int, raw: bytes) -> Row | UnreadableLine:
 
 
 def decode_json(raw: bytes) -> object:
-    """Decode JSON text. Half surrogates and bytes that are not UTF-8 become U+FFFD, as on the wire. Raises ValueError."""
+    """Decode JSON text. Half surrogates and bytes outside UTF-8 become U+FFFD, as on the wire. Raises ValueError."""
     try:
         return _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""What the first pass tells about a session as a whole."""
+"""Facts about a session as a whole, from the first pass."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ _CUT = "the file cannot be read further"
 
 
 def flags_of(marks: Iterable[IndexedLine]) -> dict[str, object]:
-    """`no_times`, `unreadable` (number of lines), `torn_tail`: only those that apply."""
+    """Return the applicable flags among `no_times`, `unreadable` (number of lines) and `torn_tail`."""
     flags: dict[str, object] = {}
     unreadable, timed, last = 0, False, ""
     for mark in marks:
@@ -26,6 +26,6 @@ def flags_of(marks: Iterable[IndexedLine]) -> dict[str, object]:
 
 
 def models_of(marks: Iterable[IndexedLine]) -> tuple[str, ...]:
-    """The models that the lines name, in the order of their first use."""
+    """Return the models named in the lines, in the order of their first use."""
     seen = {mark.model: None for mark in marks if mark.model and not mark.model.startswith("<")}
     return tuple(seen)

@@ -1,4 +1,4 @@
-"""Which lines a read result with numbered lines shows, where the recording has no word of it beside the text."""
+"""Find the lines shown by a read result with numbered lines, if the recording has only its text."""
 
 import re
 from typing import Final
@@ -10,9 +10,10 @@ _TOTAL: Final = re.compile(r"\(End of file - total (\d+) lines?\)|\(Showing line
 
 
 def line_run(words: str) -> ShownLines | None:
-    """The run of numbered lines in a read result of OpenCode, and the file's length where its last line tells it.
+    """Return the run of numbered lines in a read result of OpenCode, and the length of the file if its last line
+    reports one.
 
-    None where nothing is numbered or the numbers do not follow one another at both ends.
+    None without numbered lines, or if the numbers at both ends are not consecutive.
     """
     body = words.partition("<content>")[2] or words
     first = _NUMBERED.search(body)

@@ -1,4 +1,4 @@
-"""Where a recorded session is read from: a file, a compressed file, a member of an archive, a row of a database."""
+"""The place of a recorded session: a file, a compressed file, a member of an archive, a row of a database."""
 
 import gzip
 import io
@@ -18,12 +18,13 @@ _LONGEST_MAGIC: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One thing to read sessions from. Picklable, so that worker processes can read it.
+    """A place to read sessions from. Picklable, for worker processes.
 
-    label: how messages and reports name it (`dev/agentv.tar.xz:019e.jsonl`).
-    path: the file, where there is one. content: the bytes, for a member of an archive.
+    label: name in messages and reports (`dev/agentv.tar.xz:019e.jsonl`).
+    path: the file, if any.
+    content: the bytes of a member of an archive.
     member: id of the session inside a database or a storage folder.
-    group: what the sessions in it are reported under where they do not say so themselves.
+    group: name for reports on sessions without a source name of their own.
     """
 
     label: str
@@ -34,7 +35,7 @@ class Source:
 
     @property
     def size(self) -> int:
-        """Its bytes as they lie there, compressed or not; 0 where a database or nothing tells."""
+        """Its stored bytes, compressed or not; 0 for a database and an unknown size."""
         if self.content is not None:
             return len(self.content)
         if self.path is None or self.member is not None:
@@ -46,7 +47,7 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The bare name, without folders and suffixes: the id of a session that tells none."""
+        """The bare name, without folders and suffixes: the id of a session without one."""
         name = self.label.replace("\\", "/").rsplit("/", 1)[-1].rsplit(":", 1)[-1]
         for suffix in (".gz", ".zst", ".xz", ".jsonl", ".json"):
             name = name.removesuffix(suffix)
@@ -55,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class SkippedSource:
-    """Something that looked like a session and is none. `file` is its label; `reason` says why, and the line if any."""
+    """A source that looked like a session but is not. file: its label. reason: the reason, with the line if any."""
 
     file: str
     reason: str
@@ -63,7 +64,7 @@ class SkippedSource:
 
 @contextmanager
 def open_stream(source: Source) -> Iterator[IO[bytes]]:
-    """The bytes of a source, decompressed; what compresses them is told by their first bytes, not by the name."""
+    """Open the bytes of a source, decompressed; the compression is detected by the first bytes, not by the name."""
     raw: IO[bytes]
     if source.content is not None:
         raw = io.BytesIO(source.content)

@@ -1,4 +1,4 @@
-"""From the paths that a person names to the sources in them: files, folders, compressed files, archives."""
+"""Find the sources in the paths given by a person: files, folders, compressed files, archives."""
 
 import stat
 import tarfile
@@ -25,10 +25,11 @@ _LARGEST_MEMBER: Final = 1 << 30
 
 
 def find(paths: Iterable[Path]) -> Iterator[Source | SkippedSource]:
-    """The sources in these paths, folders searched through, in the order of their names.
+    """Yield the sources in these paths, including folders, in the order of their names.
 
-    A file whose name cannot be that of a session is passed over in a folder, and read all the same where it is named itself.
-    What several of the paths lead to comes once. What has the name of a session and is none comes as Skipped; nothing is raised.
+    In a folder, a file with an impossible name for a session is ignored; named directly, it is read. A file reachable
+    by several paths comes once. A file with the name of a session but other content comes as SkippedSource; nothing is
+    raised.
     """
     seen: set[Path] = set()
     for path in paths:
@@ -42,7 +43,7 @@ def find(paths: Iterable[Path]) -> Iterator[Source | SkippedSource]:
 
 
 def _kind(path: Path) -> str:
-    """`folder`, `file`, or in words why it is neither."""
+    """Return `folder`, `file`, or the reason for neither, in words."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -57,7 +58,7 @@ def _kind(path: Path) -> str:
 
 
 def _is_news(path: Path, seen: set[Path]) -> bool:
-    """Whether this file was not among the earlier ones, by whatever path."""
+    """Return whether this file is new, by any path."""
     real = path.resolve()
     new = real not in seen
     seen.add(real)
@@ -74,9 +75,9 @@ def _in_folder(folder: Path, seen: set[Path]) -> Iterator[Source | SkippedSource
 
 
 def _walk_folder(folder: Path) -> Iterator[Path | tuple[Path, str]]:
-    """The files below a folder, and what cannot be looked into with the reason.
+    """Yield the files below a folder; for an unreadable entry, its path and the reason.
 
-    In OpenCode's storage only the infos of sessions: messages and parts belong to them.
+    In OpenCode's storage only session infos are yielded: messages and parts belong to them.
     """
     waiting = [folder]
     while waiting:
@@ -106,7 +107,7 @@ def _worth_a_look(children: list[Path]) -> Iterator[Path]:
 
 
 def _plain_twin(path: Path, names: set[str]) -> bool:
-    """Whether this is the compressed copy of a file that lies beside it: hosts keep both for a while."""
+    """Return whether this is the compressed copy of a file beside it: hosts keep both for a while."""
     return path.suffix in _COMPRESSED and path.name.removesuffix(path.suffix) in names
 
 
@@ -151,7 +152,7 @@ def _rows(path: Path, label: str) -> Iterator[Source | SkippedSource]:
 
 
 def _members(path: Path, label: str) -> Iterator[Source | SkippedSource]:
-    """The members of an archive, one at a time: only the one that is asked for is in memory."""
+    """Yield the members of an archive one at a time: only the requested one is in memory."""
     group = path.name.partition(".tar")[0] or None
     try:
         with tarfile.open(path, "r|*") as archive:
@@ -174,10 +175,10 @@ def _member(archive: tarfile.TarFile, member: tarfile.TarInfo, label: str, group
 
 
 def snapshots_beside(path: Path) -> Mapping[str, str]:
-    """Whole files before recorded edits, by the name that `ToolResult.before` gives them; empty where there are none.
+    """Return whole files before recorded edits, by their name in `ToolResult.before`; empty if none are stored.
 
-    path: an archive or file of sessions; `NAME.snapshots.tar.xz` (or another archive, or `.jsonl`) beside it is read when
-    the first file is asked for.
+    path: an archive or file of sessions. `NAME.snapshots.tar.xz` (or another archive, or `.jsonl`) beside it is read at
+    the first access to a file.
     """
     from pagein.replay.readers.file_snapshots import FileSnapshots
 

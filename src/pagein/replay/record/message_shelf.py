@@ -1,7 +1,7 @@
-"""The messages of a session on disk: memory holds where they are, not what they say.
+"""The messages of a session on disk: memory holds their places, not their content.
 
-A session is walked through several times, in order, and may be larger than memory is wide. So what was said lies in a
-temporary file without a name, and is taken out one message at a time.
+A session is read several times, in order, and may be larger than memory. So its messages are in an unnamed temporary
+file, and are loaded one at a time.
 """
 
 import pickle
@@ -13,37 +13,37 @@ from typing import Final, overload
 
 from pagein.model.messages import Message
 
-_IN_MEMORY: Final = 8 * 1024 * 1024  # bytes; most sessions never see the disk
+_IN_MEMORY: Final = 8 * 1024 * 1024  # bytes; most sessions never reach the disk
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StoredMessage:
-    """A message that was put away."""
+    """The place of a stored message."""
 
     shelf: "_Shelf"
     start: int
     size: int
 
     def get(self) -> Message:
-        """The message, equal to the one that was put away."""
+        """Return the message, equal to the stored one."""
         return self.shelf.get(self)
 
 
 class Messages(Sequence[Message]):
-    """Messages in order. Taking one out costs its size."""
+    """Stored messages in order. Reading one costs its size."""
 
     def __init__(self) -> None:
         self._shelf = _Shelf()
         self._kept: list[StoredMessage] = []
 
     def append(self, message: Message) -> StoredMessage:
-        """Put a message away behind the others."""
+        """Store a message after the others."""
         kept = self._shelf.put(message)
         self._kept.append(kept)
         return kept
 
     def start(self, index: int) -> int:
-        """Where a message lies, which is the name of it here."""
+        """Return the offset of a message, used as its name here."""
         return self._kept[index].start
 
     @overload
@@ -61,10 +61,10 @@ class Messages(Sequence[Message]):
 
 class _Shelf:
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - as long as any message is asked for
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - open as long as a message may be read
         weakref.finalize(self, self._file.close)
         self._end = 0
-        # The blocks of a message are asked for one after the other.
+        # The blocks of a message are read one after the other.
         self._latest: tuple[int, Message] | None = None
 
     def put(self, message: Message) -> StoredMessage:

@@ -1,4 +1,4 @@
-"""A recorded session: what its host was, and what was said, in order."""
+"""A recorded session: facts of its host, and its entries in order."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ from pagein.model.messages import Recorded
 from pagein.replay.record.usage_tally import UsageTally
 
 CARRIED_OVER: Final = "carried_over"
-"""Why an assistant message ends that stands again in a window begun anew: it is no call. Text that stands again is of this kind."""
+"""Stop reason of an assistant message repeated in a new window, which is no call; also the kind of repeated text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionHead:
-    """Who recorded the session.
+    """The origin of a session.
 
-    source: the group it is reported under (the corpus source, else the agent's name).
+    source: group in reports (the corpus source, else the agent's name).
     parent: id of the session that started this one as a sub-agent, else None.
-    window: context window in tokens, where the recording tells it.
-    flags: what a reader of figures should know (`no_times`, `torn_tail`, `branches: 2`, ...); values are JSON-able.
+    window: context window if recorded, tokens.
+    flags: facts for a reader of the figures (`no_times`, `torn_tail`, `branches: 2`, ...); values are JSON-able.
     """
 
     id: str
@@ -34,9 +34,11 @@ class SessionHead:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """One session of one agent. `entries` may be consumed once; its memory is one entry at a time.
+    """One session of one agent.
 
-    tally: what the recording's own usage lines add up to, full once the entries are consumed. None where it tells nothing for this session alone.
+    entries: may be consumed once; only one entry is in memory at a time.
+    tally: sum of the recording's own usage lines, complete after the last entry; None if not reported for this session
+    alone.
     """
 
     head: SessionHead

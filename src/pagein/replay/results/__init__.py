@@ -1,1 +1,1 @@
-"""What a replay found: figures, cache misses, predictions and pictures."""
+"""The results of a replay: figures, cache misses, predictions and pictures."""

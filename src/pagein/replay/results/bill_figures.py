@@ -1,11 +1,11 @@
-"""From tallies to the figures of the bill, and their sums."""
+"""Convert tallies to the figures of the bill, and sum them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from pagein.model.bill import Figures
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.policies.ledger import Tally
+from pagein.replay.policies.tally import Tally
 
 _COUNTED = (
     "faults",
@@ -24,7 +24,7 @@ _PROVED = ("refused", "unrecoverable_bytes")
 
 
 def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool = False) -> Figures:
-    """A tally as reported. counted: needs and quotes apply to it. proved: it rendered requests and stored bytes."""
+    """Return a tally as reported. counted: with needs and quotes. proved: with rendered requests and stored bytes."""
     row = {
         "cost": round(tally.cost, 1),
         "usd": None if prices.input_usd is None else round(tally.cost * prices.input_usd / 1e6, 6),
@@ -47,7 +47,7 @@ def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool 
 
 
 def total(rows: Sequence[Figures]) -> Figures:
-    """The sum; None where a figure applies to none of them."""
+    """Return the sum of these figures; None for a figure known in no row."""
     summed: dict[str, float | None] = {}
     for name in Figures.__annotations__:
         values = [cast("Mapping[str, float | None]", row)[name] for row in rows]
@@ -57,7 +57,7 @@ def total(rows: Sequence[Figures]) -> Figures:
 
 
 def by_policy(sessions: Iterable[Mapping[str, Figures]]) -> dict[str, Figures]:
-    """Sums per policy, in the order of the first session."""
+    """Return sums per policy, in the order of the first session."""
     rows: dict[str, list[Figures]] = {}
     for session in sessions:
         for name, row in session.items():
@@ -66,7 +66,7 @@ def by_policy(sessions: Iterable[Mapping[str, Figures]]) -> dict[str, Figures]:
 
 
 def mean_ratios(groups: Mapping[str, Mapping[str, Figures]], baseline: str) -> dict[str, float]:
-    """Per policy, the unweighted mean over groups of its cost against the baseline's."""
+    """Return, per policy, the unweighted mean over groups of its cost relative to the baseline's."""
     ratios: dict[str, list[float]] = {}
     for rows in groups.values():
         against = rows[baseline]["cost"] if baseline in rows else 0.0

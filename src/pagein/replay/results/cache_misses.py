@@ -1,7 +1,8 @@
-"""The cache doctor for recordings: every call that read less than the call before had left in the cache, and why.
+"""The cache doctor for recordings: every call that read less from the cache than the call before had left in it, with
+the cause.
 
-What is told here is about the recording and its own provider, not about any policy: the calls as they were made, with the usage that
-was reported, beside what the simulator of that kind of cache says without knowing of the misses.
+The report is about the recording and its own provider, not about any policy: the recorded calls with their reported
+usage, compared with a simulator of the same kind of cache that knows nothing of the misses.
 """
 
 from collections import defaultdict
@@ -15,7 +16,8 @@ from pagein.providers.caches.cache_doctor import CallFacts, Diagnosis, diagnose
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.token_prices import cost
 from pagein.replay.policies.baselines import APPEND
-from pagein.replay.policies.ledger import Ledger, Trace
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.policies.tally import Trace
 from pagein.replay.prompt.model_calls import RecordedCall
 from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
 from pagein.replay.prompt.recording import BillableSession
@@ -27,7 +29,7 @@ _DROPPED_WORDS: Final = "the client took something out of the prompt, or changed
 
 @dataclass(frozen=True, slots=True)
 class SessionMisses:
-    """What one session showed. calls: those with recorded usage; bill: what they cost, in BIT."""
+    """The cache misses of one session. calls: number of calls with recorded usage. bill: their cost, BIT."""
 
     source: str
     calls: int
@@ -36,7 +38,9 @@ class SessionMisses:
 
 
 def examine_session(pure: BillableSession, prices: Prices) -> SessionMisses:
-    """Examine a session. pure: the recording on the kind of cache that it ran on, its misses not given; prices: of that cache."""
+    """Examine a session. pure: the recording on its own kind of cache, without its misses. prices: prices of this
+    cache.
+    """
     ledger = Ledger(pure, APPEND, prices, stress=False, trace=True)
     ledger.run()
     usages = [(one.call.usage, one.call.at) for one in pure.sized if one.call.usage is not None]
@@ -47,20 +51,22 @@ def examine_session(pure: BillableSession, prices: Prices) -> SessionMisses:
 
 @dataclass(frozen=True, slots=True)
 class _HostCache:
-    """What the recording's host asked its cache for."""
+    """The cache as requested by the recording's host."""
 
     prices: Prices
     long: bool
 
     @property
     def lasts(self) -> float:
-        """Seconds after which nothing is left."""
+        """Seconds until an entry has expired."""
         rules = self.prices.cache
         return (rules.long_ttl if self.long and rules.model == "breakpoints" else rules.ttl) + rules.grace
 
     @property
     def dearer(self) -> float:
-        """What a token costs more that is not read: a write where the cache asks a fee for it, else the whole price."""
+        """Extra price of a token missed by the cache: of a write if the cache charges for writes, else of a fresh
+        token.
+        """
         again = self.prices.write_1h if self.long else self.prices.write_5m
         return max(0.0, (again if self.prices.cache.model == "breakpoints" else 1.0) - self.prices.read)
 
@@ -105,7 +111,7 @@ def _facts(sized: SizedCall, earlier: RecordedCall, lease: _HostCache, trace: Tr
     new = call.blocks[1] - call.blocks[0]
     read = float(usage.read) if usage is not None else 0.0
     is_other, is_changed = earlier.model != call.model, sized.opens_segment or sized.dropped
-    # of another model, and of what the host takes out, the simulator knows nothing
+    # the simulator knows nothing of another model or of removals by the host
     predicted = min(read, trace.read[number]) if is_other or is_changed else trace.read[number]
     return CallFacts(
         prompt=float(usage.prompt) if usage is not None else 0.0,
@@ -122,12 +128,15 @@ def _facts(sized: SizedCall, earlier: RecordedCall, lease: _HostCache, trace: Tr
 
 
 def _reason(told: Reason, idle: float, lasts: float) -> Reason:
-    """Others keep the front of the prompt warm; that it was read from them does not say why our own was not."""
+    """Return the reason, with an expired entry instead of a warm one.
+
+    Other sessions keep the prompt prefix warm; a read from their entry does not explain a miss of our own.
+    """
     return "expired" if told == "warm" and idle > lasts else told
 
 
 def _cause_words(found: Diagnosis, sized: SizedCall) -> tuple[str, str]:
-    """The cause and a sentence of it. A recording tells that a prompt shrank, but not which message changed."""
+    """Return the cause and a sentence about it. A recording shows that a prompt shrank, but not which message changed."""
     if sized.opens_segment and found.cause in ("messages", "unexplained"):
         return COMPACTED, _COMPACTED_WORDS
     if found.cause == "messages":
@@ -136,7 +145,7 @@ def _cause_words(found: Diagnosis, sized: SizedCall) -> tuple[str, str]:
 
 
 def report(sessions: Iterable[SessionMisses]) -> Doctor:
-    """What all sessions show together."""
+    """Return the report on all sessions together."""
     by_source: dict[str, list[SessionMisses]] = defaultdict(list)
     for one in sessions:
         by_source[one.source].append(one)

@@ -1,8 +1,8 @@
-"""The simulator against the provider's own numbers: predicted and recorded usage, per source.
+"""The simulator compared with the provider: predicted and recorded usage, per source.
 
-`append` with the lifetime that the host asked for is what the host did; the simulator should then report what the
-provider reported. With recorded misses replayed this is partly true by construction; the pure figures are the honest
-test of the cache model (notes on real sessions, 1.5).
+`append` with the host's own cache TTL repeats the host's requests, so the simulator should report the provider's usage.
+With recorded misses replayed this is partly true by construction; the pure figures are the honest test of the cache
+model.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _OWN_PRICES = {"anthropic": "generic:r=.1,w=1.25", "openai": "generic:r=.1,w=1,c
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Tokens over the calls with recorded usage. written: everything that was not read."""
+    """Tokens over the calls with recorded usage. written: all tokens except read ones."""
 
     calls: int = 0
     recorded_read: float = 0.0
@@ -32,12 +32,12 @@ class Comparison:
 
 
 def own_prices(model: str) -> Prices:
-    """The cache that the recording itself ran on; Anthropic's where the model does not tell."""
+    """Return the prices of the recording's own cache; Anthropic's for an unknown model."""
     return prices_of(_OWN_PRICES.get(provider_family(model), _OWN_PRICES["anthropic"]), None)
 
 
 def compare(replayed: BillableSession, pure: BillableSession, prices: Prices) -> Comparison:
-    """One session, with recorded misses replayed and without."""
+    """Compare one session, with recorded misses replayed and without."""
     used = [i for i, one in enumerate(replayed.sized) if one.call.usage is not None]
     usages = [usage for one in replayed.sized if (usage := one.call.usage) is not None]
     read, written = _predict(replayed, prices, used)
@@ -63,7 +63,7 @@ def _predict(recording: BillableSession, prices: Prices, used: list[int]) -> tup
 
 
 def prediction(sessions: Iterable[Comparison]) -> Prediction:
-    """The errors of a source."""
+    """Return the errors of a source."""
     some = list(sessions)
     read = sum(one.recorded_read for one in some)
     written = sum(one.recorded_written for one in some)

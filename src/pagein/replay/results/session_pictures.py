@@ -1,4 +1,4 @@
-"""What the pictures of a report show of one session, from its recording and the traces of its policies."""
+"""The data for the pictures of one session in a report, from its recording and the traces of its policies."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import msgspec
 
 from pagein.model.bill import CacheTrace, Composition, Detail, LargeResident, Why
 from pagein.model.messages import Text, ToolCall
-from pagein.replay.policies.ledger import Trace
+from pagein.replay.policies.tally import Trace
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_window import PARTS
 from pagein.replay.prompt.recording import BillableSession
@@ -16,7 +16,7 @@ _LABEL = 90
 
 
 def detail(recording: BillableSession, traces: dict[str, Trace], why: Why | None = None) -> Detail:
-    """The pictures of a session."""
+    """Return the pictures of a session."""
     calls = recording.calls.calls
     start = calls[0].at if calls else 0.0
     return Detail(
@@ -57,7 +57,7 @@ def _title(recording: BillableSession) -> str:
 
 
 def _residents(recording: BillableSession) -> list[LargeResident]:
-    """The blocks that cost most to carry: tokens times the calls whose prompt held them."""
+    """Return the most expensive blocks to carry: tokens times the number of calls with the block in the prompt."""
     ends = [one.call.index for one in recording.sized if one.opens_segment and one.call.index]
     ends.append(len(recording.sized))
     carried: list[tuple[int, int, Block, float]] = []
