@@ -1,8 +1,7 @@
-"""The command line: parse, call one function, print a view. No decision about context is taken here.
+"""The command line: parse, call one function, print a view. Decisions about context are made elsewhere.
 
-Exit status: 0; 2 where nothing could be used, with the reason on stderr; 128 and the number of the signal that ended it,
-130 on Ctrl-C.
-Heavy imports stand inside the commands, so that `--help` and `--version` answer at once.
+Exit status: 0; 2 for unusable input, with the reason on stderr; 128 plus the number of the terminating signal; 130 on
+Ctrl-C. Heavy imports are inside the commands, so that `--help` and `--version` answer at once.
 """
 
 import errno
@@ -43,9 +42,9 @@ _UNREAD = 1
 _UNUSABLE = 2
 _INTERRUPTED = 130
 _SIGNALLED = 128
-# Tables have this width where there is no terminal to ask and COLUMNS does not say.
+# The width of tables without a terminal and without COLUMNS.
 _PIPE_WIDTH = 120
-# Characters of a file's name in a complaint about it.
+# Maximum length of a file's name in an error message, characters.
 _LONGEST_NAME = 200
 _WIDEST = 1000
 # Sessions offered by `pagein replay` without arguments.
@@ -62,7 +61,7 @@ app = typer.Typer(
 
 
 def main() -> NoReturn:
-    """The entry point: run a command and turn what it raises into an exit status."""
+    """Run a command and convert its errors to an exit status. The entry point."""
     _open_streams()
     _heed_signals()
     try:
@@ -70,10 +69,10 @@ def main() -> NoReturn:
     except PageinError as error:
         _complain(f"{error}{_remedy(error)}")
         sys.exit(_UNUSABLE)
-    except BrokenPipeError:  # a reader that has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         _drop_output()
         sys.exit(_UNREAD)
-    except OSError as error:  # of a file that was named: a name too long, a folder that is closed, a disk that is full
+    except OSError as error:  # about a named file: a name too long, a closed folder, a full disk
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             _drop_output()
             _complain(f"cannot write to standard output: {error.strerror}")
@@ -89,7 +88,7 @@ def main() -> NoReturn:
 
 
 def _run() -> None:
-    """One command, and all that it printed."""
+    """Run one command and flush its output."""
     try:
         app(prog_name="pagein")
     finally:
@@ -97,12 +96,12 @@ def _run() -> None:
 
 
 def _drop_output() -> None:
-    """What is still buffered has nowhere to go, and nobody is to be told of it at the end."""
+    """Discard buffered output without a reader, to avoid an error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _remedy(error: PageinError) -> str:
-    """What to do about a store that is damaged; what else is wrong says so itself."""
+    """Return the remedy for a damaged store; other errors name their own."""
     if not isinstance(error, StoreError):
         return ""
     from pagein import wiring
@@ -113,14 +112,14 @@ def _remedy(error: PageinError) -> str:
 
 def _open_streams() -> None:
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # who started us closed it
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as we are
-        # a file name that the terminal cannot write must not cost the table around it
+        if getattr(sys, name) is None:  # closed by the parent process
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end of the process
+        # an unprintable file name must not prevent the table around it
         getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def _heed_signals() -> None:
-    """Being ended by another process cleans up as the end does."""
+    """Clean up after a terminating signal as at a normal end."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
@@ -159,7 +158,7 @@ def pagein(
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """Where the bill goes."""
+    """The destinations and parts of the printed bill."""
 
     json: bool
     html: Path | None
@@ -288,7 +287,7 @@ def _check_known(name: str, accepted: Sequence[str]) -> None:
 
 
 def _check_writable(html: Path) -> None:
-    """Refuse before the work what would fail after it."""
+    """Refuse an unwritable destination before the work."""
     if html.is_dir():
         raise BadSetting(f"--html {html}: is a folder; name a file in it, such as {html / 'report.html'}")
     existing = next((parent for parent in html.absolute().parents if parent.exists()), None)
@@ -309,7 +308,7 @@ def _run_replay(asked: "ReplayRequest", output: _Output) -> "ReplayResult":
 
 def _print(replayed: "ReplayResult", output: _Output) -> None:
     bill = replayed.bill
-    if output.html is not None and bill["sessions"]:  # before the tables: their reader may close the pipe
+    if output.html is not None and bill["sessions"]:  # before the tables, because a reader may close the pipe
         from pagein.ui.report import write_report
 
         write_report(output.html, bill, replayed.details)
@@ -335,7 +334,7 @@ def _print(replayed: "ReplayResult", output: _Output) -> None:
 
 @contextmanager
 def _catch_full_disk() -> Iterator[None]:
-    """Turn a full disk behind stdout into a message. A reader that has seen enough is left to typer."""
+    """Convert a full disk behind stdout into a message. A closed pipe is left to typer."""
     try:
         yield
         sys.stdout.flush()
@@ -349,7 +348,7 @@ def _catch_full_disk() -> Iterator[None]:
 def _print_json(bill: "Bill") -> None:
     import json
 
-    # ASCII, so that a file name in no known encoding is escaped and not refused
+    # ASCII, so that a file name in an unknown encoding is escaped, not refused
     json.dump(bill, sys.stdout, allow_nan=False, separators=(",", ":"))
     sys.stdout.write("\n")
 
@@ -362,7 +361,7 @@ def _fail_empty(bill: "Bill") -> NoReturn:
 
 
 def _console(*, error: bool = False) -> "Console":
-    """A console on stdout or stderr. Rich itself heeds NO_COLOR and TERM."""
+    """Return a console on stdout or stderr. Rich itself respects NO_COLOR and TERM."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
@@ -370,7 +369,7 @@ def _console(*, error: bool = False) -> "Console":
 
 
 def _width(stream: TextIO) -> int | None:
-    """What COLUMNS says, if that is a width; None: that of the terminal."""
+    """Return the width given by COLUMNS, or None for the terminal's own."""
     told = os.environ.get("COLUMNS", "")
     if told.isdecimal() and int(told[:6]):
         return min(int(told[:6]), _WIDEST)
@@ -384,7 +383,7 @@ def _today() -> date:
 
 
 def _own_sessions() -> list[Path]:
-    """The sessions of this machine that a person picks, or an error that shows how to name one."""
+    """Return the sessions of this machine picked by a person, or raise an error with an example."""
     from pagein.ui.choice import chosen, show_candidates
 
     found = _candidates()
@@ -405,7 +404,7 @@ def _own_sessions() -> list[Path]:
 
 
 def _candidates() -> "list[Candidate]":
-    """The files with sessions on this machine, newest first; one that holds several (a database) stands there once."""
+    """Return the files with sessions on this machine, newest first; a database with several sessions comes once."""
     import time
 
     from pagein.replay.readers import FoundSession, discover
@@ -429,7 +428,7 @@ def _candidates() -> "list[Candidate]":
 
 
 def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
-    """Add groups of commands, under one head in the help."""
+    """Add groups of commands under one heading of the help."""
     before = len(app.registered_commands)
     for add in groups:
         add(app)

@@ -1,6 +1,6 @@
-"""The command that takes a text out of everything that pagein keeps. `cli` adds it to its app.
+"""The command that erases a text from all data of pagein. `cli` adds it to its app.
 
-Exit status: 0; 1 where something of it may be left, each said in words; 2 as in `cli`.
+Exit status: 0; 1 if a part may be left, each named in the output; 2 as in `cli`.
 """
 
 import contextlib
@@ -87,7 +87,9 @@ def forget(
 
 
 def _text(raw: bytes) -> str:
-    """A text as the store has it, half a surrogate pair included, whatever the locale made of it. Raises BadInput for what is no text."""
+    """Decode a text as the store has it, with half surrogate pairs, independent of the locale. Raises BadInput for
+    other bytes.
+    """
     try:
         return raw.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -109,7 +111,7 @@ def _report_lines(done: "ErasureReport", beside: list[str]) -> list[str]:
 
 
 def _beside(file: Path | None) -> list[str]:
-    """Files beside the store that may be copies of it."""
+    """Return files beside the store, possibly copies of it."""
     if file is None:
         return []
     ours = {file.name + end for end in ("", "-wal", "-shm", "-search", "-search-wal", "-search-shm")}

@@ -1,7 +1,7 @@
-"""The commands by which a user lays a hand on a running session. `cli` adds them to its app.
+"""The commands for pins on a running session. `cli` adds them to its app.
 
-They write into the session's journal in the store; the agent's own process takes it over at its next call. Heavy imports stand
-inside the commands, as in `cli`.
+They write into the session's journal in the store; the agent's own process reads the pins at its next call. Heavy
+imports are inside the commands, as in `cli`.
 """
 
 import json
@@ -163,7 +163,7 @@ def _print(answer: dict[str, Any], *, as_json: bool) -> None:
     if answer["failure"] is not None:
         raise StoreError(f"the store could not be written, so nothing is changed: {answer['failure']}")
     if as_json:
-        # ASCII, so that text in no known encoding is escaped and not refused
+        # ASCII, so that text in an unknown encoding is escaped, not refused
         sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
     else:
         sys.stdout.write(f"{answer['text']}\n")

@@ -1,6 +1,6 @@
 """The command that runs the simulated provider. `cli` adds it to its app.
 
-Heavy imports stand inside the command, as in `cli`.
+Heavy imports are inside the command, as in `cli`.
 """
 
 import json
@@ -126,7 +126,7 @@ def _settings(given: dict[str, Any]) -> "ProviderSettings":
 
 
 def _check_writable(path: Path) -> None:
-    """Refuse before the first request what would fail at it."""
+    """Refuse an unwritable log before the first request."""
     from pagein.simulator.records import open_log
 
     try:
@@ -169,7 +169,7 @@ def _run(script: object, settings: "ProviderSettings", *, as_json: bool) -> None
 
 
 async def _serve_until_signal(server: "Server", *, as_json: bool) -> None:
-    """Serve until Ctrl-C or the signal that ends processes."""
+    """Serve until Ctrl-C or a terminating signal."""
     import asyncio
     import signal
 
@@ -196,6 +196,6 @@ def _greet(url: str) -> str:
 
 
 def _say(line: str) -> None:
-    """Whoever waits for the address reads it at once, pipe or not."""
+    """Print a line and flush it, so that a waiting reader gets the address at once, also in a pipe."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

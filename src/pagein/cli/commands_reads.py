@@ -1,6 +1,6 @@
 """The commands that read through a session named on the command line. `cli` adds them to its app.
 
-Heavy imports stand inside the commands, as in `cli`.
+Heavy imports are inside the commands, as in `cli`.
 """
 
 import json
@@ -85,7 +85,7 @@ def reads(
     try:
         with wiring.open_kept_session(session, store, workspace=workspace) as kept:
             answer = commands.reads(kept)
-    except StoreError:  # which the figures tell of too
+    except StoreError:  # the figures report this error, too
         answer = _in_session(session, workspace, store, commands.reads)
     _print(answer, as_json=as_json)
 
@@ -103,11 +103,13 @@ def _in_session(
 
 def _print(answer: dict[str, Any], *, as_json: bool, needs_store: bool = False) -> None:
     if as_json:
-        # ASCII, so that text in no known encoding is escaped and not refused
+        # ASCII, so that text in an unknown encoding is escaped, not refused
         sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
     if answer.get("is_error"):
         raise BadInput(str(answer["text"]))
-    if needs_store and answer.get("failure") is not None:  # it holds in this process, which ends here
+    if (
+        needs_store and answer.get("failure") is not None
+    ):  # without a store the refresh is lost at the end of this process
         raise StoreError(f"nothing was refreshed: {answer['failure']}")
     if not as_json:
         text = str(answer["text"])

@@ -1,6 +1,6 @@
-"""The commands that bring back what left a window, and put files beside it. `cli` adds them to its app.
+"""The commands that recall evicted results and ingest files. `cli` adds them to its app.
 
-Heavy imports stand inside the commands, as in `cli`.
+Heavy imports are inside the commands, as in `cli`.
 """
 
 import json
@@ -115,7 +115,7 @@ def stats(
 
 def _print(answer: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        # ASCII, so that text in no known encoding is escaped and not refused
+        # ASCII, so that text in an unknown encoding is escaped, not refused
         sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
     if answer["is_error"]:
         raise BadInput(str(answer["text"]))

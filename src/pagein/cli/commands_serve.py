@@ -1,7 +1,7 @@
 """The commands of the gateway. `cli` adds them to its app.
 
-Exit status: 0; 1 where `doctor` found what keeps the gateway from working, 2 as in `cli`.
-Heavy imports stand inside the commands, as in `cli`.
+Exit status: 0; 1 if `doctor` found a reason for a failing gateway; 2 as in `cli`. Heavy imports are inside the
+commands, as in `cli`.
 """
 
 import json
@@ -38,12 +38,12 @@ OpenAI: TypeAlias = Annotated[
 ]
 
 _WRONG = 1
-# What can be asked of a gateway only where it decides.
+# The options of a gateway that decides, without effect under --measure.
 _OF_CHANGES = ("store", "budget", "recall", "subscriptions", "keep_alive")
-# While a worker decides on a long request, streams must not wait for more than this for their turn.
+# While a worker decides on a long request, a stream must not wait longer than this for its turn, seconds.
 _SWITCH_INTERVAL = 0.0005
-# Of the time for a decision, what may be spent waiting for the store, once for threads and once for processes: the rest is for sending
-# the request as it was sent last (law 7), as without its branch it would be sent whole.
+# Share of a decision's time available for waiting for the store, once for threads and once for processes. The rest is for sending the
+# request as last time (law 7), because without its branch it would be sent whole.
 _PATIENCE = 0.4
 
 
@@ -142,7 +142,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
 
 
 def _refuse_idle(given: dict[str, Any]) -> None:
-    """Raise BadSetting for options that would be without effect where nothing is changed and nothing is kept."""
+    """Raise BadSetting for options without effect on a measuring gateway."""
     idle = [f"--{name.replace('_', '-')}" for name in _OF_CHANGES if given[name] not in (None, False)]
     if idle:
         raise BadSetting(
@@ -239,7 +239,7 @@ def _settings(given: dict[str, Any], workspace: Path) -> "GatewaySettings":
 def _parts(
     store: str | None, workspace: Path, log: Path | None, settings: "GatewaySettings", *, measure: bool
 ) -> "GatewayParts":
-    """What the gateway is given."""
+    """Return the parts of the gateway."""
     try:
         from pagein.gateway.server import GatewayParts
     except ImportError as problem:
@@ -266,7 +266,7 @@ def _parts(
 
 
 def _token() -> str:
-    """The user's token; one for this gateway alone where none can be kept."""
+    """Return the user's token, or a token for this gateway alone if none can be stored."""
     from pagein.gateway.http.access_token import default_file, ensure_token, fresh
 
     try:
@@ -277,7 +277,7 @@ def _token() -> str:
 
 
 def _search_in(store: str | None, workspace: Path) -> "Search":
-    """A search over everything stored, opened for each question: people ask seldom."""
+    """Return a search over the whole store, opened for each question because questions are rare."""
 
     def search(text: str) -> "list[HitView]":
         from pagein import archive
@@ -324,7 +324,7 @@ def _run(settings: "GatewaySettings", parts: "GatewayParts", *, as_json: bool) -
                 err=True,
             )
         sys.stdout.write(told + "\n")
-        sys.stdout.flush()  # whoever waits for the address reads it at once, pipe or not
+        sys.stdout.flush()  # a waiting reader gets the address at once, also in a pipe
 
     def waits(count: int) -> None:
         calls = "a call" if count == 1 else f"{count} calls"
@@ -373,7 +373,7 @@ def _store_finding(store: str | None, workspace: Path) -> "CheckupNote":
         exposed = open_to_others(file) if file is not None else ""
         opened = wiring.open_for_upkeep(store, workspace=workspace, new=True)
         try:
-            opened.put(b"pagein doctor")  # no object is made of it: `pagein gc` takes it away
+            opened.put(b"pagein doctor")  # a blob without an object: `pagein gc` removes it
         finally:
             opened.close()
     except (PageinError, OSError) as problem:

@@ -1,7 +1,7 @@
-"""The command that tells how things stand: gateway, store, sessions, savings. `cli` adds it to its app.
+"""The command that prints the status of gateway, store, sessions and savings. `cli` adds it to its app.
 
-Exit status as in `cli`: what is not there (no gateway, no store yet) is told, and is no failure.
-Heavy imports stand inside the command, as in `cli`.
+Exit status as in `cli`: a missing gateway or store is reported, and is no failure. Heavy imports are inside the
+command, as in `cli`.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The commands that look at what a store holds. `cli` adds them to its app.
+"""The commands that show the content of a store. `cli` adds them to its app.
 
-Heavy imports stand inside the commands, as in `cli`.
+Heavy imports are inside the commands, as in `cli`.
 """
 
 import json
@@ -41,7 +41,7 @@ _AGO: Final = re.compile(r"([0-9]{1,9})\s*(s|min|m|h|d|w)")
 _SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 # Versions and places in a store are far below this.
 _MOST: Final = 10**15
-# After a search the index is brought up for so long, for the next one.
+# Time for updating the index after a search, seconds; the next search is then faster.
 _LINGER: Final = 2.0
 
 
@@ -249,7 +249,7 @@ def _print(answer: dict[str, Any], view: Callable[..., None], *, as_json: bool) 
     from pagein.ui.console import console
 
     if as_json:
-        # ASCII, so that text in no known encoding is escaped and not refused
+        # ASCII, so that text in an unknown encoding is escaped, not refused
         sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
     else:
         view(console(), answer)
@@ -270,7 +270,10 @@ def _print_content(answer: dict[str, Any]) -> None:
 
 
 def _time(text: str | None) -> float | None:
-    """A moment in seconds since 1970: a date with or without time (local where no zone is given), `2h` ago, or the seconds themselves."""
+    """Parse a moment, as seconds since 1970.
+
+    text: a date with or without time (local without a zone), `2h` ago, or the seconds themselves.
+    """
     import time
     from datetime import datetime
 

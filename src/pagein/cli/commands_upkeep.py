@@ -1,7 +1,7 @@
-"""The commands that look after a store. `cli` adds them to its app.
+"""The commands that maintain a store. `cli` adds them to its app.
 
-Exit status: 0; 1 where `check` found what is not repaired, or `export` had to leave out what could not be read; 2 as in `cli`.
-Heavy imports stand inside the commands, as in `cli`.
+Exit status: 0; 1 if `check` found unrepaired damage, or `export` had to omit unreadable records; 2 as in `cli`. Heavy
+imports are inside the commands, as in `cli`.
 """
 
 import json
@@ -25,7 +25,7 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progre
 
 _WRONG = 1
 _LARGEST = 1e18
-# Where lines go that cannot be read in a database; of a file, the whole old file is kept.
+# The file for unreadable lines of a database; a repaired file is kept whole instead.
 _SALVAGED = "pagein.salvaged.jsonl"
 _DAY = 86_400.0
 _SHOWN = 20
@@ -275,7 +275,7 @@ def _open_store(store: str | None, workspace: Path, *, looks: bool = False) -> "
 
 @contextmanager
 def _progress(doing: str, *, wanted: bool) -> Iterator[Callable[[str], object]]:
-    """How many records were done, on stderr, where a person is looking."""
+    """Show the number of finished records on stderr, to a person at a terminal only."""
     if not (wanted and sys.stderr.isatty()):
         yield lambda _kind: None
         return
@@ -294,7 +294,7 @@ def _progress(doing: str, *, wanted: bool) -> Iterator[Callable[[str], object]]:
 
 
 def _repair_store(store: str | None, workspace: Path, *, quiet: bool) -> "RepairReport":
-    """A file is made anew; a database is mended where it stands, as its pages are its own business."""
+    """Repair a store: a file is written anew; a database is repaired in place, because its server manages its pages."""
     from pagein import upkeep, wiring
 
     path = wiring.store_file(store, workspace=workspace)
@@ -343,5 +343,5 @@ def _plain(text: str) -> str:
 
 
 def _print_json(answer: dict[str, Any], out: Any) -> None:  # noqa: ANN401 -- a text stream
-    # ASCII, so that a name in no known encoding is escaped and not refused
+    # ASCII, so that a name in an unknown encoding is escaped, not refused
     out.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")

@@ -1,4 +1,4 @@
-"""Options that several commands share: one name, one meaning, one help text each."""
+"""Options shared by several commands, each with one name, one meaning and one help text."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias

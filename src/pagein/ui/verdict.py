@@ -1,4 +1,4 @@
-"""What a bill says, in plain words: the first thing anybody reads."""
+"""The verdict on a bill, in plain words: the first text a reader sees."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -8,13 +8,13 @@ from pagein.ui.columns import BY_DEFAULT, ENGINE, quotient
 from pagein.ui.doubts import doubts
 from pagein.ui.figures import amount, change, count, dollars, plural, rate, share
 
-# Below one part in two thousand a difference is printed as 0.0 %.
+# A difference below one part in two thousand is printed as 0.0 %.
 _NOISE = 0.0005
 
-# The policy that repeats what the recording did.
+# The policy that repeats the recorded requests.
 _RECORDED = "append"
 
-# What people can have without pagein; and which of it drops content for good.
+# The policies available without pagein, and the ones among them that drop content for good.
 _TODAY = ("append", "append-5m", "append-1h", "rolling", "clear", "compact")
 _LOSSY = ("rolling", "clear", "compact")
 
@@ -23,9 +23,14 @@ Tone = Literal["saves", "same", "costs", "broken", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What to say of the money, of what was lost, of anything cheaper, of what no policy can touch; and whether it is good news.
+    """The sentences of a verdict.
 
-    doubt: where the recordings themselves say something else than this bill.
+    headline: the costs.
+    tone: whether the news is good.
+    loss: evicted and lost content.
+    rival: a cheaper policy.
+    floor: the prompt prefix, out of reach of every policy.
+    doubt: differences between the recordings and this bill.
     """
 
     headline: str
@@ -37,12 +42,12 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """All of it as one paragraph."""
+        """The verdict as one paragraph."""
         return " ".join(part for part in (self.headline, self.loss, self.rival, self.floor, self.doubt) if part)
 
 
 def verdict(bill: Bill) -> Verdict:
-    """Read the sums of a bill as a person would want to be told."""
+    """Describe the sums of a bill for a person."""
     return replace(_verdict(bill), doubt=doubts(bill))
 
 
@@ -66,7 +71,7 @@ def _verdict(bill: Bill) -> Verdict:
 
 
 def _paid(baseline: str, base: Figures) -> str:
-    """What was paid if the baseline is what the recording did, else what would have been."""
+    """Return the cost paid, if the baseline is the recorded policy, else the cost as a hypothesis."""
     return (
         f"cost {money(base)} as recorded ({baseline})"
         if baseline == _RECORDED
@@ -75,7 +80,7 @@ def _paid(baseline: str, base: Figures) -> str:
 
 
 def money(figures: Figures) -> str:
-    """A cost in BIT, and in dollars where there are any."""
+    """Format a cost in BIT, and in dollars if known."""
     usd = "" if figures["usd"] is None else f" ({dollars(figures['usd'])})"
     return f"{amount(figures['cost'])} BIT{usd}"
 
@@ -94,7 +99,7 @@ def _compare_bills(base: Figures, engine: Figures, they: str) -> tuple[str, Tone
 
 
 def _with_keep_alive(said: str, base: Figures, engine: Figures, kept: Figures) -> str:
-    """The same sentence with what keep-alive requests, which are to be asked for, would make of it."""
+    """Extend the sentence by the result with keep-alive requests, which the user has to enable."""
     if engine is kept:
         return said.replace("With pagein ", "With pagein and its --keep-alive ", 1)
     first, _, rest = said.partition(". ")
@@ -104,7 +109,7 @@ def _with_keep_alive(said: str, base: Figures, engine: Figures, kept: Figures) -
 
 
 def _compaction_words(bill: Bill) -> str:
-    """What compacting would have cost where a recording would not have fitted into the model's window; "" where all did."""
+    """Return the cost of compaction for recordings too large for the model's window; "" if all fit."""
     over = [one["policies"] for one in bill["per_session"] if "beyond_window" in one["flags"]]
     over = [one for one in over if "compact" in one and _RECORDED in one]
     if not over:
@@ -118,7 +123,7 @@ def _compaction_words(bill: Bill) -> str:
 
 
 def _cheaper(bill: Bill, engine: Figures) -> str:
-    """Say so where something that people can have today costs less than pagein."""
+    """Return a sentence on a policy available today and cheaper than pagein, or ""."""
     costs = {name: bill["policies"][name]["cost"] for name in _TODAY if name in bill["policies"]}
     name = min(costs, key=costs.__getitem__, default="")
     if not name or name == bill["baseline"] or costs[name] >= engine["cost"] * (1 - _NOISE):

@@ -1,4 +1,4 @@
-"""Why pagein did what it did, in a terminal: what each kind of decision was worth, then session by session."""
+"""The reasons for pagein's decisions, in a terminal: the worth of each kind of decision, then session by session."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pagein.ui.choice import age
 from pagein.ui.figures import ABSENT, amount, count, plural, short
 from pagein.ui.frame import titled_table
 
-# Sessions and decisions of one session that are shown before the rest is only counted.
+# Maximum number of sessions, and of decisions per session, shown; the rest is only counted.
 SESSIONS_SHOWN = 12
 DECISIONS_SHOWN = 40
 _MEANING = (
@@ -23,7 +23,7 @@ _MEANING = (
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Decisions for one reason. realised: None where it is not known of any."""
+    """The decisions with one reason. realised: None if not known for any decision."""
 
     reason: str
     decisions: int
@@ -34,7 +34,7 @@ class _Sum:
 
 
 def show_why(console: Console, whys: Sequence[Why]) -> None:
-    """Print why pagein did what it did to these sessions."""
+    """Print the reasons for pagein's decisions in these sessions."""
     for part in _parts(whys):
         console.print()
         console.print(part)
@@ -55,7 +55,7 @@ def _parts(whys: Sequence[Why]) -> Iterator[RenderableType]:
 
 
 def by_reason(decisions: Iterable[DecisionRow]) -> list[_Sum]:
-    """Decisions summed up by their reason, what saved most first."""
+    """Return the decisions summed up by reason, the largest saving first."""
     rows: dict[str, list[DecisionRow]] = {}
     for one in decisions:
         rows.setdefault(one["reason"], []).append(one)
