@@ -65,7 +65,7 @@ class KeptLedger(Ledger):
         self._keeping = policy
         self._anchor = 0  # position of the last entry with a TTL of one hour, 0: none
         self._left = 0  # the same position in the cache of the previous model
-        self._returning = 0  # the same position in the cache of a model called again, at the first call after another model
+        self._returning = 0  # the same position in the cache of a model called again, at its first new call
         self._sent_at = 0.0
         self._model: str | None = None
 
