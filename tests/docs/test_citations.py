@@ -79,7 +79,7 @@ PENDING = frozenset(
     }
 )
 PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml|ts|html|js|sh)|(?:[\w.-]+/)+)`")
-PAGES_WITH_PATHS = ("docs/laws.md", "docs/architecture.md")
+PAGES_WITH_PATHS = ("docs/laws.md", "docs/architecture.md", "CONTRIBUTING.md", "SECURITY.md")
 # Names that a reader is told to give, or files that a user has: no paths of this repository.
 EXAMPLES = frozenset({"pagein.toml"})
 

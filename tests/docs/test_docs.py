@@ -17,7 +17,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
 def pages(root: Path) -> Iterator[Path]:
-    yield root / "README.md"
+    yield from sorted(root.glob("*.md"))
     yield from sorted((root / "docs").rglob("*.md"))
 
 
