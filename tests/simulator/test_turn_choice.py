@@ -12,13 +12,13 @@ from pagein.providers.validity import Api
 from pagein.simulator import ProviderCall, Say, ScriptCall, Scripts, ScriptTurn
 from pagein.simulator.model_call import parse_call
 from pagein.simulator.script import scripts_from, turn_from
-from pagein.simulator.turn_choice import EXHAUSTED, UNSCRIPTED, TurnChoice, chosen
+from pagein.simulator.turn_choice import EXHAUSTED, UNSCRIPTED, TurnChoice, choose_turn
 
 SCRIPT: list[Any] = [[{"tool": "read", "args": {}}], [{"tool": "edit", "args": {}}], [{"text": "done"}]]
 
 
 def choice(body: Wire, api: Api = "anthropic", scripts: object = None) -> TurnChoice:
-    return chosen(call(body, api), Scripts() if scripts is None else scripts_from(scripts))
+    return choose_turn(call(body, api), Scripts() if scripts is None else scripts_from(scripts))
 
 
 def call(body: Wire, api: Api = "anthropic") -> ProviderCall:

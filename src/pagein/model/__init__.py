@@ -1,1 +1,1 @@
-"""Frozen values without clock, file or network access. Every other package of pagein exchanges these values."""
+"""Frozen values without clock, file or network access. The packages of pagein exchange data in this form."""

@@ -9,14 +9,14 @@ from typing import TypedDict
 
 
 class Figures(TypedDict):
-    """The cost of one policy on one session, or on a sum of sessions.
+    """The cost of a policy on a session, or on a sum of sessions.
 
     cost: the whole bill in BIT, recalls included.
     usd: the same in US dollars (None for generic prices).
     read, written, fresh, output: tokens by how they are billed, recall calls included.
     prompt_tokens: read + written + fresh of the recorded calls and the recalls.
     floor_tokens: prompt tokens of system prompt and tool schemas, which no policy can change.
-    faults: recalls of results that a later step quoted.
+    faults: recalls of results whose text a later step used.
     recall_cost: BIT of all recall calls.
     stress_recalls: simulated recalls beyond the textual ones.
     rereads: reads in the recording of content that the policy had evicted.
@@ -54,7 +54,7 @@ class Figures(TypedDict):
 
 
 class SessionBill(TypedDict):
-    """One session: its source and its figures per policy."""
+    """A session: source, and figures per policy."""
 
     file: str
     id: str
@@ -73,7 +73,7 @@ class SkippedFile(TypedDict):
 
 
 class GroupBill(TypedDict):
-    """The sum over the sessions of one source."""
+    """The sum over the sessions of a source."""
 
     policies: dict[str, Figures]
 
@@ -85,7 +85,7 @@ class Ratio(TypedDict):
 
 
 class Prediction(TypedDict):
-    """The prediction error of the simulator for one source: `append` with the recorded TTL, against the provider's reports.
+    """The prediction error of the simulator for a source: `append` with the recorded TTL, against the provider's reports.
 
     Each figure is (predicted - recorded) / recorded. The `pure_` figures do not replay recorded misses.
     """
@@ -98,7 +98,7 @@ class Prediction(TypedDict):
 
 
 class DecisionRow(TypedDict):
-    """One decision of pagein on one session.
+    """A decision of pagein on a session.
 
     call: number of the call after the decision, from 0.
     at: seconds from the first call.
@@ -123,7 +123,7 @@ class DecisionRow(TypedDict):
 
 
 class Why(TypedDict):
-    """The reasons for every decision of pagein on one session.
+    """The reasons for every decision of pagein on a session.
 
     saved: BIT, against append-only.
     lifetimes: the part of `saved` that comes from the choice of cache TTL, after the cost of keep-alive requests. The decisions account for the rest.
@@ -141,7 +141,7 @@ class Why(TypedDict):
 
 
 class Miss(TypedDict):
-    """One call that read less from the provider's cache than the previous call had left there.
+    """A call with a cache miss: it read less from the provider's cache than the previous call had left there.
 
     call: number of the call, from 0.
     at: seconds from the first call.
@@ -173,7 +173,7 @@ class Miss(TypedDict):
 
 
 class Ailment(TypedDict):
-    """The sum of the misses with one cause.
+    """The sum of the misses with the same cause.
 
     calls: number of calls.
     missed: tokens that were paid again.
@@ -190,7 +190,7 @@ class Ailment(TypedDict):
 
 
 class Checkup(TypedDict):
-    """The cache of one source.
+    """The cache of a source.
 
     calls: calls with recorded usage.
     bill: their cost in BIT, computed from the recorded usage.
@@ -250,7 +250,7 @@ class Composition(TypedDict):
 
 
 class EpochMark(TypedDict):
-    """One epoch: the call that opened it, the reason, and the amount evicted."""
+    """An epoch: the call that opened it, the reason, and the amount evicted."""
 
     call: int
     reason: str
@@ -269,7 +269,7 @@ class LargeResident(TypedDict):
 
 
 class Detail(TypedDict):
-    """The data for the pictures of one session. Lists are per call, in order. Times are seconds from the first call.
+    """The data for the pictures of a session. Lists are per call, in order. Times are seconds from the first call.
 
     traces: by policy, for every policy that was replayed.
     composition: for `append` and `pagein` only.

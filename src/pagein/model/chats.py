@@ -19,7 +19,7 @@ from pagein.model.values import Fields, Value, canonical, frozen_fields
 
 @dataclass(frozen=True, slots=True)
 class ChatCall:
-    """A tool call and its outcome.
+    """A tool call with the outcome.
 
     args: the arguments, shortened for display.
     object: static reference to the object that holds the output.
@@ -37,7 +37,7 @@ Step: TypeAlias = Message | ChatCall
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """One turn of a chat.
+    """A turn of a chat.
 
     said: messages of the user (and of the host) that began the turn; empty if the model began.
     """
@@ -91,7 +91,7 @@ def turns_from_value(value: Value) -> tuple[ChatTurn, ...]:
 
 
 def turns_as_text(turns: Sequence[ChatTurn]) -> str:
-    """Render a chat for people: its `content`, with a line `--- ...` before each part."""
+    """Render a chat for people, as `content`, with a line `--- ...` before each part."""
     parts: list[str] = []
     for turn in turns:
         for step in (*turn.said, *turn.steps):

@@ -82,7 +82,7 @@ _EXCERPT: Final = 80
 
 
 class _Shell(msgspec.Struct):
-    """A message without its blocks. msgspec cannot distinguish the kinds of blocks."""
+    """A message without blocks. msgspec cannot distinguish the kinds of blocks."""
 
     role: Role
     at: float | None = None
@@ -93,7 +93,7 @@ class _Shell(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """An entry without its body."""
+    """The fields of an entry outside the body."""
 
     id: str
     parent: str | None = None
@@ -101,7 +101,7 @@ class _Head(msgspec.Struct):
 
 
 def encode_message(message: Message) -> bytes:
-    """Encode a message as a JSON line without its newline. Raises BadInput for a time that is not finite."""
+    """Encode a message as a JSON line, without the newline. Raises BadInput for an infinite or NaN time."""
     return encode_json({"v": NEWEST, **_message_out(message)})
 
 
@@ -114,7 +114,7 @@ def decode_message(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) 
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """Encode a journal entry as a JSON line without its newline. Raises BadInput for a time that is not finite."""
+    """Encode a journal entry as a JSON line, without the newline. Raises BadInput for an infinite or NaN time."""
     head: Fields = {"v": NEWEST, "id": entry.id}
     if entry.parent is not None:
         head["parent"] = entry.parent

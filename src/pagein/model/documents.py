@@ -1,4 +1,4 @@
-"""A file at one moment: its bytes and its text."""
+"""The bytes and the text of a file at one moment."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -38,18 +38,18 @@ class Document:
 
     @property
     def lines(self) -> list[str]:
-        r"""The text split at line feeds only, as the host counts: `a\n` has two lines, an empty file one."""
+        r"""The text split at line feeds only, as the host counts: `a\n` has two lines, an empty file has one."""
         return self.text.split("\n")
 
     @property
     def is_text(self) -> bool:
-        """Whether the bytes are exactly the text, so that lines of the file may be known, compared and stored."""
+        """Whether the bytes are exactly the text. Only then may lines of the file be known, compared and stored."""
         return self.strict and self.media_type is None
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedFile:
-    """The file that a call refers to, located but not yet read.
+    """The file named by a call, located but not yet read.
 
     given: the path as the call wrote it, without a line suffix.
     absolute: the absolute path of the file, whether it exists or not.

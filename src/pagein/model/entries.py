@@ -1,8 +1,7 @@
-"""Journal entries: the events of a session, in the order of its branch.
+"""Journal entries: the events of a session, in the order of the branch.
 
 Entries record messages, changes by the host, and the decisions of pagein. A decision holds everything needed for its
-effect, so
-that state can be folded from entries alone, whatever the reader's settings are.
+effect, so that state can be folded from entries alone, whatever the reader's settings are.
 """
 
 from dataclasses import dataclass
@@ -34,8 +33,7 @@ class CompactionEntry:
     """The host cleared the window, except for leading system messages and the last `kept` messages.
 
     lost: nothing was cleared; the entry replaces a lost one of unknown content. The window continues without it, and
-        pagein no longer
-    relies on anything shown before. See `bridge`.
+        pagein no longer relies on anything shown before. See `bridge`.
     """
 
     kept: int = 0
@@ -44,11 +42,10 @@ class CompactionEntry:
 
 @dataclass(frozen=True, slots=True)
 class PagedOut:
-    """Content that was replaced by a stub or a preview.
+    """Content replaced by a stub or a preview.
 
     The content is one tool result, the arguments of a call (some of their texts are replaced), or a long text of the
-    user (head and
-    tail stay, and `call_id` is a name made from the text).
+    user (head and tail stay, and `call_id` is a name made from the text).
 
     message, block: place of the content in the request.
     tokens, chars: size of the evicted content.
@@ -71,19 +68,19 @@ class PagedOut:
 
 @dataclass(frozen=True, slots=True)
 class PreviewEntry:
-    """Large outputs were replaced by previews before any request contained them, so no sent text changed."""
+    """Large outputs were replaced by previews before the first request with them. No sent text changed."""
 
     paged: tuple[PagedOut, ...]
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """The ids of the calls whose outputs became previews."""
+        """The ids of the calls with outputs that became previews."""
         return tuple(one.call_id for one in self.paged)
 
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """One recalled tool result, or recalled arguments, back in place of the stub.
+    """A recalled tool result, or recalled arguments, back in place of the stub.
 
     text: the whole original text.
     tokens: estimated tokens of the text.
@@ -100,7 +97,7 @@ class Restoration:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingObject:
-    """The thinking of finished turns that was removed with an epoch, stored as a single object.
+    """The thinking of finished turns, removed with an epoch and stored as a single object.
 
     content: hash of its bytes in the store.
     """
@@ -113,13 +110,12 @@ class ThinkingObject:
 
 @dataclass(frozen=True, slots=True)
 class TurnsLeft:
-    """Whole turns, or steps of a turn, that were evicted from a nearly full window and stored as a single object.
+    """Whole turns, or steps of a turn, evicted from a nearly full window and stored as a single object.
 
     object_id, content: the object and the hash of its bytes.
     tokens, chars: size of the object.
     text: the replacement text, `weight` tokens long, in message number `message` of the request: after that message's
-        own text for
-        steps, before it for turns.
+        own text for steps, before it for turns.
     places: first and last place of each evicted run of messages.
     calls: ids of the tool calls among them.
     turns: number of turns evicted so far that `text` replaces; 0 for steps.
@@ -191,7 +187,7 @@ class InsertEntry:
 
 @dataclass(frozen=True, slots=True)
 class RequestSent:
-    """A request was sent to the model. From here on, the messages in it are frozen.
+    """A request was sent to the model. From here on, the sent messages are frozen.
 
     length: number of messages in the request.
     moment: time of the request in seconds since 1970, if known.
@@ -212,14 +208,14 @@ class RequestSent:
 
 @dataclass(frozen=True, slots=True)
 class RecallEntry:
-    """An object was recalled by its id."""
+    """An object was recalled by id."""
 
     object_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry:
-    """A fact for a fold other than the window's.
+    """A fact for a fold outside the window.
 
     kind: name of the fold.
     data: JSON text.
@@ -236,7 +232,7 @@ Body: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the journal, after `parent` (None: the first of its branch).
+    """An entry of the journal, after `parent` (None: the first of its branch).
 
     at: seconds since 1970; None if the host does not record times. No decision depends on it.
     """
@@ -251,7 +247,7 @@ _ALL: Final = 2**31 - 1
 
 
 def bridge(name: EntryId, parent: EntryId | None) -> Entry:
-    """Make the replacement for a lost entry, so that its successors keep their place in the tree."""
+    """Make the replacement for a lost entry. Its successors then keep their place in the tree."""
     return Entry(name, parent, CompactionEntry(_ALL, lost=True))
 
 

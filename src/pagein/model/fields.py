@@ -55,7 +55,7 @@ def objects(values: object) -> Iterator[Row]:
 
 
 def lines_of(values: object) -> str:
-    """The text of a field that is stored as text in some versions and as a list of texts in others."""
+    """The text of a field that is stored as text or, in some versions, as a list of texts."""
     if isinstance(values, str):
         return values
     if isinstance(values, list):

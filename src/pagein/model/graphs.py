@@ -1,4 +1,4 @@
-"""Serialise values with shared parts: an object that occurs twice is a single object again after reading.
+"""Serialise values with shared parts: an object with two occurrences is a single object again after reading.
 
 Rules of this file
 ------------------
@@ -27,7 +27,7 @@ Builder: TypeAlias = Callable[[list[Any]], object]
 
 
 class _Shape:
-    """The stored fields of a class, and a way to set them on a new instance."""
+    """The stored fields of a class, and the function to set their values."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -43,7 +43,7 @@ class _Shape:
             self.names = [name for name in getattr(kind, "__slots__", ()) if not name.startswith("__")]
 
     def builder(self) -> Builder:
-        """Return a function from field values to a new instance. It runs once per value of a graph, so it must be fast."""
+        """Return a function from field values to a new instance. The function runs once per value of a graph and must be fast."""
         kind, count = self.kind, len(self.names)
         if issubclass(kind, msgspec.Struct):
             return lambda values: kind(*values)

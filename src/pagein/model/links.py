@@ -9,7 +9,7 @@ from pagein.model.versions import Version
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A reference at its place in a document.
+    """A reference and its place in a document.
 
     path: JSON pointer (RFC 6901) into the document.
     resolved: whether the target exists now.
@@ -22,7 +22,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Backlink:
-    """A reference seen from its target: the version that holds the reference, and the place in it."""
+    """A reference seen from its target: the holding version, and the place in the document."""
 
     source: Version
     path: str
@@ -35,7 +35,7 @@ Missing: TypeAlias = Literal["no such object", "no such version", "hashes disagr
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The version that a reference denotes.
+    """The version denoted by a reference.
 
     by: how the version was found; `hash` for a pin with a time that leads to another version (a clock was wrong).
     """

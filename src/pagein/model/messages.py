@@ -13,7 +13,7 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A note that part or all of a block's text was not stored (law 9).
+    """A note for a block with text that was not stored, in part or as a whole (law 9).
 
     digest: of the whole text, keyed with the secret of the store. The same text has the same digest, and the text
         cannot be guessed.
@@ -56,7 +56,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """One file access of a tool call.
+    """A file access of a tool call.
 
     start, end: first and last line (from 1, inclusive); None if the call does not name lines.
     via: `native` for a file tool, `shell` for a best-effort parse of a command line.
@@ -129,7 +129,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A block of a kind unknown to pagein. It is passed on and counted, never changed.
+    """A block of a kind unknown to pagein, passed on and counted, never changed.
 
     json: the JSON text of the block.
     withheld: set if the text was stored in redacted form.
@@ -145,7 +145,7 @@ Block: TypeAlias = Text | Thinking | ToolCall | ToolResult | Image | Other
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call, as reported by the provider.
+    """Tokens of a model call, as reported by the provider.
 
     fresh: prompt tokens neither read from nor written to the cache.
     written: all tokens written to the cache.
@@ -176,7 +176,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message.
+    """A message of a conversation.
 
     at: time in seconds since 1970; None if not recorded.
     usage: on assistant messages only.
@@ -207,7 +207,7 @@ class HostEvent:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLine:
-    """A line or entry that could not be understood. It is a value to count and show, never an exception.
+    """A line or entry in an unknown form: a value to count and show, never an exception.
 
     line: 1-based line in its file (0 if the source has no lines).
     excerpt: the first characters.

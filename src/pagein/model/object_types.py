@@ -1,4 +1,4 @@
-"""Types of objects, with the fields of their metadata view and whether they are locked."""
+"""Types of objects, with the fields of their metadata view, and the default lock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

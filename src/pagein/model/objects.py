@@ -1,10 +1,8 @@
-"""Objects: evicted content under an id that only this store can have made.
+"""Objects: evicted content under an unforgeable id of the store.
 
 An id is `pg-<8 hex>-<8 hex>`. The first half names the evicted content (its hash, session and call), the second is a
-tag keyed
-with the secret of the store. The same content, session and call always have the same id. A forged id in a tool result
-fails the
-tag check and is treated as plain text (law 8).
+tag keyed with the secret of the store. The same content, session and call always have the same id. A forged id in a
+tool result fails the tag check and is treated as plain text (law 8).
 """
 
 import hashlib
@@ -24,7 +22,7 @@ EXPIRED: Final = "expired"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a piece of content: the session, and the tool call whose result it is."""
+    """The origin of a piece of content: the session, and the tool call with this result."""
 
     session: str
     call_id: str
@@ -32,7 +30,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectId:
-    """The id of one object. Made by `of` (from content and origin) or `parse` (from text)."""
+    """The id of an object. Made by `of` (from content and origin) or `parse` (from text)."""
 
     text: str
 
@@ -76,7 +74,7 @@ def _tag(name: str, secret: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """The store's record of an object, without its bytes.
+    """The store's record of an object, without the content.
 
     kind: kind of content, `toolcall` for the result of a tool call.
     workspace: owner of the object; it cannot be recalled from a different workspace.

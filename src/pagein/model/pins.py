@@ -1,8 +1,7 @@
 """Pins in the journal: `NoteEntry` values of kind `hand`.
 
 A pin names the tool call of the result it applies to, so its effect follows from the branch alone. Each pin has its own
-id: a pin
-recorded by another process beside the running session is copied into the branch, and counts once.
+id: a pin recorded by another process beside the running session is copied into the branch, and counts once.
 """
 
 from dataclasses import dataclass, replace

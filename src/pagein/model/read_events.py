@@ -1,4 +1,4 @@
-r"""Events of a file on a branch, as far as the model can know of them. Knowledge of files is folded from these events.
+r"""Events of a file on a branch, as far as the model can know. Knowledge of files is a fold over the events.
 
 Lines are the parts of `text.split("\n")`, counted from 1: a text with a final newline has an empty last line, and an
 empty text has one line. Joining a version's lines with newlines gives its text back, byte for byte.
@@ -107,7 +107,7 @@ class CompactionEvent:
 
 @dataclass(frozen=True, slots=True)
 class MalformedRecord:
-    """A record that could not be understood: counted and shown, never trusted."""
+    """A record in an unknown form: counted and shown, never trusted."""
 
     why: str
 
@@ -120,11 +120,10 @@ ReadEvent: TypeAlias = FileRead | FileWrite | FileRefresh | CompactionEvent | Ma
 
 @dataclass(frozen=True, slots=True)
 class ReadClaim:
-    """The claim of one tool call in a request, for the witness to check.
+    """The claim of a tool call in a request, for the witness to check.
 
     kind: `text` (a plain read), `authored` (write or edit: the text is in the call's arguments), or the mode of an
-        answer with
-        markers or a diff.
+        answer with markers or a diff.
     emitted: lines of the version with their text in the answer or, for `authored`, in the arguments.
     gutter: regular expression of the host's prefix of each line.
     before, after: characters that the host adds before the first and after the last line.
@@ -147,7 +146,7 @@ class ReadClaim:
 
 
 def claim_of(event: FileRead | FileWrite) -> ReadClaim:
-    """Make the claim for the call behind an event. Set `gutter` on it if the host shows line numbers."""
+    """Make the claim for the call behind an event. Set `gutter` if the host shows line numbers."""
     if isinstance(event, FileWrite):
         return ReadClaim(
             event.path,

@@ -1,9 +1,8 @@
 """Recall and ingest in the journal: `NoteEntry` values of kinds `recall` and `ingested`.
 
 A `recall` names the objects that a tool recalled, whole or in parts, and the call. The recently recalled objects are
-folded from
-it. An `ingested` records that a file was put into the store for the session, so that it counts among the session's
-objects.
+folded from it. An `ingested` records that a file was put into the store for the session, so that it counts among the
+session's objects.
 """
 
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ INGESTED: Final = "ingested"
 
 @dataclass(frozen=True, slots=True)
 class RecallNote:
-    """Objects that a tool recalled.
+    """Objects recalled by a tool.
 
     tool: name of the tool.
     call_id: id of the call whose result shows the objects; "" without such a call.
@@ -35,7 +34,7 @@ class RecallNote:
 
 @dataclass(frozen=True, slots=True)
 class IngestNote:
-    """A file that was stored without entering the window.
+    """A file stored without entering the window.
 
     path: path key of the file.
     content: hash of its bytes.

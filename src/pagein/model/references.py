@@ -11,12 +11,11 @@ LINK: Final = "link"
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A static reference's record of its target version.
+    """A static reference's record of the target version.
 
     at: transaction time in seconds since 1970, used to look the version up.
     object, view, content: hashes. They verify the version found by time, and find it if the time is wrong. content is
-        None for an
-        object whose content is null.
+        None for an object whose content is null.
     """
 
     at: float

@@ -1,4 +1,4 @@
-"""A search over everything stored, and its results."""
+"""A search over everything stored, and the results."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -94,7 +94,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A match, with the version and field that contain it."""
+    """A match, with the version and field of the text."""
 
     where: Where
     field: str
@@ -103,7 +103,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class UnsearchedVersion:
-    """A version that could not be searched, and the reason. It may contain matches."""
+    """A version without search results because of an error. The version may contain matches."""
 
     id: str
     version: int
@@ -112,7 +112,7 @@ class UnsearchedVersion:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One page of hits: newest version first, then by field, then by line.
+    """A page of hits: newest version first, then by field, then by line.
 
     next: the `after` value for the next page; None after the last page.
     timed_out: the time was up; `next` continues the search.

@@ -1,8 +1,7 @@
-"""Drafts of the objects that pagein itself makes.
+"""Drafts of the objects made by pagein itself.
 
 Large or growing data (arguments, turns, the sets of a session) is in additional fields. Metadata queries do not read
-them, and a
-new version costs only what changed.
+them, and a new version costs only what changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +35,7 @@ _LONGEST_ARGS: Final = 200
 
 
 def file_type(path: str, *, binary: bool = False) -> str:
-    """The type of a file by its name: `binary` for a file without text, `text` for an unknown suffix."""
+    """The type of a file by name: `binary` for a file without text, `text` for an unknown suffix."""
     name = path.replace("\\", "/").rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")
     return "binary" if binary else _TYPE_OF.get(suffix.lower() if dot else "", "text")
@@ -65,7 +64,7 @@ def file_draft(
 def toolcall_draft(
     call: ToolCall, result: ToolResult, *, chat: Reference | None = None, files: Sequence[Reference] = ()
 ) -> Draft:
-    """Draft a tool call object with its output, under the provider's id. Empty output is content, not null."""
+    """Draft a tool call object with the output, under the provider's id. Empty output is content, not null."""
     args = _arguments(call.arguments)
     metadata: dict[str, object] = {
         "tool": call.name,
@@ -86,7 +85,7 @@ def toolcall_draft(
 
 
 def chat_draft(object_id: str, session: Reference, turns: Sequence[ChatTurn]) -> Draft:
-    """Draft a chat object for the conversation so far. Its content is for people; the turns are its data."""
+    """Draft a chat object for the conversation so far. The content is for people; the turns are the data."""
     calls = tuple(step.object for turn in turns for step in turn.steps if isinstance(step, ChatCall))
     metadata = {"session_ref": session, "turn_count": len(turns)}
     additional = {"turns": turns_to_value(turns), "toolcall_refs": calls}
@@ -131,7 +130,7 @@ def text_draft(
 
 
 def _arguments(text: str) -> Value:
-    """Arguments as structured values, or as text if they are not JSON within the limits of a value."""
+    """Arguments as structured values, or as text for JSON outside the limits of a value."""
     try:
         return frozen(decode_json(text.encode("utf-8", "surrogatepass")), "/additional/args")
     except (ValueError, RecursionError, BadInput):

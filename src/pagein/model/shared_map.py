@@ -1,7 +1,7 @@
-"""An immutable mapping that shares structure with the mappings it was made from.
+"""An immutable mapping with structural sharing between an old and a new version.
 
-A fold that keeps its state at every entry of a branch cannot copy a dictionary per entry. Here a change copies one
-path through a tree of 32-way nodes and shares the rest. The order of keys follows from the keys alone.
+A fold that keeps its state at every entry of a branch cannot copy a dictionary per entry. Here a change copies one path
+through a tree of 32-way nodes and shares the rest. The order of keys follows from the keys alone.
 """
 
 import zlib
@@ -30,7 +30,7 @@ class SharedMap(Mapping[str, V], Generic[V]):
         self._size = 0
 
     def put(self, key: str, value: V) -> "SharedMap[V]":
-        """Return a mapping with one key set."""
+        """Return a mapping with a key set."""
         grown = SharedMap[V]()
         grown._root = _put(self._root, _place(key), 0, key, value)
         grown._size = self._size + (key not in self)

@@ -1,4 +1,4 @@
-"""Sets of lines, as sorted runs that neither touch nor overlap. Lines count from 1; both ends belong to a run."""
+"""Sets of lines, as sorted runs without contact or overlap. Lines count from 1; both ends belong to a run."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Spans:
 
     @classmethod
     def of(cls, *runs: Run) -> Self:
-        """The union of some runs, in any order. A run with its last line before its first is empty."""
+        """The union of some runs, in any order. A run with the last line before the first is empty."""
         return cls(_merge_runs(sorted((max(first, 1), last) for first, last in runs if max(first, 1) <= last)))
 
     @classmethod

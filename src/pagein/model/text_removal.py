@@ -1,11 +1,11 @@
-"""Values for the removal of texts that must not be stored: where they are, and the trace of an erased text."""
+"""Values for the removal of private texts: their places, and the trace of an erased text."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Tombstone:
-    """The trace of an erased text, which must not be stored again.
+    """The trace of an erased text, to prevent a new copy.
 
     digest: of the text, keyed with the secret of the store.
     chars: length of the text.
@@ -19,7 +19,7 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class PrivateSpan:
-    """A part of a text that must not be stored: characters from `start` up to `end`, and the name of its kind."""
+    """A private part of a text, never stored: characters from `start` up to `end`, and the name of the kind."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class PrivateSpan:
 
 @dataclass(slots=True)
 class Retold:
-    """Counts of the records that an erasure rewrote.
+    """Counts of the records rewritten by an erasure.
 
     unread: records that could not be read, and may still hold the text.
     sessions: sessions in which text sent by pagein was rewritten, not only text of the client.

@@ -21,7 +21,7 @@ class TreeFile:
 
 @dataclass(frozen=True, slots=True)
 class TreeMatches:
-    """The files that match some patterns, each file once, in the order of paths.
+    """The files matching some patterns, each file once, in the order of paths.
 
     left: named paths that cannot be ingested, with the reason.
     ignored: number of files and folders skipped because the workspace ignores them.

@@ -4,10 +4,8 @@ Canonical form
 --------------
 JSON without white space, object keys in the order of their code points, every character beyond ASCII escaped as
 `\uXXXX` (lone surrogates and NUL too), numbers as Python writes them (integers without a point, floats as the shortest
-text
-that reads back as the same). A reference is the object `{"$ref": {...}}`. A key of the document that begins with `$`
-gets
-one more `$` in front. Different values have different canonical forms, even `1`, `1.0` and `true`.
+text that reads back as the same). A reference is the object `{"$ref": {...}}`. A key of the document that begins with
+`$` gets one more `$` in front. Different values have different canonical forms, even `1`, `1.0` and `true`.
 """
 
 import json
@@ -25,7 +23,7 @@ _LARGEST: Final = 2**63
 
 
 class Fields(Mapping[str, "Value"]):
-    """A frozen mapping from names to values. Made by `frozen_fields`, which also freezes the values."""
+    """A frozen mapping from names to values. Made by `frozen_fields`, together with frozen values."""
 
     __slots__ = ("_held",)
 

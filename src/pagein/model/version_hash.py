@@ -1,8 +1,7 @@
-r"""Records and hashes: the canonical form of a version, and the identity derived from it.
+r"""Records and hashes: the canonical form of a version, and the identity derived from the hash.
 
 The record of a version is the canonical form (`model/values.py`) of all its fields, in which the content and each
-additional
-field are replaced by their hashes. The three hashes are
+additional field are replaced by their hashes. The three hashes are
 
     content_hash        sha256 of the content as UTF-8 (a lone surrogate as its three bytes in WTF-8); none for null
     object_hash         sha256 of "pagein object 1\n" and the record
@@ -30,7 +29,7 @@ Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
 
 @dataclass(frozen=True, slots=True)
 class SealedDraft:
-    """A draft with its derived data: record, hashes, bytes to store, and references.
+    """A draft with derived data: record, hashes, bytes to store, and references.
 
     additional: names, in order, with the bytes of their canonical forms.
     references: with their places, in the order of places.
@@ -60,7 +59,7 @@ class SealedDraft:
             *references_in(fields["metadata"], "/metadata"),
             *references_in(fields["provenance"], "/provenance"),
         )
-        hashes = (content_hash, _hash_of_view(_shown(fields, chars)), object_hash_of(record))
+        hashes = (content_hash, _hash_of_view(_view_fields(fields, chars)), object_hash_of(record))
         return cls(draft, record, chars, content, kept, *hashes, references)
 
     def version(self, *, sequence: int, number: int, at: float, writer: Writer) -> Version:
@@ -103,7 +102,7 @@ def version_of(record: str, *, sequence: int, number: int, at: float, chars: int
             chars=chars,
             content_hash=None if content is None else ContentHash.parse(_text(content)),
             additional={name: ContentHash.parse(_text(one)) for name, one in _inner(fields["additional"]).items()},
-            metadata_view_hash=_hash_of_view(_shown(fields, chars)),
+            metadata_view_hash=_hash_of_view(_view_fields(fields, chars)),
             object_hash=object_hash_of(record),
             writer=writer,
             record=record,
@@ -113,14 +112,13 @@ def version_of(record: str, *, sequence: int, number: int, at: float, chars: int
 
 
 def metadata_view(version: Version) -> Shown:
-    """The metadata view of a version: names with values, in order; null for a field that the object lacks.
+    """The metadata view of a version: names with values, in order; null for a missing field.
 
     A field stored as content (the content itself, an additional field) appears as its hash; load it to show it. The
-    arguments of a
-    tool call appear as `args_display`, or as the canonical form of `args`. A deleted object has `deleted` after the
-    rest.
+    arguments of a tool call appear as `args_display`, or as the canonical form of `args`. A deleted object has
+    `deleted` after the rest.
     """
-    return _shown(parse_fields(version.record), version.chars)
+    return _view_fields(parse_fields(version.record), version.chars)
 
 
 def view_hash_of(version: Version) -> ContentHash:
@@ -156,7 +154,7 @@ def _fields_of(draft: Draft, content: ContentHash | None, additional: Mapping[st
     )
 
 
-def _shown(fields: Fields, chars: int) -> Shown:
+def _view_fields(fields: Fields, chars: int) -> Shown:
     view = fields["view"]
     names = [str(name) for name in view] if isinstance(view, tuple) else type_of(str(fields["type"])).view
     shown = [(name, _shown_value(name, fields, chars)) for name in names]

@@ -39,7 +39,7 @@ UNKNOWN: Final = Provenance("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The wanted state of an object: a version without its place in time.
+    """The wanted state of an object: a version without a place in time.
 
     content: the text loaded on activation; None for an object without text (a binary file, or a file known only by
         name).
@@ -87,7 +87,7 @@ def _is_nickname(text: str) -> bool:
 
 
 def deletion(version: "Version") -> Draft:
-    """Draft the deletion of an object: no content, path or nickname. The other fields stay unchanged."""
+    """Draft the deletion of an object: no content, path or nickname. The remaining fields stay unchanged."""
     metadata = Fields({name: None if name == "path" else value for name, value in version.metadata.items()})
     return replace(version.draft(None), metadata=metadata, nickname=None, deleted=True)
 
@@ -110,7 +110,7 @@ SOMEBODY: Final = Writer()
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One immutable version of an object, without its content.
+    """An immutable version of an object, without the content.
 
     number: counts the versions of the object, from 1.
     sequence: counts all versions of the store. Only `number` and `sequence` define an order.
@@ -144,7 +144,7 @@ class Version:
         return Pin(self.at, self.object_hash, self.metadata_view_hash, self.content_hash)
 
     def static(self, part: str | None = None, relation: str = "link") -> Reference:
-        """A static reference to this version, or to a part of it."""
+        """A static reference to the whole version or to a part."""
         return Reference(self.id, self.pin(), part, relation)
 
     def draft(self, content: str | None, additional: Mapping[str, object] = NO_FIELDS) -> Draft:

@@ -69,12 +69,11 @@ Outcome: TypeAlias = Written | WriteRefusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A query for objects by their newest versions. Omitted fields do not restrict it; the newest object comes first.
+    """A query for objects by their newest versions. Omitted fields do not restrict the query; the newest object comes first.
 
     types: the types to include.
     where: metadata fields with their exact values, or with one element for list values; also `nickname`, `content_hash`
-        (64 digits)
-        and `session` (of the writer).
+        (64 digits) and `session` (of the writer).
     under: a field and the text it begins with.
     deleted: whether deleted objects are wanted; None for both.
     since, until: bounds of the transaction time, inclusive.
@@ -102,7 +101,7 @@ _LONGEST_KEY: Final = 1_000
 
 
 def key_of(value: Value) -> str:
-    """The index text of a value: its canonical form; for a long value, the beginning and the hash of that form."""
+    """The index text of a value: the canonical form or, for a long value, the beginning and the hash of the form."""
     text = canonical(value)
     return text if len(text) <= _LONGEST_KEY else text[:_LONGEST_KEY] + ContentHash.of(text.encode()).hex
 

@@ -1,1 +1,1 @@
-"""Provider rules as dated data: request formats, caches, token counts and prices, with pure functions over them."""
+"""Provider rules as dated data: request formats, caches, token counts and prices, with pure functions."""

@@ -1,4 +1,4 @@
-"""The cache simulator: from requests with times to read, written and fresh tokens, and their cost. It uses no clock.
+"""The cache simulator: from requests with times to read, written and fresh tokens, and their cost, without a clock.
 
     chains = Chains()
     simulator = CacheSimulator(prices("claude-sonnet-5-5").cache)
@@ -47,8 +47,7 @@ class CacheSimulator:
     """The cache of a provider, for one account or workspace and one set of rules.
 
     Conversations share the cache (A8) if a common `Chains` names their blocks. Serve requests in the order of their
-    start. The result
-    depends on the requests alone.
+    start. The result depends on the requests alone.
     """
 
     def __init__(self, rules: CacheRules) -> None:
@@ -66,7 +65,7 @@ class CacheSimulator:
 def simulate(
     requests: Iterable[CacheRequest], rules: CacheRules, simulator: CacheSimulator | None = None
 ) -> list[CacheUsage]:
-    """Serve requests in order, with a new simulator or with the given one."""
+    """Serve requests in order, with a new or a given simulator."""
     going_on = simulator or CacheSimulator(rules)
     return [going_on.serve(request) for request in requests]
 

@@ -58,18 +58,18 @@ class Accounts:
             return prices(_UNKNOWN[asked.api])
 
     def prompt(self, asked: ProviderCall) -> PromptBlocks:
-        """The prompt of a call as the cache sees it."""
+        """The cache's view of the prompt of a call."""
         return self.prompts.read(asked, self.prices(asked))
 
     def charge(self, asked: ProviderCall, blocks: tuple[Spoken, ...], wait: float) -> CallCharge:
-        """Charge a call for its prompt and its answer.
+        """Charge a call for prompt and answer.
 
         blocks: the answer.
         wait: seconds until the first block.
         """
         rates = self.prices(asked)
         prompt = self.prompts.read(asked, rates)
-        output = sum(self.prompts.tokens(asked.model, _said(block)) for block in blocks)
+        output = sum(self.prompts.tokens(asked.model, _text_of(block)) for block in blocks)
         if prompt.is_cached:
             served = self._cache(asked, rates).serve(prompt.request(asked.at, asked.at + wait, output))
         else:
@@ -84,12 +84,12 @@ class Accounts:
 
 
 def usage_of(served: CacheUsage) -> Usage:
-    """Round to whole tokens, as providers report them. The rounding error goes to the fresh tokens."""
+    """Round to whole tokens, as in provider reports. The rounding error goes to the fresh tokens."""
     read, short, long = round(served.read), round(served.written_5m), round(served.written_1h)
     return Usage(round(served.prompt) - read - short - long, read, short + long, long, round(served.output))
 
 
-def _said(block: Spoken) -> str:
+def _text_of(block: Spoken) -> str:
     match block:
         case ReplyText() | ReplyThought():
             return block.text

@@ -16,7 +16,7 @@ from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, 
 from pagein.simulator.script import Said, Say, ScriptCall, Think
 
 
-def spoken(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes) -> tuple[Spoken, ...]:
+def reply_blocks(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes) -> tuple[Spoken, ...]:
     """Add ids and signatures to the content of an answer.
 
     tag: unique to this answer.
@@ -26,7 +26,7 @@ def spoken(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes) -> t
     trail = trail_before(turns, len(turns.turns)) if any(isinstance(one, Think) for one in said) else Trail(b"")
     blocks: list[Spoken] = []
     for place, one in enumerate(said):
-        block = _spoken(one, f"{tag}_{place}", trail, asked.model, key)
+        block = _reply_block(one, f"{tag}_{place}", trail, asked.model, key)
         blocks.append(block)
         trail = after(trail, PromptTurn("assistant", -1), _part(block))
     return tuple(blocks)
@@ -42,7 +42,7 @@ def override_usage(usage: Usage, given: Mapping[str, int]) -> Usage:
     return Usage(given.get("input", usage.fresh), given.get("read", 0), given.get("written", 0), 0, output)
 
 
-def _spoken(one: Said, name: str, trail: Trail, model: str, key: bytes) -> Spoken:
+def _reply_block(one: Said, name: str, trail: Trail, model: str, key: bytes) -> Spoken:
     match one:
         case Say():
             return ReplyText(one.text)
@@ -56,7 +56,7 @@ def _spoken(one: Said, name: str, trail: Trail, model: str, key: bytes) -> Spoke
 
 
 def _part(block: Spoken) -> TurnPart:
-    """The block as the client will send it back."""
+    """The block in the form of the client's next request."""
     wire: dict[str, Any] = wire_block(block)
     kinds: dict[type, PartKind] = {ReplyText: "text", ReplyThought: "thinking", ReplyCall: "call"}
     signature = block.signature if isinstance(block, ReplyThought) else ""

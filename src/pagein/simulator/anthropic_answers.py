@@ -43,7 +43,7 @@ def events(reply: SimulatedReply) -> Iterator[bytes]:
     )
     yield event_frame({"type": "ping"})
     for index, block in enumerate(reply.blocks):
-        yield event_frame({"type": "content_block_start", "index": index, "content_block": _begun(block)})
+        yield event_frame({"type": "content_block_start", "index": index, "content_block": _empty_block(block)})
         for delta in _deltas(reply, block):
             yield event_frame({"type": "content_block_delta", "index": index, "delta": delta})
         yield event_frame({"type": "content_block_stop", "index": index})
@@ -66,7 +66,7 @@ def error_event(status: int, message: str | None = None, kind: str | None = None
 
 
 def wire_block(block: Spoken) -> dict[str, Any]:
-    """A block of an answer, as later requests contain it."""
+    """A block of an answer, in the form of later requests."""
     match block:
         case ReplyText():
             return {"type": "text", "text": block.text}
@@ -95,7 +95,7 @@ def _edits(reply: SimulatedReply) -> dict[str, Any]:
     return {} if reply.applied is None else {"context_management": {"applied_edits": list(reply.applied)}}
 
 
-def _begun(block: Spoken) -> dict[str, Any]:
+def _empty_block(block: Spoken) -> dict[str, Any]:
     match block:
         case ReplyText():
             return {"type": "text", "text": ""}

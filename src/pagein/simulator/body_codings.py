@@ -20,7 +20,7 @@ def unpack_body(raw: bytes, encoding: str) -> bytes:
     return raw
 
 
-def _inflated(raw: bytes, bits: int) -> bytes:
+def _inflate(raw: bytes, bits: int) -> bytes:
     reader = zlib.decompressobj(bits)
     try:
         whole = reader.decompress(raw, MOST_BYTES)
@@ -31,12 +31,12 @@ def _inflated(raw: bytes, bits: int) -> bytes:
     return whole
 
 
-def _deflated(raw: bytes) -> bytes:
+def _unpack_deflate(raw: bytes) -> bytes:
     # some clients write raw deflate, without the zlib frame
-    return _inflated(raw, zlib.MAX_WBITS if raw[:1] and raw[0] & 15 == zlib.DEFLATED else -zlib.MAX_WBITS)
+    return _inflate(raw, zlib.MAX_WBITS if raw[:1] and raw[0] & 15 == zlib.DEFLATED else -zlib.MAX_WBITS)
 
 
-def _zstandard(raw: bytes) -> bytes:
+def _unpack_zstandard(raw: bytes) -> bytes:
     import zstandard
 
     try:
@@ -51,7 +51,7 @@ def _zstandard(raw: bytes) -> bytes:
 
 _UNPACK: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "identity": lambda raw: raw,
-    "gzip": lambda raw: _inflated(raw, 16 + zlib.MAX_WBITS),
-    "deflate": _deflated,
-    "zstd": _zstandard,
+    "gzip": lambda raw: _inflate(raw, 16 + zlib.MAX_WBITS),
+    "deflate": _unpack_deflate,
+    "zstd": _unpack_zstandard,
 }

@@ -5,10 +5,8 @@ Rules of this file
 1. Each request is edited independently: the client keeps sending everything, and everything is counted again.
 2. The cache sees the prompt after the edits. Bindings of thinking refer to the prompt as it was sent (T7).
 3. The parameters are part of the prompt's name in the cache, because the provider's documentation lists them among the
-   settings that
-   affect it. It does not say whether growing parameters that clear the same results keep the cache; here they do not,
-   which is the
-   more expensive reading.
+   settings that affect it. It does not say whether growing parameters that clear the same results keep the cache; here
+   they do not, which is the more expensive reading.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +29,7 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 
 @dataclass(frozen=True, slots=True)
 class ClearedCall:
-    """A call after its context edits, with the report for the answer.
+    """A call after the context edits, with the report for the answer.
 
     applied: report of each edit; None if the call asks for no edits.
     """
@@ -41,7 +39,7 @@ class ClearedCall:
 
 
 def clear_context(asked: ProviderCall, measure: Measure) -> ClearedCall:
-    """Apply the context edits that a call asks for."""
+    """Apply the requested context edits to a call."""
     edits = objects_at(object_at(asked.body, "context_management"), "edits") if asked.api == "anthropic" else []
     if not edits:
         return ClearedCall(asked)

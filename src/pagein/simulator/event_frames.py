@@ -7,7 +7,7 @@ from pagein.model.codec import encode_json
 
 
 def event_frame(event: Mapping[str, Any]) -> bytes:
-    """An event named by its `type`."""
+    """An event named by the field `type`."""
     return b"event: " + str(event["type"]).encode() + b"\n" + data(event)
 
 

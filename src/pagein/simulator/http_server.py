@@ -64,8 +64,8 @@ class Server:
     async def start(self) -> str:
         """Start to listen. Return the address."""
         app = web.Application(client_max_size=MOST_BYTES)
-        app.router.add_route("*", "/__provider/{what}", self._about_itself)
-        app.router.add_route("*", "/{path:.*}", self._any)
+        app.router.add_route("*", "/__provider/{what}", self._report)
+        app.router.add_route("*", "/{path:.*}", self._handle)
         # handler_cancellation: if a client disconnects, the work for its request is cancelled
         # auto_decompress: this module unpacks bodies, since aiohttp does not support zstd, which clients use
         self._runner = web.AppRunner(
@@ -84,30 +84,30 @@ class Server:
             await self._runner.cleanup()
             self._runner = None
 
-    async def _any(self, request: web.Request) -> web.StreamResponse:
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
         path = request.path.rstrip("/")
         record = Record(self.now(), request.method, request.path_qs, redact_headers(request.headers.items()))
         place = self._book.add(record)
         found = next((api for end, api in _PATHS.items() if path.endswith(end)), None)
         counts = path.endswith("/messages/count_tokens")
         if request.method == "HEAD":
-            return self._done(place, web.Response())
+            return self._finish(place, web.Response())
         if found == "openai_responses" and request.method == "GET":
             # makes clients that try a WebSocket first continue over HTTP at once
-            return self._done(place, web.Response(status=426, headers={"Upgrade": "HTTP/1.1"}))
+            return self._finish(place, web.Response(status=426, headers={"Upgrade": "HTTP/1.1"}))
         if request.method == "POST" and (found or counts):
             api: Api = found or "anthropic"
             if api not in self._settings.apis:
                 return self._refuse(place, api, Refusal(FIELD, 404, f"no such endpoint: {request.path}"))
-            return await self._call(request, place, api, counts=counts)
+            return await self._handle_call(request, place, api, counts=counts)
         if path.endswith("/models") and request.method == "GET":
-            return self._done(place, _json(self._models()))
-        return self._done(place, _json({"ok": True}))
+            return self._finish(place, _json(self._models()))
+        return self._finish(place, _json({"ok": True}))
 
-    async def _call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
+    async def _handle_call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
         try:
             raw = unpack_body(await request.read(), request.headers.get("Content-Encoding", ""))
-            call = self._asked(request, raw, api)
+            call = self._read_call(request, raw, api)
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(place, api, Refusal("M21", 413, "Request exceeds the maximum size"))
         except (BadInput, ValueError) as problem:
@@ -116,7 +116,7 @@ class Server:
         if self._settings.keeps_bodies:
             self._book.hold(place, call.body, call.size)
         try:
-            decided = self._decided(call, counts=counts)
+            decided = self._decide(call, counts=counts)
         except Exception as problem:  # noqa: BLE001 - an exception of the script's function is a failure of the provider, and reported as such
             _LOG.exception("a request could not be answered")
             self._book.note(place, outcome="failed", status=500, message=repr(problem))
@@ -124,10 +124,10 @@ class Server:
         if isinstance(decided, Refusal):
             return self._refuse(place, api, decided)
         if isinstance(decided, dict):
-            return self._done(place, _json(decided))
-        return await self._answered(request, place, decided)
+            return self._finish(place, _json(decided))
+        return await self._send_answer(request, place, decided)
 
-    def _decided(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
+    def _decide(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
         """Decide the outcome of a call: a refusal, a token count, or an answer."""
         whole = self._without_key(call) or self._service.resolve_call(call)
         if isinstance(whole, Refusal):
@@ -137,7 +137,7 @@ class Server:
             return refusal
         return self._service.count_tokens(whole) if counts else self._service.answer(whole)
 
-    async def _answered(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
+    async def _send_answer(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
         self._book.note(place, turn=answer.index)
         if answer.charged is not None:
             charged = answer.charged
@@ -148,18 +148,18 @@ class Server:
             if answer.turn.wait:
                 await asyncio.sleep(answer.turn.wait)
             if answer.reply is None:
-                return self._failed(request, place, answer)
+                return self._send_failure(request, place, answer)
             if answer.asked.streams:
-                return await self._streamed(request, place, answer)
+                return await self._stream_answer(request, place, answer)
             if answer.failure is not None:
-                return self._failed(request, place, answer)
-            return self._done(place, _json(answer.whole(), headers=_ids(answer)))
+                return self._send_failure(request, place, answer)
+            return self._finish(place, _json(answer.whole(), headers=_ids(answer)))
         except (ConnectionError, asyncio.CancelledError):
             if self._book.is_pending(place):
                 self._book.note(place, outcome="gone")
             raise
 
-    async def _streamed(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
+    async def _stream_answer(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
         response = web.StreamResponse(headers={**_STREAM, **_ids(answer)})
         self._book.note(place, status=200)
         await response.prepare(request)
@@ -167,7 +167,7 @@ class Server:
         last = None if failure is None else failure.after
         for place_of_event, event in enumerate(answer.events()):
             if failure is not None and place_of_event == last:
-                return await self._broken(request, place, answer, response)
+                return await self._break_stream(request, place, answer, response)
             if answer.turn.delay:
                 await asyncio.sleep(answer.turn.delay)
             await response.write(event)
@@ -175,24 +175,24 @@ class Server:
         await response.write_eof()
         return response
 
-    async def _broken(
+    async def _break_stream(
         self, request: web.Request, place: int, answer: WireAnswer, response: web.StreamResponse
     ) -> web.StreamResponse:
         self._book.note(place, outcome="broken")
         failure = answer.failure
         if failure is None or is_break(failure):
-            _cut(request)
+            _close_connection(request)
             return response
         wire = FORMATS[answer.asked.api]
         await response.write(wire.error_event(failure.status, failure.message, failure.kind))
         await response.write_eof()
         return response
 
-    def _failed(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
+    def _send_failure(self, request: web.Request, place: int, answer: WireAnswer) -> web.StreamResponse:
         failure = answer.failure
         if failure is None or is_break(failure):
             self._book.note(place, outcome="broken")
-            _cut(request)
+            _close_connection(request)
             return web.Response(status=500)
         headers = {} if failure.retry_after is None else {"retry-after": f"{failure.retry_after:g}"}
         self._book.note(place, outcome="failed", status=failure.status)
@@ -211,7 +211,7 @@ class Server:
         words = "x-api-key header is required" if call.api == "anthropic" else "You didn't provide an API key."
         return Refusal("key", 401, words)
 
-    def _asked(self, request: web.Request, raw: bytes, api: Api) -> ProviderCall:
+    def _read_call(self, request: web.Request, raw: bytes, api: Api) -> ProviderCall:
         betas = ",".join(request.headers.getall("anthropic-beta", []))
         secret = next((request.headers[name] for name in _KEYS if name in request.headers), "")
         secret = _BEARER.sub("", secret)
@@ -223,7 +223,7 @@ class Server:
             headers=redact_headers(request.headers.items()),
         )
 
-    async def _about_itself(self, request: web.Request) -> web.StreamResponse:
+    async def _report(self, request: web.Request) -> web.StreamResponse:
         match request.match_info["what"]:
             case "bill":
                 return _json(self.bill().as_json())
@@ -252,7 +252,7 @@ class Server:
         ends = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {}
         return {"object": "list", "data": rows, "has_more": False, **ends}
 
-    def _done(self, place: int, response: web.Response) -> web.Response:
+    def _finish(self, place: int, response: web.Response) -> web.Response:
         self._book.note(place, outcome="answered", status=response.status)
         return response
 
@@ -271,7 +271,7 @@ def _ids(answer: WireAnswer) -> dict[str, str]:
     return {name: f"req_{answer.reply.tag}"} if answer.reply is not None else {}
 
 
-def _cut(request: web.Request) -> None:
+def _close_connection(request: web.Request) -> None:
     """Close the connection after the bytes written so far, without an error message."""
     if request.transport is not None:
         request.transport.close()

@@ -1,4 +1,4 @@
-"""Responses stored by the provider, for requests that continue a response by its id."""
+"""Responses stored by the provider, for requests that continue a response by id."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class KeptResponses:
         self._bytes = 0
 
     def resolve_call(self, call: ProviderCall) -> ProviderCall | Refusal:
-        """Expand a call to its full conversation."""
+        """Expand a call to the full conversation."""
         name = call.body.get("previous_response_id")
         if call.api != "openai_responses" or name is None:
             return call

@@ -1,4 +1,4 @@
-"""A model call received by the simulated provider: the body in its own format, and host-neutral messages."""
+"""A model call received by the simulated provider: the body in wire format, and host-neutral messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

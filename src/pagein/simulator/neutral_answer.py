@@ -16,7 +16,7 @@ class ReplyText:
 
 @dataclass(frozen=True, slots=True)
 class ReplyThought:
-    """Thinking with the signature that binds it to its prompt. Redacted thinking shows only the signature."""
+    """Thinking with the signature that binds it to the prompt. Redacted thinking shows only the signature."""
 
     text: str
     signature: str

@@ -78,7 +78,7 @@ class PromptBlocks:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One block before it enters the cache: digest, tokens, part and side."""
+    """A block on the way to the cache: digest, tokens, part and side."""
 
     name: bytes
     tokens: int
@@ -100,7 +100,7 @@ class Prompts:
 
     def tokens(self, model: str, text: str) -> int:
         """Count the tokens of a model's text."""
-        return _counted(self._counter(model), text, "assistant")
+        return _count_tokens(self._counter(model), text, "assistant")
 
     def _anthropic(self, asked: ProviderCall, prices: Prices) -> PromptBlocks:
         turns = turns_of(asked.body, "anthropic")
@@ -111,7 +111,7 @@ class Prompts:
         system = [block.name for block in head if block.part.kind != "tool"]
         named = anthropic_domains(self._chains, _settings(asked, turns), tools, system)
         blocks = [*head, *body]
-        chain = [*named.chain, *self._chained(named.messages, body)]
+        chain = [*named.chain, *self._chain_ids(named.messages, body)]
         return PromptBlocks(chain, _sums(blocks), _marks(turns, blocks, asked.body))
 
     def _openai(self, asked: ProviderCall) -> PromptBlocks:
@@ -124,7 +124,7 @@ class Prompts:
         blocks = [self._block(asked.model, part, "system") for part in head]
         blocks += [self._block(asked.model, part, "user") for part in bare]
         blocks += [self._block(asked.model, part, turn.side) for turn in turns.turns for part in turn.parts]
-        chain = self._chained(self._chains.extend(Chains.ROOT, _openai_settings(asked.body)), blocks)
+        chain = self._chain_ids(self._chains.extend(Chains.ROOT, _openai_settings(asked.body)), blocks)
         long = object_at(asked.body, "prompt_cache_options").get("ttl") == "12h"
         marks = tuple(
             Breakpoint(place, LONG if long else SHORT) for place, one in enumerate(blocks, 1) if one.part.mark
@@ -139,7 +139,7 @@ class Prompts:
         last = max((mark.position for mark in marks), default=0)
         return replace(prompt, newest_user=last, newest_tool=0, is_cached=bool(marks))
 
-    def _chained(self, root: int, blocks: Sequence[_Block]) -> list[int]:
+    def _chain_ids(self, root: int, blocks: Sequence[_Block]) -> list[int]:
         return list(accumulate((block.name for block in blocks), self._chains.extend, initial=root))[1:]
 
     def _block(self, model: str, part: TurnPart, side: Side) -> _Block:
@@ -163,23 +163,23 @@ def _settings(asked: ProviderCall, turns: Turns) -> PromptSettings:
     parts = [part for turn in turns.turns for part in turn.parts]
     return PromptSettings(
         model=asked.model,
-        features=(tuple(sorted(asked.betas)), _frozen(body.get("context_management"))),
-        speed=_frozen(body.get("speed")),
-        tool_choice=_frozen({k: v for k, v in choice.items() if k != "disable_parallel_tool_use"}),
+        features=(tuple(sorted(asked.betas)), _freeze(body.get("context_management"))),
+        speed=_freeze(body.get("speed")),
+        tool_choice=_freeze({k: v for k, v in choice.items() if k != "disable_parallel_tool_use"}),
         parallel_tools=choice.get("disable_parallel_tool_use") is True,
         images=any(part.kind == "image" or _images_in(part) for part in parts),
-        thinking=_frozen(thinking),
-        effort=_frozen(object_at(body, "output_config").get("effort")),
+        thinking=_freeze(thinking),
+        effort=_freeze(object_at(body, "output_config").get("effort")),
     )
 
 
 def _openai_settings(body: Body) -> tuple[Any, ...]:
     """The settings that distinguish prompts with the same blocks (O7, O10)."""
     names = (*_OPENAI_SETTINGS, "context_management", "prompt_cache_key")
-    return ("openai", body.get("model"), *(_frozen(body.get(name)) for name in names))
+    return ("openai", body.get("model"), *(_freeze(body.get(name)) for name in names))
 
 
-def _frozen(value: object) -> bytes:
+def _freeze(value: object) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
 
 
@@ -189,7 +189,7 @@ def _images_in(part: TurnPart) -> int:
 
 
 def _without_old_thinking(turns: Turns) -> list[PromptTurn]:
-    """The turns without the thinking before the user's last message, for models that drop it."""
+    """The turns without the thinking before the user's last message, for models that drop old thinking."""
     fresh = [
         place
         for place, turn in enumerate(turns.turns)
@@ -237,10 +237,10 @@ def _is_users(block: _Block, body: Body) -> bool:
 
 def _size(counter: Counter, part: TurnPart, side: Side) -> int:
     images = 1 if part.kind == "image" or part.wire.get("type") in ("image_url", "input_image") else _images_in(part)
-    return images * IMAGE_TOKENS + sum(_counted(counter, text, side) for text in _texts(part))
+    return images * IMAGE_TOKENS + sum(_count_tokens(counter, text, side) for text in _texts(part))
 
 
-def _counted(counter: Counter, text: str, side: Side) -> int:
+def _count_tokens(counter: Counter, text: str, side: Side) -> int:
     kinds: Mapping[Side, Any] = {"assistant": "said", "system": "system", "user": "result"}
     return ceil(counter.count(text, kinds[side])) if text else 0
 

@@ -1,4 +1,4 @@
-"""Run a simulated provider in its own thread, or in the caller's event loop."""
+"""Run a simulated provider in a separate thread, or in the caller's event loop."""
 
 import asyncio
 import threading
@@ -18,9 +18,10 @@ class SimulatedProvider:
             ...  # speak HTTP to provider.url
         provider.requests, provider.bill()
 
-    With `with` it runs in its own thread, with `async with` in the running loop. script: a list of turns, an object of
-    named
-    scripts, a `Script`, a function from a call to a turn, or None for scripts in prompts only.
+    With `with` it runs in its own thread, with `async with` in the running loop.
+
+    script: a list of turns, an object of named scripts, a `Script`, a function from a call to a turn, or None for
+        scripts in prompts only.
     Raises BadInput for an invalid script, BadSetting for invalid prices, and OSError if it cannot listen.
     """
 
@@ -84,7 +85,7 @@ class SimulatedProvider:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run an event loop until it is stopped, then cancel the remaining tasks and close it."""
+    """Run an event loop until it is stopped, then cancel the remaining tasks and close the loop."""
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

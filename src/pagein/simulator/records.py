@@ -1,4 +1,4 @@
-"""Records of the requests to the simulated provider, and the bill for them."""
+"""Records of the requests to the simulated provider, and the bill."""
 
 import os
 import stat
@@ -27,7 +27,7 @@ _OWN: Final = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The record of one request.
+    """The record of a request.
 
     at: seconds since 1970, by the provider's clock.
     headers: names in lower case, credentials redacted.
@@ -105,12 +105,12 @@ class Book:
         return list(self._records)
 
     def add(self, record: Record) -> int:
-        """Add a record. Return its place."""
+        """Add a record. Return the place."""
         self._records.append(record)
         return len(self._records) - 1
 
     def hold(self, place: int, body: Any, size: int) -> None:  # noqa: ANN401 - as it came
-        """Store the body of a request, with its size in bytes."""
+        """Store the body of a request, with the size in bytes."""
         self._records[place] = replace(self._records[place], body=body)
         self._held.append((place, size))
         self._bytes += size
@@ -138,7 +138,7 @@ class Book:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Open a file for appending, readable by its owner only: it contains the data sent by agents."""
+    """Open a file for appending, readable by the owner only: the file contains the data sent by agents."""
     number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _OWN)
     file = os.fdopen(number, "ab")
     found = os.fstat(number)

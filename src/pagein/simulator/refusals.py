@@ -54,7 +54,7 @@ class Refusal:
 
 
 def too_long(api: Api, tokens: int, window: int) -> Refusal:
-    """Refuse a prompt that is too long for the model's window."""
+    """Refuse a prompt too long for the model's window."""
     match api:
         case "anthropic":
             return Refusal(WINDOW, 400, f"prompt is too long: {tokens} tokens > {window} maximum")
@@ -69,7 +69,7 @@ def too_long(api: Api, tokens: int, window: int) -> Refusal:
 
 
 class Doorkeeper:
-    """Refuses the requests that the provider would refuse. Remembers facts of its own answers, by their ids."""
+    """Refuses the requests that the provider would refuse. Remembers facts of earlier answers, by id."""
 
     def __init__(self, key: bytes, account: date | None = None, *, takes_foreign_thinking: bool = False) -> None:
         """key: of the signatures.
@@ -92,32 +92,32 @@ class Doorkeeper:
             if name == "max_tokens" and counts:
                 continue
             if not isinstance(asked.body.get(name), kind):
-                return Refusal(FIELD, 400, _missing(asked, name))
-        broken = self._forged(asked)
+                return Refusal(FIELD, 400, _field_error(asked, name))
+        broken = self._check_signatures(asked)
         if broken is not None:
             return broken
-        found = self._broken(asked)
+        found = self._find_violations(asked)
         return Refusal(found[0].rule, found[0].status, found[0].text) if found else None
 
     def find_drops(self, asked: ProviderCall) -> list[ThinkingDrop]:
-        """The thinking of an accepted call that is hidden from its model."""
+        """The thinking of an accepted call hidden from the model."""
         if asked.api != "anthropic":
             return []
-        others = [ThinkingDrop(*place, "model_binding_mismatch") for place in self._made_by_others(asked)]
+        others = [ThinkingDrop(*place, "model_binding_mismatch") for place in self._foreign_thinking(asked)]
         thinking = object_at(asked.body, "thinking")
         if object_at(thinking, "block_binding").get("prefix_mismatch_behavior") != "drop_block":
             return others
         strict = {**thinking, "block_binding": {"prefix_mismatch_behavior": "error"}}
-        found = self._broken(replace(asked, body={**asked.body, "thinking": strict}))
+        found = self._find_violations(replace(asked, body={**asked.body, "thinking": strict}))
         broken = {(one.message, one.block) for one in found if one.rule in ("T2", "T6")}
         return [*others, *(ThinkingDrop(*place, "prefix_mismatch") for place in sorted(broken))]
 
-    def _broken(self, asked: ProviderCall) -> list[Violation]:
+    def _find_violations(self, asked: ProviderCall) -> list[Violation]:
         whom = target(asked.model, betas=asked.betas if asked.api == "anthropic" else None, account=self._account)
-        return check_body(asked.body, asked.api, whom, self._received(asked), size=asked.size)
+        return check_body(asked.body, asked.api, whom, self._answer_facts(asked), size=asked.size)
 
-    def _made_by_others(self, asked: ProviderCall) -> Iterator[tuple[int, int]]:
-        for part in _thinking(asked):
+    def _foreign_thinking(self, asked: ProviderCall) -> Iterator[tuple[int, int]]:
+        for part in _thinking_parts(asked):
             seal = seals.open_seal(self._key, part.id, None)
             if seal is not None and seal.model != seals.short(asked.model):
                 yield part.message, part.block
@@ -135,8 +135,8 @@ class Doorkeeper:
             while len(memory) > _REMEMBERED:
                 memory.popitem(last=False)
 
-    def _received(self, asked: ProviderCall) -> AnswerFacts:
-        signatures = [part.id for part in _thinking(asked)] if asked.api == "anthropic" else []
+    def _answer_facts(self, asked: ProviderCall) -> AnswerFacts:
+        signatures = [part.id for part in _thinking_parts(asked)] if asked.api == "anthropic" else []
         bonds: dict[str, Bond] = {}
         for signature in signatures:
             seal = seals.open_seal(self._key, signature, None)
@@ -144,11 +144,11 @@ class Doorkeeper:
                 bonds[signature] = Bond(seals.trail_of(seal, signatures), b"")
         return AnswerFacts(bonds, self._thoughts, self._reasoning, self._followers)
 
-    def _forged(self, asked: ProviderCall) -> Refusal | None:
+    def _check_signatures(self, asked: ProviderCall) -> Refusal | None:
         if asked.api == "openai_chat":
             return None
-        for part in _thinking(asked):
-            signed, words = _signed(part)
+        for part in _thinking_parts(asked):
+            signed, words = _signature_of(part)
             if not signed or seals.open_seal(self._key, signed, words) is not None:
                 continue
             if self._takes_foreign and not seals.is_ours(signed):
@@ -161,12 +161,12 @@ class Doorkeeper:
         return None
 
 
-def _thinking(asked: ProviderCall) -> Iterator[TurnPart]:
+def _thinking_parts(asked: ProviderCall) -> Iterator[TurnPart]:
     for turn in turns_of(asked.body, asked.api).turns:
         yield from (part for part in turn.parts if part.kind == "thinking")
 
 
-def _signed(part: TurnPart) -> tuple[str, str | None]:
+def _signature_of(part: TurnPart) -> tuple[str, str | None]:
     """The signature of a block and the signed words; None for hidden words."""
     wire: Mapping[str, Any] = part.wire
     if wire.get("type") == "thinking":
@@ -174,7 +174,7 @@ def _signed(part: TurnPart) -> tuple[str, str | None]:
     return text_at(wire, "data") or text_at(wire, "encrypted_content"), None
 
 
-def _missing(asked: ProviderCall, name: str) -> str:
+def _field_error(asked: ProviderCall, name: str) -> str:
     if asked.api == "anthropic":
         return f"{name}: Field required" if name not in asked.body else f"{name}: Input should be valid"
     if name not in asked.body:

@@ -24,7 +24,7 @@ def whole(reply: SimulatedReply) -> dict[str, Any]:
 
 
 def items(reply: SimulatedReply) -> list[dict[str, Any]]:
-    """The items of an answer, as later requests contain them."""
+    """The items of an answer, in the form of later requests."""
     return [_item(reply, place, block) for place, block in enumerate(reply.blocks)]
 
 
@@ -49,7 +49,7 @@ def _events(reply: SimulatedReply) -> Iterator[dict[str, Any]]:
     yield {"type": "response.in_progress", "response": begun}
     for place, block in enumerate(reply.blocks):
         item = _item(reply, place, block)
-        yield {"type": "response.output_item.added", "output_index": place, "item": _begun(item)}
+        yield {"type": "response.output_item.added", "output_index": place, "item": _empty_item(item)}
         spot = {"item_id": item["id"], "output_index": place}
         yield from ({**event, **spot} for event in _inside(reply, block, item))
         yield {"type": "response.output_item.done", "output_index": place, "item": item}
@@ -57,7 +57,7 @@ def _events(reply: SimulatedReply) -> Iterator[dict[str, Any]]:
     yield {"type": f"response.{done['status']}", "response": done}
 
 
-def _begun(item: Mapping[str, Any]) -> dict[str, Any]:
+def _empty_item(item: Mapping[str, Any]) -> dict[str, Any]:
     fields: tuple[tuple[str, object], ...] = (("content", []), ("summary", []), ("arguments", ""), ("input", ""))
     empty = {name: value for name, value in fields if name in item}
     return {**item, "status": "in_progress", **empty}

@@ -1,4 +1,4 @@
-"""Scripts of the simulated provider: a script is a list of turns, and each turn answers one model call.
+"""Scripts of the simulated provider: a script is a list of turns, and each turn answers a model call.
 
 As JSON a turn is a list. Its items are the content of the answer, in order, and directions for the turn as a whole:
 
@@ -33,7 +33,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """Thinking. With `redacted` its text never leaves the provider."""
+    """Thinking. With `redacted` the text never leaves the provider."""
 
     text: str
     redacted: bool = False
@@ -72,7 +72,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ScriptTurn:
-    """The answer to one model call.
+    """The answer to a model call.
 
     usage: figures that replace the simulated ones (`input`, `read`, `written`, `output`).
     wait: seconds before the first byte.
@@ -120,7 +120,7 @@ NO_SCRIPTS: Final = Scripts()
 
 
 def scripts_from(value: object) -> Scripts:
-    """Parse scripts: a list of turns, or an object of named scripts with the plain one as `default`. Raises BadInput."""
+    """Parse scripts: a list of turns, or an object of named scripts with the plain script as `default`. Raises BadInput."""
     if isinstance(value, Scripts):
         return value
     if isinstance(value, Script):

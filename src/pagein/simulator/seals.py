@@ -4,8 +4,7 @@ Rules of this file
 ------------------
 1. A signature contains its bond, so a returned signature is checked without any memory (T1, T2, T6).
 2. A signature never depends on cache breakpoints, on the order of tools or on the notation of a text (T3, T10): names
-   are those of
-   `thinking_bonds`.
+   are those of `thinking_bonds`.
 """
 
 import base64

@@ -13,7 +13,7 @@ from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.simulator import anthropic_answers, chat_answers, responses_answers
 from pagein.simulator.accounts import Accounts, CallCharge
-from pagein.simulator.answer_maker import override_usage, spoken
+from pagein.simulator.answer_maker import override_usage, reply_blocks
 from pagein.simulator.context_clearing import clear_context
 from pagein.simulator.kept_responses import KeptResponses
 from pagein.simulator.model_call import ProviderCall
@@ -22,7 +22,7 @@ from pagein.simulator.provider_settings import ProviderSettings
 from pagein.simulator.refusals import Doorkeeper, Refusal, too_long
 from pagein.simulator.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, ScriptTurn, scripts_from, turn_from
 from pagein.simulator.thinking_drops import without
-from pagein.simulator.turn_choice import TurnChoice, chosen
+from pagein.simulator.turn_choice import TurnChoice, choose_turn
 
 Answerer: TypeAlias = Callable[[ProviderCall], object]
 """A script as a function: from a call to a turn, or to any input of `turn_from`."""
@@ -61,7 +61,7 @@ class WireAnswer:
 
 
 class Service:
-    """A provider with its scripts, its accounts and its memory."""
+    """A provider: scripts, accounts and memory."""
 
     def __init__(self, script: object, settings: ProviderSettings) -> None:
         """Raises BadInput for an invalid script, and BadSetting for invalid prices."""
@@ -82,7 +82,7 @@ class Service:
         self._failures: Counter[bytes] = Counter()
 
     def resolve_call(self, asked: ProviderCall) -> ProviderCall | Refusal:
-        """Expand a call with the stored response it refers to, or return the refusal."""
+        """Expand a call with the stored response named in the call, or return the refusal."""
         return self._kept.resolve_call(asked)
 
     def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
@@ -97,16 +97,16 @@ class Service:
         return too_long(asked.api, tokens, window) if tokens > window else None
 
     def answer(self, asked: ProviderCall) -> WireAnswer:
-        """Answer a call that is not refused."""
-        choice = self._chosen(asked)
+        """Answer an accepted call."""
+        choice = self._choose_turn(asked)
         turn = choice.turn
-        failure = self._failing(asked, turn.failure)
+        failure = self._next_failure(asked, turn.failure)
         if failure is not None and failure.after is None:
             return WireAnswer(asked, turn, choice.index, failure=failure)
         self._answered += 1
         tag = hash_parts(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
         prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
-        blocks = () if prewarms else spoken(asked, turn.said, tag, self._key)
+        blocks = () if prewarms else reply_blocks(asked, turn.said, tag, self._key)
         dropped = self._doorkeeper.find_drops(asked)
         seen = clear_context(without(asked, dropped), self.count)
         charged = self.accounts.charge(seen.asked, blocks, turn.wait)
@@ -129,7 +129,7 @@ class Service:
         return WireAnswer(asked, turn, choice.index, reply, failure, charged)
 
     def count(self, asked: ProviderCall) -> int:
-        """Count the tokens of a prompt as it was sent."""
+        """Count the tokens of a prompt as sent."""
         return self.accounts.prompt(asked).tokens
 
     def count_tokens(self, asked: ProviderCall) -> dict[str, Any]:
@@ -140,12 +140,12 @@ class Service:
             told["context_management"] = {"original_input_tokens": self.count(asked)}
         return told
 
-    def _chosen(self, asked: ProviderCall) -> TurnChoice:
+    def _choose_turn(self, asked: ProviderCall) -> TurnChoice:
         if self._answerer is None:
-            return chosen(asked, self._scripts)
+            return choose_turn(asked, self._scripts)
         return TurnChoice(turn_from(self._answerer(asked)), 0)
 
-    def _failing(self, asked: ProviderCall, failure: Failure | None) -> Failure | None:
+    def _next_failure(self, asked: ProviderCall, failure: Failure | None) -> Failure | None:
         """The failure, unless the same request has failed often enough."""
         if failure is None or not failure.times:
             return failure

@@ -11,7 +11,7 @@ from pagein.simulator.model_call import ProviderCall
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDrop:
-    """A block of thinking hidden from the model: its place, and the broken bond."""
+    """A block of thinking hidden from the model: place, and the broken bond."""
 
     message: int
     block: int

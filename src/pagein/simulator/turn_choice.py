@@ -34,7 +34,7 @@ _MODEL_SIDE: Final = "assistant"
 
 @dataclass(frozen=True, slots=True)
 class TurnChoice:
-    """The chosen turn. index: its place in the script, -1 for an answer from outside the scripts."""
+    """The choose_turn turn. index: its place in the script, -1 for an answer from outside the scripts."""
 
     turn: ScriptTurn
     index: int = -1
@@ -42,25 +42,25 @@ class TurnChoice:
 
 @dataclass(frozen=True, slots=True)
 class _ScriptMatch:
-    """A script and the messages after it."""
+    """A script and the messages after the script."""
 
     script: Script
     behind: Sequence[Message]
 
 
-def chosen(asked: ProviderCall, scripts: Scripts) -> TurnChoice:
-    """Choose the turn that answers a call, and fill in its captures."""
+def choose_turn(asked: ProviderCall, scripts: Scripts) -> TurnChoice:
+    """Choose the turn that answers a call, and fill in the captures."""
     try:
-        found = _in_prompt(asked.messages, scripts)
+        found = _find_script(asked.messages, scripts)
     except BadInput as problem:
-        return _plain(f"the script in the prompt cannot be used: {problem}")
+        return _plain_choice(f"the script in the prompt cannot be used: {problem}")
     if found is None and scripts.plain is not None:
         found = _ScriptMatch(scripts.plain, asked.messages)
     if found is None or _is_aside(asked, found.script):
-        return _plain(UNSCRIPTED)
+        return _plain_choice(UNSCRIPTED)
     index = answers_in(found.behind)
     if index >= len(found.script.turns):
-        return _plain(EXHAUSTED)
+        return _plain_choice(EXHAUSTED)
     return TurnChoice(fill_turn(found.script.turns[index], asked.messages), index)
 
 
@@ -87,19 +87,19 @@ def fill_turn(turn: ScriptTurn, messages: Sequence[Message]) -> ScriptTurn:
     """Fill the captures of a turn from the newest matching text. If a capture fails, use the turn's `otherwise`."""
     found: dict[str, str] = {}
     for name, pattern in turn.captures.items():
-        match = next((match for text in _shown(messages) if (match := re.search(pattern, text))), None)
+        match = next((match for text in _visible_texts(messages) if (match := re.search(pattern, text))), None)
         if match is None:
             other = turn.otherwise or ScriptTurn((Say(f"nothing to capture for {name}"),))
             return fill_turn(other, messages)
         found[name] = match[1] if match.re.groups else match[0]
-    return replace(turn, said=tuple(_said(one, found) for one in turn.said)) if found else turn
+    return replace(turn, said=tuple(_fill_content(one, found) for one in turn.said)) if found else turn
 
 
-def _plain(text: str) -> TurnChoice:
+def _plain_choice(text: str) -> TurnChoice:
     return TurnChoice(ScriptTurn((Say(text),)))
 
 
-def _in_prompt(messages: Sequence[Message], scripts: Scripts) -> _ScriptMatch | None:
+def _find_script(messages: Sequence[Message], scripts: Scripts) -> _ScriptMatch | None:
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if message.role != "user":
@@ -143,7 +143,7 @@ def _tags(message: Message) -> set[str]:
     return {match[1] for match in ids if match}
 
 
-def _shown(messages: Sequence[Message]) -> Iterator[str]:
+def _visible_texts(messages: Sequence[Message]) -> Iterator[str]:
     """Yield the texts of a request outside the model's own messages, newest first, without scripts."""
     for message in reversed(messages):
         if message.role == _MODEL_SIDE:
@@ -160,7 +160,7 @@ def _without_script(text: str) -> str:
     return text if mark is None else text[: mark.start()]
 
 
-def _said(one: Said, found: Mapping[str, str]) -> Said:
+def _fill_content(one: Said, found: Mapping[str, str]) -> Said:
     match one:
         case Say():
             return Say(_with(one.text, found))

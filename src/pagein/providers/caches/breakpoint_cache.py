@@ -3,16 +3,14 @@
 Rules of this file
 ------------------
 1. An entry is found by the chain id of the block it ends with. So the work per request is the number of breakpoints
-   times the
-   look-back, plus the blocks between the end of the read and the last write. Only a cold prompt is walked whole.
+   times the look-back, plus the blocks between the end of the read and the last write. Only a cold prompt is walked
+   whole.
 2. A dead entry never becomes live again; a write at its place makes a new entry. So links between entries may skip dead
    ones.
 3. Reading an entry keeps alive the entries that it extends (A6): those linked when it was written, and those at the
-   breakpoints
-   of the reading request. An entry written between them later, after a rewind, is not searched for.
+   breakpoints of the reading request. An entry written between them later, after a rewind, is not searched for.
 4. Reads are limited in one place (`_readable`): by what other requests keep warm, by the recording's limit on what was
-   readable,
-   and by the last breakpoint.
+   readable, and by the last breakpoint.
 """
 
 from bisect import bisect_right
@@ -27,7 +25,7 @@ from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint, CacheR
 
 @dataclass(frozen=True, slots=True)
 class _ReadEntry:
-    """The entry that a request reads, with its position and tokens; without an entry, the reason."""
+    """The entry read by a request, with position and tokens; without an entry, the reason."""
 
     position: int = 0
     tokens: float = 0.0
@@ -36,7 +34,7 @@ class _ReadEntry:
 
 
 class Breakpoints:
-    """The state of one cache with breakpoints. Serve requests in the order of their start."""
+    """The state of a cache with breakpoints. Serve requests in the order of their start."""
 
     def __init__(self, rules: CacheRules) -> None:
         self._rules = rules
@@ -116,7 +114,7 @@ class Breakpoints:
         return positions
 
     def _breakpoints(self, request: CacheRequest, marks: list[Breakpoint]) -> list[int]:
-        """Positions of the latest breakpoints of the conversation: explicit ones, and entries at the provider's own
+        """Positions of the latest breakpoints of the conversation: explicit breakpoints, and entries at the provider's own
         breakpoints.
         """
         most = self._rules.read_breakpoints
@@ -155,7 +153,7 @@ class Breakpoints:
                 entry.lost = True
 
     def _write(self, request: CacheRequest, hit: int, marks: list[Breakpoint]) -> None:
-        """Store an entry at each breakpoint. Each one is beyond the block `hit`."""
+        """Store an entry at each breakpoint. The breakpoints are beyond block `hit`."""
         above = self._entries.get(request.chain[hit - 1]) if hit else None
         below = hit if above is not None else 0
         for mark in marks:
@@ -189,7 +187,7 @@ class Breakpoints:
 
 
 def _implicit(request: CacheRequest, rules: CacheRules) -> int:
-    """Position of the provider's automatic breakpoint (O4); 0 without it."""
+    """Position of the provider's automatic breakpoint (O4), or 0."""
     if rules.implicit_eligible == "none":
         return 0
     if not (request.newest_user or request.newest_tool):
@@ -200,7 +198,7 @@ def _implicit(request: CacheRequest, rules: CacheRules) -> int:
 
 
 def _readable(request: CacheRequest, found: _ReadEntry, end: float) -> tuple[float, Reason]:
-    """The number of tokens read, and the reason for it."""
+    """The number of tokens read, and the reason."""
     read, reason = found.tokens, found.reason
     warm = min(request.warm, end)
     if warm > read:

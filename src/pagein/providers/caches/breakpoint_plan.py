@@ -21,7 +21,7 @@ from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A block of an earlier prompt: its position, from 1, and the name of the prompt up to this block."""
+    """A block of an earlier prompt: the position, from 1, and the name of the prompt up to this block."""
 
     position: int
     name: Hashable
@@ -130,7 +130,7 @@ def _wanted_positions(
 
 
 def _again(outline: Outline, spot: Spot | None) -> int | None:
-    """The position of an earlier block that is still in the prompt after the same prefix."""
+    """The position of an earlier block, if still in the prompt after the same prefix."""
     if spot is None or spot.position > len(outline.names) or outline.names[spot.position - 1] != spot.name:
         return None
     return spot.position if outline.eligible[spot.position - 1] else None

@@ -1,4 +1,4 @@
-"""Rules for the breakpoints that a provider accepts (M14, M15, M16, and the place of the automatic breakpoint)."""
+"""Rules for the breakpoints accepted by a provider (M14, M15, M16, and the place of the automatic breakpoint)."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -4,15 +4,12 @@ of facts.
 Rules of this file
 ------------------
 1. The expected read is the prompt of the previous call on the same branch (`expected`). A call that reads as much, or
-   falls short
-   by less than the error of the estimates, is well.
+   falls short by less than the error of the estimates, is well.
 2. The simulator knows breakpoints, TTLs, look-back and changes of the prompt. If the provider read as much as the
-   simulator
-   (`predicted`), the simulator's reason is the explanation.
+   simulator (`predicted`), the simulator's reason is the explanation.
 3. If the provider read even less, the provider is responsible only as far as earlier answers prove the size of the
-   cached prefix
-   (`proven`). The rest is an estimate, and reported as an error of the estimate. Of a change and a loss, the larger is
-   reported.
+   cached prefix (`proven`). The rest is an estimate, and reported as an error of the estimate. Of a change and a loss,
+   the larger is reported.
 4. The first cause in the order of the prompt counts: model, tools, instructions, settings and headers, messages.
 """
 
@@ -44,9 +41,8 @@ Cause: TypeAlias = Literal[
 ]
 """Why a cache was not read.
 
-`none`: it was read. `first`: no previous call. `unanswered`: the previous call had no answer yet. `estimate`: the
-    expectation was
-larger than the proven size of the cache.
+`none`: the cache was read. `first`: no previous call. `unanswered`: the previous call had no answer yet. `estimate`:
+the expectation was larger than the proven size of the cache.
 """
 
 _PARTS: Final[tuple[Cause, ...]] = ("model", "tools", "system", "settings", "headers")
@@ -75,8 +71,7 @@ class CallFacts:
     idle: time since the previous call; None if not known.
     blocks: number of blocks after the previous call's cached prefix; None if not counted.
     proven: the part of `predicted` that is proven by sizes reported by the provider; None without reported sizes. An
-        estimate is then
-        accepted as evidence, except for a change made by pagein.
+        estimate is then accepted as evidence, except for a change made by pagein.
     drops_thinking: whether the model drops the thinking of the previous turn, because a new turn began.
     """
 
@@ -96,7 +91,7 @@ class CallFacts:
 
     @property
     def lost(self) -> float:
-        """Tokens that the provider certainly had in its cache and did not read."""
+        """Tokens certainly in the provider's cache, but not read."""
         proven = self.proven if self.proven is not None else 0.0 if self.by_us else self.predicted
         return min(proven, self.predicted) - self.read
 

@@ -1,18 +1,18 @@
-"""Cache entries that extend each other, and the refresh of extended entries by a read (A6).
+"""Cache entries as extensions of shorter entries, and the refresh of extended entries by a read (A6).
 
 Rules of this file
 ------------------
 1. Entries form trees: `above` is the nearest stored prefix that an entry extends.
 2. A `Group` is a run of entries on one path, `tip` the deepest, that were last used together and have the same TTL. A
-   use of the
-   tip is a use of the whole group, so a conversation that only grows costs one group per call, not its whole past.
+   use of the tip is a use of the whole group, so a conversation that only grows costs one group per call, not its whole
+   past.
 3. The use of an entry inside a group moves it and the entries above it out of the group. The entries below stay.
 4. A dead entry never becomes live again: a write at its place makes a new one. So dead entries may be skipped for good.
 """
 
 
 class Group:
-    """Entries that were last used together.
+    """Entries last used together.
 
     used: time of the last use.
     ttl: TTL of each entry, in seconds.
@@ -78,7 +78,7 @@ class CacheEntry:
 
 
 def _led_by(entry: CacheEntry) -> Group:
-    """The group with this entry as its tip, split off if necessary."""
+    """The group with this entry as the tip, split off if necessary."""
     left = entry.group
     if left.tip is entry:
         return left

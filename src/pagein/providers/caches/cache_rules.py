@@ -13,7 +13,7 @@ UNKNOWN_MINIMUM = 4096
 
 @dataclass(frozen=True, slots=True)
 class CacheRules:
-    """One kind of prompt cache with its parameters. Times in seconds, sizes in tokens.
+    """A kind of prompt cache with parameters. Times in seconds, sizes in tokens.
 
     model: `breakpoints` (entries only at breakpoints), `anywhere` (every position is an entry), `units`, or `none` (no
         cache).

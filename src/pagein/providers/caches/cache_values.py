@@ -16,8 +16,7 @@ class Chains:
     """Names for cumulative prefixes: the identity of *this block after exactly these blocks* (A1).
 
     Two prompts share the ids of exactly their common prefix. Every request to one simulator must be named by the same
-    `Chains`. Keys are
-    compared by equality: use a hash of a block's bytes, or any tuple that determines them.
+    `Chains`. Keys are compared by equality: use a hash of a block's bytes, or any tuple that determines them.
     """
 
     ROOT: Final = 0
@@ -43,7 +42,7 @@ class Breakpoint:
 
 @dataclass(frozen=True, slots=True)
 class CacheRequest:
-    """One model call as seen by a cache. Times in seconds, sizes in tokens.
+    """A model call as seen by a cache. Times in seconds, sizes in tokens.
 
     at: start of the request, and of the TTLs.
     chain: id of the prefix that ends with each block, in prompt order. Only read during the call, so it may be a
@@ -55,8 +54,7 @@ class CacheRequest:
     read_cap: limit on the read, as shown by a recording (an unexplained miss); the prefix beyond it is gone.
     warm: this much of the prefix is kept warm by other requests and is read even without an entry in this simulator.
     newest_user, newest_tool: positions of the newest user and tool blocks, for an automatic breakpoint (O4); both 0:
-        the prompt ends
-        with one of them.
+        the prompt ends with one of them.
     answer: chain id of the prompt with its answer appended, for providers that store it (DeepSeek); 0: unknown.
     """
 

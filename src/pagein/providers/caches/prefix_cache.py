@@ -1,8 +1,7 @@
 """Caches with an entry at every position (OpenAI before GPT-5.6, Gemini implicit, vLLM).
 
 A prompt uses every prefix at once, so the time of last use never grows with the position. Bisection finds the longest
-live
-prefix; only the update of the times walks the prompt.
+live prefix; only the update of the times walks the prompt.
 """
 
 import math
@@ -36,7 +35,7 @@ class Anywhere:
         return CacheUsage(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
 
     def _reach(self, request: CacheRequest) -> tuple[int, Reason]:
-        """Position of the last block of the longest live prefix, and the reason for its end."""
+        """Position of the last block of the longest live prefix, and the reason for the end."""
         chain, at, used = request.chain, request.at, self._used
 
         def dead(name: int) -> bool:

@@ -21,7 +21,7 @@ class Units:
         self._units: dict[int, tuple[float, float]] = {}  # id of the prefix -> last use, usable from
 
     def serve(self, request: CacheRequest) -> CacheUsage:
-        """Serve one request and store its units."""
+        """Serve one request and store the units."""
         total = request.prompt
         common = self._common(request)
         hit, reason = self._find(request, common)
@@ -38,7 +38,7 @@ class Units:
         return CacheUsage(read, 0.0, 0.0, total - read, request.output, bisect_right(request.cumulative, read), reason)
 
     def _common(self, request: CacheRequest) -> int:
-        """Number of blocks shared with a stored earlier request. A prompt uses its prefixes at once, hence bisection."""
+        """Number of blocks shared with a stored earlier request. A prompt uses every prefix at once, hence bisection."""
         at, seen = request.at, self._seen
         return bisect_left(request.chain, 1, key=lambda name: name not in seen or at - seen[name] > self._lasts)
 

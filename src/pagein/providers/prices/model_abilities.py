@@ -1,8 +1,7 @@
-"""Request features that each model refuses, by date: facts for the validity rules.
+"""Request features refused by each model, by date: facts for the validity rules.
 
 A row holds only documented refusals. A model outside the table is not known to refuse anything, so no rule stops a
-request to
-it. A plan for later requests must assume the strictest model (`Abilities.may_bind`).
+request to it. A plan for later requests must assume the strictest model (`Abilities.may_bind`).
 """
 
 from collections.abc import Iterable
@@ -31,7 +30,7 @@ Refused: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """The abilities of one model from a date on.
+    """The abilities of a model from a date on.
 
     refuses: features that the model is documented to refuse.
     binds: whether its thinking is bound to the prompt before it (T1); None: not known.
@@ -52,7 +51,7 @@ class Abilities:
 
     @property
     def may_bind(self) -> bool:
-        """Whether a change of the prompt must treat thinking as bound to its prefix."""
+        """Whether a change of the prompt must treat thinking as bound to the prefix."""
         return self.binds is not False
 
 

@@ -25,8 +25,8 @@ def prices(spec: str, on: date | None = None) -> Prices:
     on: day of the prices (a date in the specification wins); None: the newest. A day before the first known price gets
         the first price.
 
-    Model ids are accepted as recorded by hosts. Keys of the generic form: r and w (multipliers of a read and of
-    a short write), w1h (2), out (5), min (minimum prefix), in (dollars), window, cache (a kind of `KINDS`).
+    Model ids are accepted as recorded by hosts. Keys of the generic form: r and w (multipliers of a read and of a short
+    write), w1h (2), out (5), min (minimum prefix), in (dollars), window, cache (a kind of `KINDS`).
     Raises BadSetting with the near matches.
     """
     kind, colon, settings = spec.strip().partition(":")

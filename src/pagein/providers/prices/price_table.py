@@ -53,14 +53,14 @@ def _claude(name: str, usd: tuple[float, float] | None, least: int, *, source: s
 
 
 def _small(name: str, usd: tuple[float, float] | None, least: int, *, strips: bool = True) -> Prices:
-    """A Claude model with the smaller window. Every such model except Opus 4.5 strips earlier thinking."""
+    """A Claude model with the smaller window. Every small model except Opus 4.5 strips earlier thinking."""
     return replace(_claude(name, usd, least), window=200_000, strips_thinking=strips)
 
 
 def _bound(
     name: str, usd: tuple[float, float], read: float, since: date | None, least: int = UNKNOWN_MINIMUM
 ) -> Prices:
-    """A Claude model that binds thinking to its prefix."""
+    """A Claude model that binds thinking to the prefix."""
     row = _claude(name, usd, least, source=_MODEL_PAGES if name.endswith("5-5") else _LATER)
     return replace(row, read=read, valid_from=since, binds_thinking=True)
 

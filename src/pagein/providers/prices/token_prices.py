@@ -1,8 +1,7 @@
-"""Token prices of a model, and the cost of a call at those prices.
+"""Token prices of a model, and the cost of a call.
 
 The unit is the BIT, *base-input-token equivalent*: the price of one uncached input token of the model, off-peak and
-below any
-price cliff. Dollars are BIT times `input_usd` over a million.
+below any price cliff. Dollars are BIT times `input_usd` over a million.
 """
 
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The prices of one model from a date on.
+    """The prices of a model from a date on.
 
     input_usd: dollars per million uncached input tokens; None if only multipliers are known.
     read, write_5m, write_1h, output: multiples of the input price. `write_1h` is the price of the long TTL, whatever

@@ -2,8 +2,7 @@
 usage.
 
 A ratio of characters per token is off by up to a third for a single text. Over a session it is as good as its
-calibration,
-so take one ratio per model and re-estimate it from the provider's reports (`RatioCounter.calibrate`).
+calibration, so take one ratio per model and re-estimate it from the provider's reports (`RatioCounter.calibrate`).
 """
 
 import re
@@ -26,8 +25,7 @@ class Counter(Protocol):
         """Count the tokens of a text.
 
         kind: `result` for a tool result, `said` for the model's output (arguments included), `user` for the user's
-            words, `system` for a
-            system prompt.
+            words, `system` for a system prompt.
         """
         ...
 
@@ -51,8 +49,7 @@ class RatioCounter:
         """A counter corrected by recorded prompt growth.
 
         The ratios of this counter are the prior, and few samples move them little. Outliers are trimmed. The order of
-        the samples does
-        not matter.
+        the samples does not matter.
         """
         return replace(self, **fit(samples, self.result, self.said)._asdict())
 

@@ -1,9 +1,8 @@
 """Characters per token from recorded usage, by trimmed least squares with a prior.
 
 The model of one call: prompt growth = result characters * a + said characters * b + c, where c is the host's addition
-to each
-call. A call that also brought a pasted text, an image or a compaction does not follow it, so the worst third is left
-out.
+to each call. A call that also brought a pasted text, an image or a compaction does not follow it, so the worst third is
+left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ _SAID_WITHIN: Final = 1.6
 
 
 class Sample(NamedTuple):
-    """One call of a recording: new characters in its prompt, and the growth of the prompt in tokens."""
+    """A call of a recording: new characters in the prompt, and the growth of the prompt in tokens."""
 
     result: float
     said: float
@@ -110,7 +109,7 @@ def _squares(samples: Sequence[Sample], prior: _Line, strength: float) -> _Line:
 
 
 def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Solve a positive definite system. Elimination needs no pivoting for it."""
+    """Solve a positive definite system. Elimination needs no pivoting here."""
     size = len(right)
     for i in range(size):
         for j in range(i + 1, size):

@@ -1,4 +1,4 @@
-"""Reasons for which providers refuse requests: rules as data, and the checker that applies them."""
+"""Refusals of requests by providers: rules as data, and the checker."""
 
 from pagein.providers.validity.body_check import Checker, Violation, check_body, check_messages
 from pagein.providers.validity.rules import RULES, Api, ValidityRule

@@ -46,7 +46,7 @@ _CHECKS: Final[dict[Api, list[tuple[str, Check, int]]]] = {
 def view(
     body: Wire, api: Api, whom: ModelTarget | None = None, received: AnswerFacts = NOTHING_RECEIVED, *, size: int = 0
 ) -> Turns:
-    """Convert a request body to the turns that the rules read.
+    """Convert a request body to turns, the input of the rules.
 
     whom: None for the model named in the body, with headers and account unknown.
     """
@@ -74,12 +74,12 @@ def check_messages(
     whom: ModelTarget = ANYBODY,
     received: AnswerFacts = NOTHING_RECEIVED,
 ) -> list[Violation]:
-    """Check messages, as they would be rendered for a provider, for reasons of refusal. An empty list means valid."""
+    """Check messages, in rendered form, for reasons of refusal. An empty list means valid."""
     return Checker(api, whom).check(0, messages, received)
 
 
 class Checker:
-    """Checks each request of a conversation at the cost of its new part."""
+    """Checks each request of a conversation at the cost of the new part."""
 
     def __init__(self, api: Api = "anthropic", whom: ModelTarget = ANYBODY) -> None:
         self._api: Api = api

@@ -59,7 +59,7 @@ def too_many(turns: Turns, _since: int) -> Found:
 
 
 def long_late(turns: Turns, _since: int) -> Found:
-    """M15: breakpoints of one hour come before those of five minutes."""
+    """M15: one-hour breakpoints come before five-minute breakpoints."""
     short = False
     for part, lifetime in marks_of(turns):
         if lifetime != "1h":
@@ -101,7 +101,7 @@ def check_breakpoint_places(turns: Turns, _since: int) -> Found:
 
 
 def cache_options(turns: Turns, _since: int) -> Found:
-    """C4, for both formats of OpenAI: cache options and breakpoints only for models that accept them."""
+    """C4, for both formats of OpenAI: cache options and breakpoints only for models with support."""
     if "cache options" not in turns.target.abilities.refuses:
         return
     if turns.fields.get("prompt_cache_options") is not None:

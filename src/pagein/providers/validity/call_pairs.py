@@ -1,8 +1,7 @@
 """Check the pairing of calls and results, and the order of messages: rules M1-M8, M18, M19, C1, C2, R1, R2.
 
 A rule reads every turn but reports only on turns from `since` on and on the turn before. So the check of a request that
-extends a
-checked one costs only its new part. Texts are the providers' own if they are known.
+extends a checked one costs only its new part. Texts are the providers' own if they are known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -148,7 +147,7 @@ def server_tools(turns: Turns, since: int) -> Found:
 
 
 def _called_by_server(turns: Turns, index: int, place: int, name: str) -> bool:
-    """Whether a server tool call came before its result: in the same turn, or in the previous turn, paused for it."""
+    """Whether a server tool call came before the result: in the same turn, or in the previous turn, paused for it."""
     own = turns.turns[index].parts[:place]
     paused = next((turn for turn in reversed(turns.turns[:index]) if turn.side == "assistant"), None)
     return any(part.kind == "server_call" and part.id == name for part in [*own, *(paused.parts if paused else ())])
@@ -233,7 +232,7 @@ def system_messages(turns: Turns, since: int) -> Found:
 
 
 def _misplaced_system(turns: Sequence[PromptTurn], index: int) -> str:
-    """The rule that a system message breaks, in words; empty for a valid place."""
+    """The rule broken by a system message, in words; empty for a valid place."""
     if index == 0:
         return "not be the first message"
     before = turns[index - 1]

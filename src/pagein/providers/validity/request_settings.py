@@ -1,4 +1,4 @@
-"""Check the settings of a request outside its messages: rules M9, M13, M20-M23, C3, T5."""
+"""Check the settings of a request outside the messages: rules M9, M13, M20-M23, C3, T5."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -128,7 +128,7 @@ def _fields_with_beta(fields: Wire) -> Iterator[tuple[str, str]]:
 
 
 def edits_of(fields: Wire) -> list[Wire]:
-    """The context edits that a request asks the server to make."""
+    """The context edits requested from the server."""
     return objects_at(object_at(fields, "context_management"), "edits")
 
 

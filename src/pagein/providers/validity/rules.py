@@ -1,4 +1,4 @@
-"""The reasons for which providers refuse requests, as a table from rule id to function.
+"""The rules for valid requests, as a table from rule id to function.
 
 docs/laws.md defines every id. `docs/reference/rules.md` is generated from this table.
 """
@@ -17,7 +17,7 @@ Check: TypeAlias = Callable[[Turns, int], Iterator[tuple[TurnPart, str]]]
 
 @dataclass(frozen=True, slots=True)
 class ValidityRule:
-    """A reason for which requests are refused.
+    """A reason for the refusal of requests.
 
     apis: wire formats with this rule.
     says: the rule in one sentence.

@@ -1,4 +1,4 @@
-"""The target of a request, as far as the refusal of a request depends on it."""
+"""The target of a request, as far as the validity rules depend on the target."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Bonds of thinking to its prompt: names of prompts, and the facts learned from each request and its answer.
+"""Bonds of thinking to the prompt: names of prompts, and the facts learned from each request and answer.
 
 Rules of this file
 ------------------
@@ -36,7 +36,7 @@ _TEXT_FIELDS: Final = frozenset({"type", "text", *_MARKS})
 
 
 def with_request(received: AnswerFacts, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> AnswerFacts:
-    """The facts known after an accepted request and its answer, given as blocks (Messages) or items (Responses).
+    """The facts known after an accepted request and the answer, given as blocks (Messages) or items (Responses).
 
     Unknown thinking in the request is assumed to be where it was made.
     """
@@ -104,7 +104,7 @@ def _learn_turns(received: AnswerFacts, turns: Turns) -> AnswerFacts:
 
 
 def _with_items(received: AnswerFacts, items: Sequence[Wire]) -> AnswerFacts:
-    """Add the reasoning items of a Responses request, with the items that followed them."""
+    """Add the reasoning items of a Responses request, with the following items."""
     if not items:
         return received
     reasoning, followers = dict(received.reasoning), dict(received.followers)
@@ -148,7 +148,7 @@ def canonical(part: TurnPart) -> bytes:
 
 
 def _without_breakpoints(block: Wire) -> Wire:
-    """The block without its cache breakpoints, including those inside a result."""
+    """The block without cache breakpoints, also inside a result."""
     bare = {name: value for name, value in block.items() if name not in _MARKS}
     content = bare.get("content")
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Check thinking that is sent back: rules M10, M11, T2, T6."""
+"""Check returned thinking: rules M10, M11, T2, T6."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -97,7 +97,7 @@ def check_missing_thinking(turns: Turns, since: int) -> Found:
 
 
 def _unbound(turns: Turns, since: int) -> Iterator[tuple[TurnPart, str]]:
-    """Yield thinking away from its original place, with the difference: the prefix, or the thinking before it."""
+    """Yield thinking away from the original place, with the difference: the prefix, or the thinking before it."""
     bonds = turns.received.bonds
     if not bonds or not checks_prefix(turns):
         return

@@ -1,8 +1,7 @@
 """The view of a request for validity rules: turns made of parts, whatever the source.
 
 Host-neutral messages appear as `providers.wire` renders them: everything between two assistant messages is one turn of
-the
-user's side. Wire messages appear one by one, as for the provider (`body_turns`).
+the user's side. Wire messages appear one by one, as for the provider (`body_turns`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ _NOTHING: Final[Wire] = {}
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
-    """One block of a request.
+    """A block of a request.
 
     message, block: place of the block in its source, from 0; -1 for tools and system.
     id: id of the call that the block makes or answers; for thinking, its signature ("" without a signature).
@@ -90,7 +89,7 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """Known facts about answers that later requests contain.
+    """Known facts about answers in later requests.
 
     bonds: of thinking blocks, by signature.
     thoughts: digests of an answer's thinking, by the id of each call in the answer.
@@ -145,7 +144,7 @@ def objects_at(value: Wire, name: str) -> list[Wire]:
 
 
 def recent(turns: Turns, since: int) -> Iterator[tuple[int, PromptTurn]]:
-    """Yield the turns from `since` on and the turn before: the new part of a request, and the old part it may affect."""
+    """Yield the turns from `since` on and the turn before: the new part of a request, and the last old part."""
     for index in range(max(since - 1, 0), len(turns.turns)):
         yield index, turns.turns[index]
 
@@ -160,7 +159,7 @@ def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[PromptTur
 
 
 def neutral_turns_of(messages: Sequence[Message]) -> list[PromptTurn]:
-    """Convert a conversation to turns, as it is rendered."""
+    """Convert a conversation to turns, as rendered."""
     head = next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
     turns: list[PromptTurn] = []
     extend_turns(turns, neutral_turns(messages[head:], head))

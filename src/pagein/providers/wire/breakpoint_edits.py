@@ -89,7 +89,7 @@ class Changes:
 
     @property
     def text(self) -> str:
-        """The type of block that a string is a short form of."""
+        """The type of block behind the short form of a string."""
         return _TEXTS[self.api]
 
 
@@ -147,13 +147,13 @@ def with_changes(body: Wire, changes: Changes) -> dict[str, Any]:
 
 
 def add_breakpoints(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> tuple[dict[str, Any], Memory]:
-    """Add breakpoints to a body. Return the body, and the memory to keep once it is answered."""
+    """Add breakpoints to a body. Return the body, and the memory to keep after the answer."""
     made = changes(body, api, wishes)
     return with_changes(body, made), made.memory
 
 
 def _parts(turns: Turns) -> Iterator[tuple[PromptTurn | None, TurnPart]]:
-    """Yield the blocks of a prompt, in order, each with its turn."""
+    """Yield the blocks of a prompt, in order, each with the turn."""
     yield from ((None, part) for part in turns.head)
     yield from ((turn, part) for turn in turns.turns for part in turn.parts)
 
@@ -186,7 +186,7 @@ def _outline(
 
 
 def _client_breakpoints(placing: Sequence[tuple[PromptTurn | None, TurnPart]], automatic: Wire) -> list[Breakpoint]:
-    """The client's breakpoints that stay, with the automatic breakpoint at the block where the provider sets it."""
+    """The client's remaining breakpoints, with the automatic breakpoint at the provider's block."""
     found = [
         Breakpoint(place, _seconds(part.mark)) for place, (_, part) in enumerate(placing, 1) if part.mark is not None
     ]

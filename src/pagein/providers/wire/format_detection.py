@@ -1,4 +1,4 @@
-"""Detect the wire format of a request from its body alone, for library callers without a request path."""
+"""Detect the wire format of a request from the body alone, for library callers without a request path."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

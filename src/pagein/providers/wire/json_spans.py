@@ -1,8 +1,7 @@
-r"""Split JSON without decoding it: the fields of an object and the items of an array as their original bytes.
+r"""Split JSON without decoding: the fields of an object and the items of an array as their original bytes.
 
 msgspec does this in one pass. It refuses lone surrogate escapes (`\ud800`), which hosts do send and providers do
-accept; for
-those a scanner on top of `json` finds the same spans. A duplicate key in an object keeps its last value.
+accept; for those a scanner on top of `json` finds the same spans. A duplicate key in an object keeps its last value.
 """
 
 import json
@@ -23,7 +22,7 @@ _VALUE: Final = json.JSONDecoder()
 
 
 def fields(text: bytes, what: str) -> dict[str, bytes]:
-    """Split a JSON object into its fields, in order. Raises BadInput, naming `what`, for any malformed text."""
+    """Split a JSON object into fields, in order. Raises BadInput, naming `what`, for any malformed text."""
     try:
         return {name: bytes(raw) for name, raw in _FIELDS.decode(text).items()}
     except (ValueError, RecursionError):
@@ -31,7 +30,7 @@ def fields(text: bytes, what: str) -> dict[str, bytes]:
 
 
 def items(text: bytes, what: str) -> list[bytes]:
-    """Split a JSON array into its items. Raises BadInput, naming `what`, for any malformed text."""
+    """Split a JSON array into items. Raises BadInput, naming `what`, for any malformed text."""
     try:
         return [bytes(raw) for raw in _ITEMS.decode(text)]
     except (ValueError, RecursionError):

@@ -3,8 +3,7 @@
 Rules of this file
 ------------------
 1. Not part of a name: cache breakpoints, because clients move them from call to call, and fields with their default
-   value
-   (`null`, `is_error: false`, `type: message`).
+   value (`null`, `is_error: false`, `type: message`).
 2. A string content has the name of a content with one block of that text: clients switch between the two.
 3. The order of fields counts inside arguments, where providers keep it, and nowhere else.
 4. A name in a chain also stands for everything said before.

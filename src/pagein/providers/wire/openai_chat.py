@@ -88,7 +88,7 @@ def _call(call: Json) -> ToolCall:
 
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
-    """Replace the content of a tool message, which is a single block."""
+    """Replace the content of a tool message (a single block)."""
     return with_field(item, "content", partial(replace_content, text=texts[0], kind="text"))
 
 

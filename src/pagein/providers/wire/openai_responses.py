@@ -100,12 +100,12 @@ def _block(part: Json) -> Block:
 
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
-    """Replace the output of an output item, which is a single block."""
+    """Replace the output of an output item (a single block)."""
     return with_field(item, "output", partial(replace_content, text=texts[0], kind="input_text"))
 
 
 def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
-    """Replace the arguments of a call, which is a single block: the input of a custom tool, the action of a shell."""
+    """Replace the arguments of a call (a single block): the input of a custom tool, the action of a shell."""
     text = arguments[0]
     match text_at(parse_item(item), "type"):
         case "custom_tool_call":
@@ -117,7 +117,7 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
 
 
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
-    """Render neutral messages as a request body. Thinking is left out: it needs the ids of the items around it."""
+    """Render neutral messages as a request body. Thinking is left out: the ids of the items around are missing."""
     head = count_leading_system(tuple(messages))
     body: dict[str, Any] = {"model": model, "max_output_tokens": max_tokens}
     instructions = "\n\n".join(block.text for one in messages[:head] for block in one.blocks if isinstance(block, Text))

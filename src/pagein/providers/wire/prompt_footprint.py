@@ -18,7 +18,7 @@ _IMAGE: Final = 1500.0  # assumed tokens of an image
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """One block as the cache sees it.
+    """The cache's view of a block.
 
     name: digest of the content, without breakpoints.
     ttl: TTL of its breakpoint, 0 without a breakpoint.

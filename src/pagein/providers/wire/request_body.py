@@ -1,11 +1,10 @@
-"""A request body: its decoded messages, and the bytes to send.
+"""A request body: decoded messages, and the bytes to send.
 
 Rules of this file
 ------------------
 1. An unchanged body is sent as the very bytes that came in.
 2. An unchanged message keeps its bytes. A message with a replaced result keeps every byte outside that content,
-   including unknown
-   fields and key order; only white space between fields and blocks is lost.
+   including unknown fields and key order; only white space between fields and blocks is lost.
 3. A body that no provider could read is a BadInput. A strange but readable body is passed on.
 """
 
@@ -118,7 +117,7 @@ class Envelope:
         fields: the fields around the messages; None for the fields of this body.
         """
         around = self.fields if fields is None else fields
-        if items and _is_bare(items[0], self.api):  # a bare string is not a message yet
+        if items and _is_bare(items[0], self.api):  # a bare string is the client's only message
             items = [json_spans.object_of({"role": b'"user"', "content": items[0]}), *items[1:]]
         return json_spans.object_with(around, _FORMATS[self.api].items, items)
 
@@ -219,7 +218,7 @@ def with_words(item: bytes, api: Api, words: MessageTexts) -> bytes:
     """
     kind = "input_text" if api == "openai_responses" else "text"
 
-    def changed(content: bytes | None) -> bytes:
+    def change_content(content: bytes | None) -> bytes:
         raw = (content or b"[]").strip()
         if raw[:1] == b'"':
             said = encode_json(words.texts[0]) if 0 in words.texts else raw
@@ -238,7 +237,7 @@ def with_words(item: bytes, api: Api, words: MessageTexts) -> bytes:
         )
         return json_spans.array_of([*front, *blocks, *behind])
 
-    return with_field(item, "content", changed)
+    return with_field(item, "content", change_content)
 
 
 def without_blocks(item: bytes, api: Api, gone: Collection[int]) -> bytes:

@@ -1,4 +1,4 @@
-"""Splice cache breakpoints into the bytes of a request. Everything except the breakpoints stays as it came.
+"""Splice cache breakpoints into the bytes of a request. Everything except the breakpoints stays unchanged.
 
 A block that gains or loses a breakpoint keeps its fields and their order; white space between them is lost, as with
 replaced results.

@@ -1,11 +1,10 @@
-"""Find the thinking that a change of the prompt invalidates, and remove it (T2, T6, T8, M10, M11; Messages only).
+"""Find and remove the thinking invalidated by a change of the prompt (T2, T6, T8, M10, M11; Messages only).
 
 Rules of this file
 ------------------
 1. Thinking before a change stays valid. Thinking after it must be removed, whatever its content (T2).
 2. The assistant message whose calls are being answered is never touched (M10, M11). Invalid thinking in it is *stuck*:
-   the change
-   has to wait for a fresh user turn.
+   the change has to wait for a fresh user turn.
 3. An unknown model is treated as one that binds its thinking: leaving thinking out is allowed everywhere.
 4. Places do not move: a message that held only thinking gets a line that says so.
 """
@@ -40,7 +39,7 @@ _MESSAGES: Final[Api] = "anthropic"
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Thinking that is invalid, or will be after a change.
+    """Invalid thinking, now or after a change.
 
     places: places of the invalid thinking.
     stuck: whether a part of it, or the change itself, is in the message that must be returned unchanged, so that the
@@ -67,12 +66,12 @@ def after_body_edit(body: Wire, edited: Place, whom: ModelTarget | None = None) 
 
 
 def stale(messages: Sequence[Message], received: AnswerFacts, whom: ModelTarget) -> Stale:
-    """The thinking known to be away from its original place."""
+    """The thinking known to be away from the original place."""
     return _unbound(Turns(neutral_turns_of(messages), target=whom, received=received))
 
 
 def stale_in_body(body: Wire, received: AnswerFacts, whom: ModelTarget | None = None) -> Stale:
-    """The thinking in a Messages body known to be away from its original place."""
+    """The thinking in a Messages body known to be away from the original place."""
     return _unbound(view(body, _MESSAGES, whom, received))
 
 

@@ -5,8 +5,7 @@ Rules of this file
 1. The client's tools keep their bytes and their order; recall tools come after them, with the same bytes in every
    request.
 2. If the client offers no tools, no recall tools are offered: such a request (a title, a summary) is not an agent's
-   turn. So a
-   conversation has recall tools in every request or never.
+   turn. So a conversation has recall tools in every request or never.
 3. A recall tool is not offered if the client uses its name.
 """
 

@@ -31,7 +31,7 @@ _NO_RESULT: Final = "..."
 
 @dataclass(frozen=True, slots=True)
 class RequestBreakpoints:
-    """The breakpoints of a request in the order of its prompt.
+    """The breakpoints of a request in the order of the prompt.
 
     automatic: the top-level breakpoint of the request; None without it.
     """
@@ -46,7 +46,7 @@ class RequestBreakpoints:
 
 
 def marks_in(fields: Mapping[str, bytes], items: Sequence[bytes]) -> RequestBreakpoints | None:
-    """Find the breakpoints of a request; None if there are breakpoints inside results, which have no address."""
+    """Find the breakpoints of a request; None for breakpoints inside results, without an address."""
     found: list[tuple[Address, Mapping[str, Any]]] = []
     places = ((TOOLS, fields.get("tools", b"")), (SYSTEM, fields.get("system", b"")), *enumerate(items))
     for message, raw in places:
@@ -79,8 +79,7 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
     """Add a breakpoint at the end of a message, the place of the last entry with a TTL of one hour.
 
     The new breakpoint has the TTL of the last breakpoint, which must come after it. If four breakpoints are taken, the
-    one before the
-    last is dropped, because its entry has expired after a pause.
+    one before the last is dropped, because its entry has expired after a pause.
     """
     marks = marks_in(request.fields, request.items)
     place = _end_of_message(request.items, message)
@@ -103,13 +102,11 @@ def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
     """Make the keep-alive request for a window: the last sent `body`, then later messages under a one-hour breakpoint.
 
     The request asks for one token. It reads the window, whose last breakpoint stays in place with a TTL of one hour,
-    and writes the
-    rest (A6, V3).
+    and writes the rest (A6, V3).
 
     behind: the later messages, ending with the model's.
     Returns None if no keep-alive request is possible: no later message, no breakpoint in the window, a thinking budget
-    above one token
-    (M13), or compaction by the server. Raises BadInput for anything but a request.
+    above one token (M13), or compaction by the server. Raises BadInput for anything but a request.
     """
     envelope = open_body(body, _API)
     if not _can_be_short(envelope):
@@ -138,7 +135,7 @@ def _can_be_short(envelope: Envelope) -> bool:
 
 
 def _end_of(marks: RequestBreakpoints, items: Sequence[bytes]) -> Address | None:
-    """The last block that the cache was asked to store."""
+    """The last block with a breakpoint, the end of the cached prefix."""
     if marks.automatic is None:
         return marks.places[-1][0]
     for message in range(len(items) - 1, -1, -1):
